@@ -244,8 +244,8 @@ class SearchResult:
     ``notes`` say what the user should know (ties, rebuilt index).
 
     ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
-    it was asked for. ``sureness`` (0 to 1) is how far the best page leads the fifth by its own part of the score,
-    times the evidence, less for a question of few words: what ``auto`` goes by. ``reasoning`` is there where a model
+    it was asked for. ``sureness`` (0 to 1) is the calibrated probability that the first page answers, by which
+    ``auto`` decides. ``reasoning`` is there where a model
     was asked, ``usage`` what it took. ``unread`` are documents that may hold the answer on pages without text.
     """
 

@@ -99,30 +99,23 @@ def judged(
     asked: Mapping[str, float],
     question: Question,
     routing: Routing,
-) -> tuple[Evidence, float]:
-    """The evidence of these pages, each with what expands the question in its document, and how much of ``asked`` they
-    cover."""
+) -> Evidence:
+    """The evidence of these pages, each with what expands the question in its document."""
     need = information_need(question, routing)
 
-    def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> TermCoverage:
+    def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> Evidence:
         places = [(pages[one.doc].candidate.document.doc_id, pages[one.doc].content, one.page) for one in best]
-        return TermCoverage({**terms, **asked, **need.asked}, places, routing)
+        return judge(TermCoverage({**terms, **asked, **need.asked}, places, routing), need, terms, looked_into)
 
     looked_into = [one.content for one in pages]
     expanded: dict[int, list[PageVisit]] = {}
     for one in visits:
         expanded.setdefault(id(expansions[one.doc]), []).append(one)
-    found = []
-    for best in expanded.values():
-        terms = expansions[best[0].doc].terms
-        if not terms and len(expanded) > 1:
-            continue
-        by_words = coverage(best, terms)
-        found.append((judge(by_words, need, terms, looked_into), by_words.coverage(asked)))
-    if len(expanded) != 1:
-        own = coverage(visits, {})
-        found.append((judge(own, need, {}, looked_into), own.coverage(asked)))
-    return max((evidence for evidence, _ in found), key=lambda evidence: evidence.score), found[-1][1]
+    groups = [(best, expansions[best[0].doc].terms) for best in expanded.values()]
+    found = [coverage(best, terms) for best, terms in groups if terms or len(groups) == 1]
+    if len(groups) != 1:
+        found.append(coverage(visits, {}))
+    return max(found, key=lambda evidence: evidence.score)
 
 
 @dataclass(frozen=True, slots=True)

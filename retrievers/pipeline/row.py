@@ -43,7 +43,6 @@ from retrievers.query.references import may_refer
 from retrievers.reason.page_marks import SeenPage, pictured
 from retrievers.reason.reasoner import reason
 from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
-from retrievers.reason.sureness import sureness
 from retrievers.rerank.by_document import grouped, one_of_each
 from retrievers.rerank.companions import with_companion
 from retrievers.rerank.multi_vector import multi_vector_gains
@@ -205,19 +204,20 @@ def find_places(state: SearchState) -> SearchState:
 
 @stage("evidence")
 def judge(state: SearchState) -> SearchState:
-    """How likely the best pages answer, and how sure their order is."""
-    coverage, covered = judged(
-        state.visits[:JUDGED], state.pages, state.expansions, state.asked, state.question, state.routing
-    )
+    """How likely one of the best pages answers, and how likely the first one does."""
+    weights = state.resources.ranking.evidence
+    coverage = judged(state.visits[:JUDGED], state.pages, state.expansions, state.asked, state.question, state.routing)
     found = signals(state.visits, state.table, state.resources.ranking, coverage.score)
-    likely = probability(state.resources.ranking.evidence.get("five", {}), found)
-    evidence = coverage if coverage.level == "unclear" else by_probability(likely)
-    if state.settled and evidence.score < STRONG:
-        evidence = Evidence("strong", STRONG)
+    evidence = by_probability(probability(weights.get("five", {}), found))
+    first = probability(weights.get("first", {}), found)
+    if coverage.level == "unclear":
+        evidence = coverage
+    if state.settled:
+        first = max(first, STRONG)
+        evidence = evidence if evidence.score >= STRONG else Evidence("strong", STRONG)
     if state.missing and evidence.score >= STRONG:
         evidence = Evidence("weak", _MOST_WITHOUT_PLACE)
-    sure = sureness(covered, len(state.asked), state.visits, state.pages)
-    return replace(state, evidence=evidence, sureness=sure, signals=found)
+    return replace(state, evidence=evidence, sureness=round(first, 4), signals=found)
 
 
 @stage("reasoning")

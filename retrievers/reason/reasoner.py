@@ -99,7 +99,7 @@ def reason(
         return unchanged("nothing was found that a model could choose from")
     below = reasoner.limits.below
     if asked == "auto" and sure >= below:
-        return unchanged(f"the first page leads clearly (sureness {sure:.2f}, a model is asked below {below:g})")
+        return unchanged(f"the first page is likely to answer ({sure:.2f}, a model is asked below {below:g})")
     if dead:
         gone = Reasoning(reasoner.strategy, reasoner.model.name, (), "failed")
         why = "the model failed while documents were chosen and was not asked again"
@@ -128,7 +128,7 @@ def reason(
         why = f"{said}, so the deterministic tree walk answered"
         return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
     order, after, verdicts = reorder(verdict, board, visits, scores, wanted)
-    why = "asked for" if asked == "deep" else f"several pages are as likely (sureness {sure:.2f}, below {below:g})"
+    why = "asked for" if asked == "deep" else f"the first page may not answer ({sure:.2f}, below {below:g})"
     effort = EffortUsed(asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
     note = f"the model was asked no further than to what it had named by then ({ended[-1]})" if ended else ""

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-import numpy as np
 import pytest
 
 from eval.runs.scripted.questions import Oracle, guess
@@ -23,9 +22,6 @@ from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.services.chatting import Chat
-from retrievers.documents.candidates import CandidateDocument
-from retrievers.pages.scores import PageScores, PageVisit
-from retrievers.reason.sureness import sureness
 from tests.doubles.replies import FakeReply
 from tests.models_over_http import data, engine_with
 
@@ -254,23 +250,9 @@ def test_auto_asks_only_where_the_search_is_unsure(library: Engine) -> None:
             assert run(engine.search("zyzzyva quokka", effort="deep")).usage.calls == 0
 
 
-def test_sureness_is_evidence_times_lead_and_less_for_few_words(library: Engine) -> None:
-    own = np.array([4.0, 3.0, 2.0, 2.0, 1.0])
-    place = np.array([0.3, 0.1, 0.0, 0.2, 0.1])
-    closer = np.array([1.0, 0.0, 1.0, 0.0, 0.0])  # what a closer look added
-    valued = [
-        PageScores(
-            cast(CandidateDocument, None), own + 2.0 + place, own,
-            {"page": own - closer, "document": np.full(5, 2.0), "structure": place},
-        )
-    ]  # fmt: skip
-    reached = [PageVisit(0, page) for page in range(1, 6)]
-    assert sureness(0.8, 5, reached, valued) == pytest.approx(0.8 * 0.75 * 5 / 10)
-    assert sureness(0.8, 15, reached, valued) == pytest.approx(0.8 * 0.75 * 15 / 20)
-    assert sureness(0.8, 5, reached[:4], valued) == pytest.approx(0.8 * 5 / 10)  # there is no fifth page
-    assert sureness(0.8, 0, reached, valued) == sureness(0.0, 5, reached, valued) == sureness(0.8, 5, [], []) == 0
+def test_sureness_is_the_probability_that_the_first_page_answers(library: Engine) -> None:
     found = run(library.search(QUESTION, effort="fast"))
-    assert 0 < found.sureness < found.evidence.score
+    assert 0 < found.sureness <= found.evidence.score
     assert run(library.search("zyzzyva quokka", effort="fast")).sureness == 0
 
 
