@@ -75,8 +75,8 @@ class Receipt:
     ``terms`` says what each question term added to the page's in-document BM25. ``coarse`` is the
     page's score in the coarse pass (None: it was not among the top hits). ``page``, ``document`` and
     ``structure``, and ``rerank`` and ``reasoning`` where they are numbers, are the parts that add up to the result's
-    score; ``reasoning`` is what being named by a model added. ``dense`` is the cosine of the page's best vector with the
-    question's, ``learned_sparse`` the product of their learned term weights; both count in ``page``, and are None
+    score; ``reasoning`` is what being named by a model added. ``dense`` is the cosine of the page's best vector with
+    the question's, ``learned_sparse`` the product of their learned term weights; both count in ``page``, and are None
     without them or where the page is not among the nearest. ``contributions`` are what stages of one's own added, by
     their names; they count in the score too. ``addends`` are what each feature of the ranking model adds, greatest
     first, and its base: together they are ``page`` + ``document`` + ``structure``; empty where the model did not score

@@ -223,8 +223,8 @@ class SearchSettings:
         "none", "multi-vector: the best pages are compared with the question token by token"
     )
     reason_below: float = setting(
-        0.5, "effort auto asks a model where the first page answers less likely than this; 0: never, 1: always", least=0, most=1,
-        advice="Choose 0 (never ask) to 1.",
+        0.5, "effort auto asks a model where the first page answers less likely than this; 0: never, 1: always",
+        least=0, most=1, advice="Choose 0 (never ask) to 1.",
     )  # fmt: skip
     reason_tokens: int = setting(6000, "of all inputs of a model that looks for the pages of one question", least=2000)
     reason_rounds: int = setting(3, "replies of the model with the strategy outline", least=1)
