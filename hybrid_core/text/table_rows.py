@@ -15,7 +15,7 @@ _FILLER = re.compile(r"[—–\-$€£¥%()]+|NM|N/A|n/a|\([a-z0-9]\)|\*+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
 _RULE = re.compile(r"\|[\s:|-]+\|")
-_GAP = "  "
+GAP = "  "
 _MOST_CAPTIONS = 3  # lines
 _CELL = 30  # characters of a head that stands on a line of its own
 _PROSE, _PROSE_LINES = 70, 3  # so many lines of so many characters in a row end a table
@@ -35,7 +35,7 @@ class TableRow(NamedTuple):
 
 def table_rows(lines: Sequence[str], wanted: Collection[int]) -> dict[int, TableRow]:
     """What belongs to each of the wanted lines (by their numbers) that is a row of a table."""
-    kinds = [_kind(line) if _GAP in line or line[:1] in _STARTS else "other" for line in lines]
+    kinds = [_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
     rows: dict[int, TableRow] = {}
     heads: tuple[int, ...] = ()
     captions: tuple[int, ...] = ()
@@ -78,12 +78,12 @@ def _kind(line: str) -> str:
     """``row`` ends in figures, ``head`` has cells that are none, or years alone; ``rule`` stands below the heads."""
     if line[:1] == _BAR:
         return "rule" if _RULE.fullmatch(line) else "row"
-    if _GAP not in line:
+    if GAP not in line:
         return "head" if _YEARS.fullmatch(line) else "other"
-    last = line[line.rindex(_GAP) + len(_GAP) :]
+    last = line[line.rindex(GAP) + len(GAP) :]
     if _FIGURE.fullmatch(last) and not _YEAR.fullmatch(last):
         return "row"
-    cells = [cell for cell in line.split(_GAP) if cell]
+    cells = [cell for cell in line.split(GAP) if cell]
     figures = [cell for cell in cells if _FIGURE.fullmatch(cell)]
     if any(not _YEAR.fullmatch(cell) for cell in figures):
         return "row"
@@ -108,7 +108,7 @@ def _unfinished(lines: Sequence[str], kinds: Sequence[str], head: int) -> int:
 
 def _continues(lines: Sequence[str], kinds: Sequence[str], at: int) -> bool:
     """Whether a row's name began on the line before it."""
-    first = lines[at].split(_GAP)[0]
+    first = lines[at].split(GAP)[0]
     named = any(map(str.isalpha, first))
     above = at > 0 and kinds[at - 1] == "other" and not lines[at - 1].rstrip().endswith(":")
     return above and (not named or first[0].islower())

@@ -134,13 +134,15 @@ class PageFound:
     place: str = ""  # where in the file the match stands, of a format without pages of its own
     near: str = ""  # a result of another document before it that says nearly the same, and what differs
     see: tuple[Pointer, ...] = ()  # where the snippet sends its reader
+    mark: str = ""  # the sentence or row of the snippet that holds most of the question
+    contents: bool = False  # printed contents or an index: it says where things stand, not what they are
 
     @property
     def why(self) -> str:
         """Why it was returned, in one plain sentence."""
         receipt = self.receipt
         by_model = receipt.reasoning is not None
-        said = sentence(self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model)
+        said = sentence(self.mark or self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model)
         if not LEADING & receipt.contributions.keys():
             return said
         return f"{receipt.verdict}; {said}" if receipt.terms or by_model else receipt.verdict
@@ -272,7 +274,7 @@ class SearchResult:
         shape = asdict(self)
         for page, found in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = found.receipt.to_dict(), found.why
-            for name in ("library", "place", "near", "see"):
+            for name in ("library", "place", "near", "see", "contents"):
                 if not page[name]:
                     del page[name]
         return shape

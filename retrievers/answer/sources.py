@@ -8,6 +8,7 @@ from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.answers import Source
 from hybrid_core.types.results import PageFound
 from retrievers.pages import snippet
+from retrievers.pages.windows import PassageTerms
 from retrievers.query.question import read_question
 
 _KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it
@@ -28,8 +29,8 @@ def sources(
     for number, (page, text, tokens) in enumerate(
         zip(found, texts, _shares(found, texts, budget, asked_for), strict=True), 1
     ):
-        weights = snippet.weights(asked.terms, page.receipt.terms)
-        shown = snippet.excerpt(text, weights, tokens, numeric=asked.numeric) if tokens else ""
+        terms = PassageTerms(page.receipt.terms).naming(asked.terms)
+        shown = snippet.excerpt(text, terms, tokens, numeric=asked.numeric) if tokens else ""
         numbered.append(
             Source(
                 number, page.doc_id, page.doc_name, page.page, page.label, page.section.path, shown, page.snippet,

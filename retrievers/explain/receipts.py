@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
+from hybrid_core.text.listing import lists_pages
 from hybrid_core.types.documents import PageText, place_of
 from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
 from hybrid_core.types.scoring import PageScoring
@@ -13,6 +14,7 @@ from retrievers.documents.postings import offsets
 from retrievers.pages import snippet
 from retrievers.pages.page_score import matched_terms
 from retrievers.pages.scores import PageScores, Place, best_pages
+from retrievers.pages.windows import PassageTerms
 from retrievers.places.located import Span
 from retrievers.query.question import Question
 from retrievers.rerank.selection import ResultSlot
@@ -33,14 +35,15 @@ class Explainer:
         short_path: Callable[[str], str],
         scoring: PageScoring,
         addends: Mapping[Place, Mapping[str, float]],
+        terms: Sequence[PassageTerms],
     ) -> None:
         """``verdicts`` are what a model said of pages, or why the question means them; ``spans`` the parts of pages
         that it means, from which snippets are then taken; ``beside`` the only terms of the question that choose the
         snippet of a page that it names by its number: its footer has the others. ``addends`` are those of the ranking
-        model."""
+        model, ``terms`` what passages are chosen by in each document."""
         self._scores, self._question, self._verdicts = scores, question, verdicts
         self._spans, self._beside, self._path_of, self._scoring = spans, beside, short_path, scoring
-        self._addends = addends
+        self._addends, self._terms = addends, terms
 
     def page(self, slot: ResultSlot, held: PageText, copies: Sequence[PageText] = ()) -> PageFound:
         """One page with its receipt; ``copies`` are the texts of those that are nearly the same."""
@@ -48,15 +51,12 @@ class Explainer:
         scores, page = self._scores[visit.doc], visit.page
         document, content = scores.candidate.document, scores.content
         adds = matched_terms(content, page, scores.query, self._scoring)
-        weights = snippet.weights(self._question.terms, adds)
-        if (kept := self._beside.get((visit.doc, page))) is not None:
-            weights = {term: weight for term, weight in weights.items() if term in kept}
+        terms, kept = self._terms[visit.doc], self._beside.get((visit.doc, page))
+        terms = terms if kept is None else terms.only(kept)
         first, last = self._spans.get((visit.doc, page), (0, None))
         headings = [at - first for at in content.headings_at.get(page, ())]
-        offset, shown = snippet.best_window(
-            held.text[first:last], weights, numeric=self._question.numeric, headings=headings
-        )
-        offset += first
+        shown = snippet.best_passage(held.text[first:last], terms, numeric=self._question.numeric, headings=headings)
+        offset = first + shown.offset
         section = self._section(visit.doc, content.section_at(page, offset))
         own = {name: scores.part(name, page) for name in scores.contributions}
         known = {name: by_page.get(page) for name, by_page in scores.signals.items()}
@@ -85,8 +85,9 @@ class Explainer:
             for copy, other in zip(slot.also_in, copies or [held] * len(slot.also_in), strict=True)
         )
         return PageFound(
-            document.doc_id, document.name, page, held.label, score, shown, section, receipt, also_in,
+            document.doc_id, document.name, page, held.label, score, shown.text, section, receipt, also_in,
             self._short_path(visit.doc), place=place_of(held.label, held.places, held.text.count("\n", 0, offset)),
+            mark=shown.mark, contents=lists_pages(held.text, content.pages),
         )  # fmt: skip
 
     def _short_path(self, doc: int) -> str:

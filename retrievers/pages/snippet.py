@@ -1,74 +1,59 @@
-"""The lines of a page that answer best."""
+"""What of a page is shown: the passage that answers best, or an excerpt of so many tokens."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from hybrid_core.llm.token_estimate import cut, estimate
 from hybrid_core.text.links import visible
-from retrievers.pages.page_lines import WINDOW_CHARS, PageLine, page_lines
-from retrievers.pages.windows import Window, gain, match, windows
+from retrievers.pages.statements import WINDOW_CHARS, Statement, statements
+from retrievers.pages.windows import PassageTerms, Window, Windows
 
-_NAMED = 0.3  # what the question's names and years weigh, beside its best other term
 _AROUND = 0.5  # of an excerpt, for the lines around the best stretch; the rest for others that match
-_BEFORE = 3  # an excerpt grows so many lines down for one up
+_BEFORE = 3  # an excerpt grows so many statements down for one up
 _GAP = "…\n"
-_LEAD = 120  # characters of a sentence before the line that matches
-_ENDS = re.compile(r"[.!?:;]['\")\]»”]{0,2}\s+|[。！？；：]|\n\s*\n")
 
 
-def weights(terms: Collection[str], held: Mapping[str, float]) -> dict[str, float]:
-    """What the terms of a question weigh on a page that holds some of them by so much."""
-    return {**dict.fromkeys(terms, _NAMED * max(held.values(), default=1.0)), **held}
+class Passage(NamedTuple):
+    """``mark`` is the part of the text that answers best; it begins at the character ``offset`` of the page."""
+
+    offset: int
+    text: str
+    mark: str
 
 
-def best_window(
-    text: str, query: Mapping[str, float], *, numeric: bool = False, headings: Collection[int] = ()
-) -> tuple[int, str]:
-    """The stretch of about 280 characters with the most query-term weight, and where in the text the match is. It
-    begins with its sentence.
+def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headings: Collection[int] = ()) -> Passage:
+    """Return the stretch of about 280 characters with the most query-term weight.
 
     A stretch that begins with a row of a table has the heads of its columns before it, and prefers rows that match to
-    those between; "…" stands where lines are left out. What stands above the table counts for each of its rows.
+    those between; "…" stands where something is left out. What stands above the table counts for each of its rows.
 
-    ``headings`` are the characters at which the page's headings begin. The match is where the part of the
-    stretch between two headings that holds most begins to match. A heading counts half where the stretch ends
-    with it: what answers comes after. ``numeric`` prefers stretches whose matching lines hold figures.
+    ``headings`` are the characters at which the page's headings begin. A heading counts half where the stretch ends
+    with it: what answers comes after. ``numeric`` prefers statements with figures.
     """
-    lines = page_lines(text, query, headings)
-    found = windows(lines, query)
-    if not found:  # nothing matches: the beginning
-        return 0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS]
-    best = max(found.values(), key=lambda one: gain(lines, one, query, numeric))
-    return match(lines, best, query), _lead(text, lines, best) + best.text(lines)
+    page = statements(text, {*terms.own, *terms.expert}, headings)
+    windows = Windows(page, terms, numeric)
+    if not windows.found:  # nothing matches: the beginning
+        return Passage(0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS], "")
+    best = max(windows.found.values(), key=windows.gain)
+    answer = windows.answer(best)
+    return Passage(page[answer.numbers[0]].offset, best.text(page), answer.text(page))
 
 
-def _lead(text: str, lines: Sequence[PageLine], one: Window) -> str:
-    """The beginning of the sentence within which a stretch begins, where that is near; none before rows of tables."""
-    first = one.numbers[0]
-    line = lines[first]
-    begins = first > 0 and text[line.offset - 1] == "\n" and line.text[:1].islower() and not lines[first - 1].heading
-    if one.above or not begins:
-        return ""
-    before = visible(text[max(0, line.offset - _LEAD) : line.offset])
-    ends = [end.end() for end in _ENDS.finditer(before)]
-    if not ends and len(before) == _LEAD:
-        return ""
-    lead = " ".join(before[ends[-1] if ends else 0 :].split())
-    return f"{lead} " if lead else ""
-
-
-def excerpt(text: str, query: Mapping[str, float], tokens: int, *, numeric: bool = False) -> str:
+def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False) -> str:
     """A page in at most ``tokens``: where it is longer the stretch that matches best with what stands around it, and
     the other stretches that match, in the page's order; "…" stands where lines are left out. The rest as above.
     """
     if estimate(text) <= tokens:
         return text
-    lines = page_lines(text, query, ())
-    kept, found = _Excerpt(lines, tokens), windows(lines, query)
-    gains = [(gain(lines, one, query, numeric), -at) for at, one in found.items()]
+    page = statements(text, {*terms.own, *terms.expert}, ())
+    windows = Windows(page, terms, numeric)
+    kept, found = _Excerpt(page, tokens), windows.found
+    gains = [(windows.gain(one), -at) for at, one in found.items()]
     order = [-at for _, at in sorted(gains, reverse=True)]
+    if not page:
+        return cut(text, tokens)
     if not order:
         order, found = [0], {0: Window((0,))}
     if not kept.stretch(order[0], found[order[0]]):
@@ -83,7 +68,7 @@ def excerpt(text: str, query: Mapping[str, float], tokens: int, *, numeric: bool
 class _Excerpt:
     """The lines of a page that are kept, and the tokens that are left for more."""
 
-    def __init__(self, lines: Sequence[PageLine], tokens: int) -> None:
+    def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
         self.lines, self.room = lines, tokens - 2 * estimate(_GAP)
         self._at: set[int] = set()
 

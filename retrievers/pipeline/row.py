@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
 from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.text.bm25 import idf
 from hybrid_core.text.tokens import cached_hash
 from hybrid_core.types.documents import Hit, PageText
 from hybrid_core.types.requests import SearchRequest
@@ -30,8 +32,9 @@ from retrievers.pages.first_stage import FirstStage, Key, by_meaning
 from retrievers.pages.page_score import PageQuery
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.remaining import NAME, beginnings, remaining_pages
-from retrievers.pages.snippet import best_window
+from retrievers.pages.snippet import best_passage
 from retrievers.pages.tree_walk import best_first, walk
+from retrievers.pages.windows import PassageTerms
 from retrievers.pipeline.spelled import spelled
 from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
 from retrievers.pipeline.state import SearchResources, SearchState
@@ -268,7 +271,7 @@ def explain(state: SearchState) -> SearchState:
     addends = {} if state.table is None else addends_of(state.table, state.resources.ranking, shown)
     explainer = Explainer(
         state.pages, state.question, {**state.reasons, **state.verdicts}, state.spans, state.beside, view.short_path,
-        state.request.scoring.pages, addends,
+        state.request.scoring.pages, addends, _passage_terms(state),
     )  # fmt: skip
     places = [(state.pages[one.visit.doc].content, one.visit.page) for one in state.slots]
     results = [
@@ -320,6 +323,20 @@ def _holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, int]:
     return dict(zip(terms, opened.index.holding([cached_hash(term) for term in terms]), strict=True)) if terms else {}
 
 
+def _passage_terms(state: SearchState) -> list[PassageTerms]:
+    """Return what passages are chosen by in each document: rare terms of the library weigh more."""
+    pages, added = state.resources.view.pages, {id(expansion): expansion.terms for expansion in state.expansions}
+    terms = list(dict.fromkeys(chain(state.asked, *added.values())))
+    holding = _holding(state.resources, terms)
+    rarity = dict(zip(terms, (1 + idf(pages, list(holding.values()))).tolist(), strict=True))
+    own, names = {term: worth * rarity[term] for term, worth in state.asked.items()}, state.question.terms
+    by_expansion = {
+        key: PassageTerms(own, {term: weight * rarity[term] for term, weight in expert.items()}).naming(names)
+        for key, expert in added.items()
+    }
+    return [by_expansion[id(expansion)] for expansion in state.expansions]
+
+
 def _first_stage(state: SearchState) -> FirstStage:
     opened, question = state.resources, state.question
     terms = question.worth([term for term, pages in _holding(opened, list(question.identifiers)).items() if pages])
@@ -331,13 +348,13 @@ def _first_stage(state: SearchState) -> FirstStage:
 
 def _seen_on(state: SearchState) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:
     """What reads of some pages (doc_id, page) the passage that matches best, and whether they have figures."""
-    terms = dict.fromkeys(state.question.terms, 1.0)
+    terms = PassageTerms(dict.fromkeys(state.question.terms, 1.0))
 
     def read(places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], SeenPage]:
         contents = state.resources.view.contents
         texts = state.texts.by_id([(contents[doc_id], page) for doc_id, page in places])
         return {
-            place: SeenPage(best_window(held.text, terms)[1], pictured(held.text, held.described))
+            place: SeenPage(best_passage(held.text, terms).text, pictured(held.text, held.described))
             for place, held in zip(places, texts, strict=True)
         }
 

@@ -13,6 +13,7 @@ from retrievers.pages import snippet
 from retrievers.pages.going_on import goes_on
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import Place
+from retrievers.pages.windows import PassageTerms
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
 from retrievers.reason.board import Board
@@ -46,7 +47,7 @@ class Asker(QuestionSession):
         given = {"question": question, "expert": "\n".join(hint_lines(expansion, likely)) or "none"}
         super().__init__(model, scope, told, given)
         self._board, self._texts = board, texts
-        self._terms = {**expansion.terms, **dict.fromkeys(read_question(question).terms, 1.0)}
+        self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
 
     def fitting(self, places: Sequence[Place], tokens: int) -> list[Place]:
         """The first of these pages that can be read in so many tokens, none of them as a scrap."""
@@ -73,7 +74,7 @@ class Asker(QuestionSession):
         found = [place for place in self._board.found if place[0] in documents][:_PASSAGES]
         shown: list[str] = []
         for (doc, page), held in zip(found, self._held(found), strict=True):
-            line = f"D{doc + 1} page {page}, a passage: {snippet.best_window(held.text, self._terms)[1]}"
+            line = f"D{doc + 1} page {page}, a passage: {snippet.best_passage(held.text, self._terms).text}"
             tokens -= estimate(line)
             if tokens < 0:
                 break

@@ -139,6 +139,7 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
     for rank, found in enumerate(result.results, 1):
         receipt = found.receipt
         where = f"page {found.page}{label(found.label, found.page)}{place(found.place, found.label)}"
+        where += ", printed contents or an index" if found.contents else ""
         name = escape((f"{found.library}: " if found.library else "") + (found.short_path or found.doc_name))
         console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")

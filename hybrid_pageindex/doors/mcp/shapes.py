@@ -66,7 +66,7 @@ def result(found: PageFound) -> dict[str, Any]:
         "place": shown_place(found.place) if found.place != found.label else "", "score": round(found.score, 3),
         "section": _PATH.join(section.path), "node_id": section.node_id,
         "section_pages": page_range(section.start_page, section.end_page), "snippet": found.snippet,
-        "why": found.why, "also_in": list(found.also_in),
+        "contents": found.contents or None, "why": found.why, "also_in": list(found.also_in),
         "see": [f"{one.written}: page {one.page}" for one in found.see],
     })  # fmt: skip
 

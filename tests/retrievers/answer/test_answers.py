@@ -11,6 +11,7 @@ from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from retrievers.answer.citations import check, split
 from retrievers.answer.sources import sources
 from retrievers.pages.snippet import excerpt
+from retrievers.pages.windows import PassageTerms
 
 NOT_DONE = "it is not written in numbers and signs alone, so it was not done again"
 PAGES = {
@@ -85,7 +86,7 @@ def test_a_long_page_keeps_the_lines_that_match_wherever_they_stand() -> None:
     lines = [f"line {number} of this page" for number in range(400)]
     lines[250], lines[20], lines[390] = "total revenue by segment", "revenue 2023 2022", "segment of the coast"
     text = "\n".join(lines)
-    kept = excerpt(text, {"revenu": 2.0, "segment": 1.0}, 340)
+    kept = excerpt(text, PassageTerms({"revenu": 2.0, "segment": 1.0}), 340)
     assert estimate(kept) <= 340 and kept.startswith("…") and kept.endswith("…\n")
     assert [line for line in kept.split("\n") if line in (lines[20], lines[250], lines[390])] == [
         lines[20], lines[250], lines[390]
@@ -93,12 +94,13 @@ def test_a_long_page_keeps_the_lines_that_match_wherever_they_stand() -> None:
     around = kept.split("…")[2]
     assert "line 249 of this page\n" in around and "line 254 of this page\n" in around
     assert all(line in (*lines, "…", "") for line in kept.split("\n"))
-    assert excerpt(text, {}, 50).startswith("line 0 of this page\n") and excerpt("short", {}, 50) == "short"
+    assert excerpt(text, PassageTerms({}), 50).startswith("line 0 of this page\n")
+    assert excerpt("short", PassageTerms({}), 50) == "short"
 
 
 @given(st.text(), st.text(min_size=1, max_size=30), st.integers(1, 60))
 def test_what_is_kept_of_a_page_stands_there_and_fits(text: str, word: str, tokens: int) -> None:
-    kept = excerpt(text, {word: 1.0, "a": 0.5}, tokens)
+    kept = excerpt(text, PassageTerms({word: 1.0, "a": 0.5}), tokens)
     assert estimate(kept) <= tokens and all(part.strip("…\n") in text for part in kept.split("…\n"))
 
 

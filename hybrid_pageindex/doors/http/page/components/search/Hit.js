@@ -11,19 +11,19 @@ import { Receipt } from "./Receipt.js";
 
 const LEADERS = /\s*(?:\.\s?){5,}/g; // dots that lead the eye to a page number
 
-/** @param {{ text: string, terms: Record<string, number> }} props */
-function Passage({ text, terms }) {
-  return html`<p class="passage">${pieces(text.replace(LEADERS, " … "), terms).flatMap((piece, number) => {
-    const words = piece.words.map((one) => (one.marked ? html`<b>${one.text}</b>` : one.text));
-    return [number ? " " : "", piece.best ? html`<mark>${words}</mark>` : html`<span>${words}</span>`];
+/** @param {{ text: string, mark: string, terms: Record<string, number> }} props */
+function Passage({ text, mark, terms }) {
+  return html`<p class="passage">${pieces(text, mark, terms).map((piece) => {
+    const words = piece.words.map(({ text: said, marked }) => (marked ? html`<b>${said}</b>` : said.replace(LEADERS, " … ")));
+    return piece.best ? html`<mark>${words}</mark>` : html`<span>${words}</span>`;
   })}</p>`;
 }
 
 /** Why a page was found, in a sentence: the server's own in its language, made of the same parts in others. */
 function why(hit) {
   if (language === "en") return hit.why;
-  const { snippet, section, receipt } = hit, { title } = section;
-  const words = [...new Set(places(snippet, receipt.terms).map((one) => snippet.slice(one.from, one.to)))].slice(0, 3).join(t("search.and"));
+  const { section, receipt } = hit, { title } = section, said = hit.mark || hit.snippet;
+  const words = [...new Set(places(said, receipt.terms).map((one) => said.slice(one.from, one.to)))].slice(0, 3).join(t("search.and"));
   const fits = receipt.routing_reason ? t("search.why_document", { reason: told(receipt.routing_reason) }) : "";
   return t(words ? "search.why_words" : "search.why_meaning", { words, title }) + (receipt.reasoning === null ? "" : t("search.why_model")) + fits;
 }
@@ -31,7 +31,7 @@ function why(hit) {
 /** One page that was found: its picture, the passage, why; and what can be done with it. */
 export function Hit({ hit, library, question, say }) {
   const [saved, setSaved] = useState(false), [rated, setRated] = useState(/** @type {boolean | null} */ (null));
-  const href = pageLink(library, hit.doc_id, hit.page, hit.snippet.slice(0, 300)), base = documentPath(library, hit.doc_id);
+  const href = pageLink(library, hit.doc_id, hit.page, (hit.mark || hit.snippet).slice(0, 300)), base = documentPath(library, hit.doc_id);
   const printed = hit.label && hit.label !== String(hit.page) ? t("search.printed", { label: hit.label }) : "";
   const fail = (/** @type {any} */ error) => say(`${error.message} ${error.advice ?? ""}`);
   const save = () => post(at("libraries", library, "notes"), { title: question.slice(0, 200), text: `${hit.snippet}\n\n${hit.doc_name}, ${t("conversation.page_of", { page: hit.page })}`, document: hit.doc_id, page: hit.page })
@@ -41,9 +41,9 @@ export function Hit({ hit, library, question, say }) {
   return html`<li class="hit">
     <a class="hit-picture" href=${href} tabindex="-1" aria-hidden="true"><img src=${thumbnailOf(base, hit.page, "")} alt="" width="68" height="88" loading="lazy" /></a>
     <div class="hit-text">
-      <p class="hit-head"><a href=${href}>${t("search.page", { page: hit.page })}</a>${printed && html`<span class="muted small">${printed}</span>`}${hit.place && html`<span class="muted small">${hit.place}</span>`}
+      <p class="hit-head"><a href=${href}>${t("search.page", { page: hit.page })}</a>${printed && html`<span class="muted small">${printed}</span>`}${hit.place && html`<span class="muted small">${hit.place}</span>`}${hit.contents && html`<span class="muted small">${t("search.contents")}</span>`}
         <span class="path">${hit.section.path.join(" › ")}</span></p>
-      <${Passage} text=${hit.snippet} terms=${hit.receipt.terms} />
+      <${Passage} text=${hit.snippet} mark=${hit.mark} terms=${hit.receipt.terms} />
       <details class="why"><summary>${why(hit)}</summary><${Receipt} hit=${hit} /></details>
       ${hit.section.hints.length > 0 && html`<p class="hints small">${t("search.hints")} ${hit.section.hints.map((/** @type {any} */ one) => html`<a key=${one.node_id} href=${pageLink(library, hit.doc_id, one.start_page)}>${one.title}</a>`)}</p>`}
       ${hit.see?.length > 0 && html`<p class="hints small">${t("search.see")} ${hit.see.map((/** @type {any} */ one) => html`<a key=${one.written} href=${pageLink(library, hit.doc_id, one.page)} title=${told(one.why)}>${one.written}</a>`)}</p>`}

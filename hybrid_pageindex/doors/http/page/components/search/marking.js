@@ -1,8 +1,7 @@
-// The words of a question in a passage, and the sentence or row of it that matches best.
+// The words of a question in a passage, and the part of it that is marked.
 
 const WORD = /[\p{L}\p{N}]+(?:[.,'’-][\p{L}\p{N}]+)*/gu;
 const CJK = /[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]/;
-const PIECES = /(?<=[.!?;])\s+(?=[\p{Lu}\p{N}"“(])|(?<=[。！？；])|(?<=…)\s+|\n+/gu;
 const ENDING = 6; // letters that a word may have beyond its stem
 
 /** @param {string} word in small letters @param {string} term a stem, as receipts have them */
@@ -38,25 +37,26 @@ export function places(text, terms) {
 }
 
 /**
- * A passage in pieces, sentences or rows; `best` is the one whose terms added most.
- * @param {string} text @param {Record<string, number>} terms
- * @returns {{ text: string, best: boolean, words: { text: string, marked: boolean }[] }[]}
+ * A passage in parts: what stands before the mark, the mark (`best`), what stands after it; each in words.
+ * @param {string} text @param {string} mark @param {Record<string, number>} terms
+ * @returns {{ best: boolean, words: { text: string, marked: boolean }[] }[]}
  */
-export function pieces(text, terms) {
-  const parts = text.split(PIECES).map((one) => one.trim()).filter(Boolean);
-  const made = parts.map((part) => {
-    const found = places(part, terms), words = [];
-    let at = 0;
-    for (const { from, to } of found) {
-      if (from > at) words.push({ text: part.slice(at, from), marked: false });
-      words.push({ text: part.slice(from, to), marked: true });
-      at = to;
-    }
-    if (at < part.length) words.push({ text: part.slice(at), marked: false });
-    const held = new Set(found.map((one) => one.term));
-    return { text: part, words, best: false, weight: [...held].reduce((sum, term) => sum + terms[term], 0) };
-  });
-  const best = made.reduce((/** @type {any} */ most, one) => (one.weight > (most?.weight ?? 0) ? one : most), null);
-  if (best) best.best = true;
-  return made;
+export function pieces(text, mark, terms) {
+  const at = mark ? text.indexOf(mark) : -1;
+  if (at < 0) return [{ best: false, words: wordsOf(text, terms) }];
+  const parts = [text.slice(0, at), mark, text.slice(at + mark.length)];
+  return parts.map((part, number) => ({ best: number === 1, words: wordsOf(part, terms) }));
+}
+
+/** @param {string} text @param {Record<string, number>} terms */
+function wordsOf(text, terms) {
+  const words = [];
+  let at = 0;
+  for (const { from, to } of places(text, terms)) {
+    if (from > at) words.push({ text: text.slice(at, from), marked: false });
+    words.push({ text: text.slice(from, to), marked: true });
+    at = to;
+  }
+  if (at < text.length) words.push({ text: text.slice(at), marked: false });
+  return words;
 }

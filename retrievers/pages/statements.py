@@ -1,0 +1,157 @@
+"""The statements of a page: sentences, rows of tables, items of lists and headings, each with a question's terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Set
+from typing import NamedTuple
+
+from hybrid_core.text import tokens as words
+from hybrid_core.text.links import Offsets, hidden, visible
+from hybrid_core.text.sentences import sentences
+from hybrid_core.text.table_rows import GAP, TableRow, table_rows
+
+WINDOW_CHARS = 280
+_NOTHING: frozenset[str] = frozenset()
+_BORDERS = re.compile(r"[^\W\d_]+|\d+")
+_LINE_END = re.compile("\n")
+_PIECE = re.compile(rf"(?s:.{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}})")
+_LINE = re.compile(rf".{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}}|\n")
+_NUMBER = re.compile(r"\s*\(?[^\W_]{1,3}[.)]\s")  # of an item of a list
+_BULLET = re.compile(r"\s*[-*+•▪◦●–—#>]\s|\s*#")
+_DIGIT = re.compile(r"\d")
+_ITEM = re.compile(r"[-*+•▪◦●–—]\s")
+_ENDS = tuple(".!;,。！；，…")  # of what is no title
+_FENCES = ("```", "~~~")
+_TITLE = 80  # characters
+_STOPS = tuple(".!?;:。！？；：")
+_SHORT = 0.6  # of the usual width of a line: what is shorter ends its paragraph
+_NAME = 60  # characters of a row's name that goes on below the row
+
+
+class Statement(NamedTuple):
+    """``row`` says, by the numbers of statements, which heads, captions and name belong to a row of a table."""
+
+    offset: int  # in the page's text
+    text: str
+    held: Set[str]  # terms of the question
+    heading: bool = False
+    row: TableRow | None = None
+
+
+def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[Statement]:
+    """Return the statements of a text, of links what a reader sees; those longer than a window in pieces.
+
+    ``headings`` are the characters of the text at which headings begin.
+    """
+    spans = hidden(text)
+    source, text = Offsets(spans).source if spans else int, visible(text, spans)
+    lines, parts = text.split("\n"), _beginnings(terms)
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+    titled = {at for at, start in enumerate(starts) if headings and source(start) in headings}
+    rows, code = table_rows(lines, range(len(lines))), _fenced(lines)
+    numbers: dict[int, int] = {}  # by line: the last statement of its paragraph
+    page: list[Statement] = []
+    for first, last in _blocks(lines, rows, titled, code):
+        block = text[starts[first] : starts[last] + len(lines[last])]
+        row = _row(rows.get(last, rows.get(first)), numbers)
+        for begin, end in [(0, len(block))] if row else _pieces(block):
+            piece = block[begin:end].lstrip()
+            title = first in titled or not (row or first in code or not _title(piece))
+            at = source(starts[first] + end - len(piece))
+            page.append(Statement(at, piece, _find_terms(piece, terms, parts), title, row))
+        for line in range(first, last + 1):
+            numbers[line] = len(page) - 1
+    return page
+
+
+def _row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow | None:
+    """Return a row whose heads and captions, which stand before it, are named by the statements they stand in."""
+    if row is None:
+        return None
+    heads, captions = (tuple(dict.fromkeys(numbers[at] for at in lines if at in numbers)) for lines in row[:2])
+    return TableRow(heads, captions, -1)
+
+
+def _find_terms(text: str, terms: Set[str], parts: Collection[str]) -> Set[str]:
+    """Return those of the terms that a text holds, of which most texts hold no part."""
+    folded = words.fold(text)
+    plain = folded.replace(",", "").replace("'", "")
+    for part in parts:
+        if part in plain:
+            return terms & set(words.folded_terms(words.join_words(folded)))
+    return _NOTHING
+
+
+def _title(text: str) -> bool:
+    """Return whether a statement looks like a title or asks a question: what answers comes after it."""
+    text = text.strip()
+    return len(text) <= _TITLE and not text.endswith(_ENDS) and not _ITEM.match(text) and not _DIGIT.search(text)
+
+
+def _fenced(lines: list[str]) -> set[int]:
+    """Return the lines of code in Markdown, the fences included."""
+    fences = [at for at, line in enumerate(lines) if line.startswith(_FENCES)]
+    return {at for first, last in zip(fences[::2], fences[1::2], strict=False) for at in range(first, last + 1)}
+
+
+def _blocks(lines: list[str], rows: Mapping[int, TableRow], titled: Set[int], code: Set[int]) -> list[tuple[int, int]]:
+    """Return the first and last line of each paragraph, heading, row and item of a list."""
+    heads = {at for row in rows.values() for at in row.heads}
+    labels = {row.label for row in rows.values()}
+    widths = sorted(map(len, filter(None, lines)))
+    short = _SHORT * widths[len(widths) * 4 // 5] if widths else 0.0
+    blocks: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
+        if not any(map(str.isalnum, line)):
+            continue
+        first, before = blocks[-1] if blocks else (-1, -2)
+        lower = line[:1].islower()
+        if before < at - 1 or at in titled or before in titled or at in heads or before in heads or at in labels:
+            joins = False
+        elif at in code:
+            joins = True
+        elif at in rows:
+            joins = rows[at].label == before
+        elif before in rows:
+            joins = lower and GAP not in line and len(line) <= _NAME and not lines[before].startswith("|")
+        elif GAP in line or _BULLET.match(line):
+            joins = False
+        else:
+            ended = lines[before].rstrip().endswith(_STOPS)
+            joins = not ended if lower else len(lines[before]) >= short and not (ended and _NUMBER.match(line))
+        if joins:
+            blocks[-1] = (first, at)
+        else:
+            blocks.append((at, at))
+    return blocks
+
+
+def _pieces(block: str) -> Iterable[tuple[int, int]]:
+    """Return the sentences of a paragraph, and of those longer than a window its pieces."""
+    for start, end in sentences(block):
+        if end - start <= WINDOW_CHARS:
+            yield start, end
+        else:
+            long = block[start:end]
+            cut = _PIECE if long.rstrip().endswith(_STOPS) else _LINE  # lines that end no sentence stand for themselves
+            yield from ((start + piece.start(), start + piece.end()) for piece in cut.finditer(long))
+
+
+def _beginnings(terms: Collection[str]) -> set[str]:
+    """Return of each term what a text must hold to hold it, commas and apostrophes aside: stemming changes endings, of
+    short words those in a vowel or y, and years stand after FY in short."""
+    parts = {_beginning(_longest_piece(term)) for term in terms}
+    return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
+
+
+def _longest_piece(term: str) -> str:
+    """Return what is surely written in one: the longest piece of an identifier, whose hyphens may be left out."""
+    if term.isalpha() or words.is_number(term):
+        return term
+    return max(_BORDERS.findall(term), key=len, default=term)
+
+
+def _beginning(term: str) -> str:
+    whole = not term.isascii() or term[0].isdigit() or len(term) < 3 or (len(term) == 3 and term[-1] not in "aeiouy")
+    return term if whole else term[:-1]
