@@ -73,7 +73,7 @@ def _without(phrase: str, text: str) -> str:
 def _between() -> re.Pattern[str]:
     """Compiled when a question may name several: that takes longer than a search."""
     return re.compile(
-        r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|und|oder|gegen|et|ou|y|o|frente\s+a)\b|[和与及跟或、，；])\s*",
+        r"\s*(?:[,;:?]\s|\b(?:and|or|vs\.?|versus|against|than|with|und|oder|gegen|mit|et|ou|avec|y|o|con|frente\s+a)\b|[和与及跟或、，；])\s*",
         re.IGNORECASE,
     )
 
