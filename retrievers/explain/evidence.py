@@ -21,7 +21,7 @@ from hybrid_core.text.term_counts import Occurrences
 from hybrid_core.types.results import Evidence
 from retrievers.documents.content import Content
 from retrievers.documents.route import Routing
-from retrievers.pages.scores import PageScores, PageVisit
+from retrievers.pages.scores import Floats, PageScores, PageVisit
 from retrievers.query.content_words import compares, content_words, is_frame
 from retrievers.query.expert import Expansion
 from retrievers.query.proper_names import proper_names
@@ -120,11 +120,11 @@ def judged(
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """``fit`` is how well its document fits what the question names, ``holds`` how much of each term it says."""
+    """``holds`` (float64, one value for each term) is how much of each term the page says, times how well its document
+    fits what the question names."""
 
     content: Content
-    fit: float
-    holds: Mapping[str, float]
+    holds: Floats
 
 
 def _common(term: str, contents: Sequence[Content]) -> bool:
@@ -152,10 +152,10 @@ class TermCoverage:
             term: (1.0 if held or not has_cjk(term) else _SPANNING) * (1 + idf)
             for term, held, idf in zip(looked_for, holding.tolist(), rarity.tolist(), strict=True)
         }
+        self._rows = {term: row for row, term in enumerate(looked_for)}
         self._pages = [
-            _Page(content, _fit(routing, doc_id), dict(zip(looked_for, held, strict=True)))
+            _Page(content, _fit(routing, doc_id) * _held(content, found[content.content_id], page))
             for doc_id, content, page in pages
-            for held in [_held(content, found[content.content_id], page)]
         ]
 
     def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
@@ -169,31 +169,32 @@ class TermCoverage:
         """
         if not terms:
             return 0.0
-        weights = {term: weight * self._weights[term] for term, weight in terms.items()}
-        whole = math.fsum(weights.values())  # in whatever order the terms come, the same to the last digit
+        weights = np.array([weight * self._weights[term] for term, weight in terms.items()])
+        rows = np.array([self._rows[term] for term in terms])
+        held = [page.holds[rows] for page in self._pages]
+        whole = math.fsum(weights)  # in whatever order the terms come, the same to the last digit
         if apart:
             said = _ELSEWHERE if any(_holding(name, self._contents) == 0 for name in names) else 1.0
-            best = max((self._together(weights, pair) for pair in combinations(self._pages, 2)), default=0.0)
+            best = max((_sum(weights * np.maximum(*pair)) for pair in combinations(held, 2)), default=0.0)
             return max(round(said * best / whole, 4), self.coverage(terms, names))
-        shares = (_says(page.content, names) * self._together(weights, [page]) / whole for page in self._pages)
+        named = [_says(page.content, names) for page in self._pages]
+        shares = [share * _sum(weights * holds) / whole for share, holds in zip(named, held, strict=True)]
         return round(max(shares, default=0.0), 4)
 
-    @staticmethod
-    def _together(weights: Mapping[str, float], pages: Iterable[_Page]) -> float:
-        held = (weight * max(page.fit * page.holds[term] for page in pages) for term, weight in weights.items())
-        return math.fsum(held)
+
+def _sum(values: Floats) -> float:
+    return math.fsum(values[values != 0])
 
 
-def _held(content: Content, found: Occurrences, page: int) -> list[float]:
-    """How much of each term a page holds, 0 to 1."""
+def _held(content: Content, found: Occurrences, page: int) -> Floats:
+    """Return how much of each term a page holds, 0 to 1."""
     held = np.zeros(len(found.holding))
     pages = found.pages.astype(np.int64)
     held[found.terms[np.abs(pages - (page - 1)) == 1]] = _BESIDE
     here = pages == page - 1
     model = Bm25(_K1, 1.0, content.body.average_length)
     held[found.terms[here]] = model.weights(found.counts[here], float(content.body.lengths[page - 1]))
-    shares: list[float] = held.tolist()
-    return shares
+    return held
 
 
 def _says(content: Content, names: Collection[str]) -> float:
