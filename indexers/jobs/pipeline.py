@@ -129,6 +129,7 @@ def _sorted_out(
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
     given, inside = set(files), [*files]
+    waiting = JobReader(catalog).waiting_stages(library)  # left by a command that was killed, for instance
     for file in inside:  # grows by what lies in those that are unchanged
         if file in done or file in requests:
             continue
@@ -142,8 +143,9 @@ def _sorted_out(
             tally.files += len(further)
             version = stored.version(document)
             models = bool(options.enrich_needs)
-            coarse = options.refine and version is not None and unrefined(version.version, models)
-            if version is None or not (coarse or unimproved(version)):
+            left = waiting.get(str(file))
+            coarse = options.refine and version is not None and (left == "refine" or unrefined(version.version, models))
+            if version is None or not (coarse or (models and left == "enrich") or unimproved(version)):
                 done[file] = result
                 tally.add(size=document.size, finished=result, over=str(file))
                 continue

@@ -12,7 +12,7 @@ from hybrid_core.store.jobs import events, rows, turns
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
 from hybrid_core.store.parts import parts
-from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStatus
+from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStage, JobStatus
 
 
 class JobReader:
@@ -69,6 +69,13 @@ class JobReader:
                     query = query.where(jobs.c.id.in_(awaited_by(waiter)))
                 found += [rows.to_job(row, paused) for row in connection.execute(query)]
         return found
+
+    def waiting_stages(self, library: str) -> dict[str, JobStage]:
+        """Return the stage that waits for each file (subject) of a library that was indexed in part."""
+        query = select(jobs.c.subject, jobs.c.stage)
+        query = query.where(jobs.c.library == library, jobs.c.kind == "index", IS_WAITING)
+        with self._store.reading() as connection:
+            return {row.subject: row.stage for row in connection.execute(query)}
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
         """Of those of these that wait, how many wait before each: libraries take turns, and in them those who asked."""

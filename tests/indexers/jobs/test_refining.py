@@ -18,9 +18,10 @@ import pytest
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.store.regions import page_regions
 from hybrid_core.store.shared_cache import SharedCache
-from hybrid_core.types.jobs import JobRequest
+from hybrid_core.types.jobs import JobRequest, JobStage
 from hybrid_core.types.versions import StoredVersion
 from hybrid_pageindex import Engine, run
 from indexers.stages import refining
@@ -207,3 +208,17 @@ def test_documents_that_are_asked_about_come_first(tmp_path: Path) -> None:
         run(engine.search("candles", top_k=1))
         waiting = [view.job for view in run(engine.jobs()).jobs if view.job.stage == "refine"]
     assert {Path(job.subject).stem: job.priority for job in waiting} == {"anchors": 10, "barrels": 10, "candles": 20}
+
+
+@pytest.mark.parametrize("stage", ["enrich", "refine"])
+def test_what_a_killed_command_left_waiting_is_done_by_the_next(tmp_path: Path, stage: JobStage) -> None:
+    """Nothing is left to improve, for a file of the same bytes was: the job ends all the same."""
+    path, home = tmp_path / "note.md", tmp_path / "home"
+    path.write_text("# Kiln\n\nThe kiln is hot.\n")
+    with thinking(home) as (engine, _):
+        run(engine.index(path, outline="refined", workers=1))
+        request = JobRequest("default", "index", str(path), stage, needs=frozenset({"llm"} if stage == "enrich" else ()))
+        JobQueue(engine._catalog()).enqueue([request])
+        assert JobReader(engine._catalog()).counts().waiting == 1
+        run(engine.index(path, outline="refined", workers=1))
+        assert JobReader(engine._catalog()).counts().waiting == 0
