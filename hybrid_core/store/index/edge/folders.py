@@ -23,12 +23,14 @@ import os
 import secrets
 import shutil
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
 from hybrid_core.store.home import make_folder
+from hybrid_core.store.index.edge.state import CHECKSUM
 from hybrid_core.store.temporary import temporary_folder
 
 SPARE_BYTES = 64 << 20  # beside a copy of a shard: some file systems fill the holes of files that are mapped
@@ -36,6 +38,7 @@ _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
 _LOADING = "loading"
+_JOURNAL = "_journal.dat"
 
 
 class FolderLock:
@@ -273,13 +276,51 @@ def allocated_bytes(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-def fingerprint(shard: Path) -> str:
-    """Size and time of the id trackers of a shard, which change with a flush only.
+class Checksums:
+    """The checksum of a shard's segments, which says whether they are as they were written.
 
-    Two wrong bytes in one can make Edge abort the process that loads it, so those that others wrote are tried first.
+    A wrong byte can make Edge abort the process that loads it, or never end. Holes and zeros count alike, so that a
+    copy has the checksum of its original. The log and the journals are left out: Edge begins them anew when it loads a
+    shard. A file is read again where its size or time is another: only small segments are ever written to.
     """
-    trackers = sorted(shard.glob("segments/*/*id_tracker*"))
-    return " ".join(
-        f"{path.parent.name}/{path.name}:{held.st_size}:{held.st_mtime_ns}"
-        for path, held in ((path, path.stat()) for path in trackers)
-    )
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, int, int]] = {}
+
+    def of(self, shard: Path) -> str:
+        """Return the checksum of the shard in this folder. Raises OSError where a file vanishes."""
+        whole = 0
+        for path in sorted((shard / "segments").rglob("*")):
+            if path.is_file() and not path.name.endswith(_JOURNAL):
+                name = str(path.relative_to(shard))
+                whole = zlib.crc32(f"{name} {self._file(path, name)}".encode(), whole)
+        return f"{CHECKSUM}{whole:08x}"
+
+    def _file(self, path: Path, name: str) -> int:
+        status = path.stat()
+        size, changed, checksum = self._known.get(name, (-1, 0, 0))
+        if (size, changed) != (status.st_size, status.st_mtime_ns):
+            checksum = _checksum(path)
+            self._known[name] = status.st_size, status.st_mtime_ns, checksum
+        return checksum
+
+
+def _checksum(path: Path) -> int:
+    checksum = position = 0
+    with path.open("rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        while position < size:
+            position = _next_data(file.fileno(), position, size) // _BLOCK * _BLOCK
+            file.seek(position)
+            if (held := file.read(_BLOCK)) != _ZEROS[: len(held)]:
+                checksum = zlib.crc32(held, zlib.crc32(position.to_bytes(8, "big"), checksum))
+            position += _BLOCK
+    return zlib.crc32(size.to_bytes(8, "big"), checksum)
+
+
+def _next_data(handle: int, position: int, size: int) -> int:
+    """Return where the hole at a position ends."""
+    try:
+        return os.lseek(handle, position, os.SEEK_DATA)
+    except OSError:  # there is a hole up to the end
+        return size

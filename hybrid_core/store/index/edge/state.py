@@ -10,13 +10,15 @@ from pathlib import Path
 
 from hybrid_core.store.home import close_to_others
 
+CHECKSUM = "crc32:"
+
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
     """What the shard holds. While ``writing``, it may hold more than ``position`` and ``count`` say.
 
     ``churn`` is how many points were written or deleted since the shard was last optimised. ``files`` is the
-    fingerprint of its id trackers (folders.py), "" where it was not taken. ``mark`` is that of the change at
+    checksum of its segments (folders.py), "" where it was not taken. ``mark`` is that of the change at
     ``position``, 0 where an older version recorded it.
     """
 
@@ -27,6 +29,11 @@ class ShardState:
     writing: bool = False
     files: str = ""
     mark: int = 0
+
+    @property
+    def checked(self) -> bool:
+        """Whether there is a checksum of what the shard holds."""
+        return not self.writing and self.files.startswith(CHECKSUM)
 
 
 def read_state(path: Path) -> ShardState | None:

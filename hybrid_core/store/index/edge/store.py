@@ -20,12 +20,12 @@ from hybrid_core.errors import BusyError, DiskFullError, IndexDamagedError, Read
 from hybrid_core.store.home import close_below
 from hybrid_core.store.index.edge.folders import (
     SPARE_BYTES,
+    Checksums,
     ShardPlace,
     allocated_bytes,
     borrow,
     claim,
     copy_shard,
-    fingerprint,
 )
 from hybrid_core.store.index.edge.optimize import optimize_in_child
 from hybrid_core.store.index.edge.shard import HEADROOM_BYTES, LAYOUT, Shard, require_space
@@ -36,6 +36,7 @@ from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import OTHER_SETTINGS, Head, Point, PointSource, VectorName, vectors_manifest
 from hybrid_core.store.index.query import Found, Query
 
+CHANGED = "its files are not as they were written"
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
 _OPTIMIZE_SHARE = 0.1
 _HURRIED = 5  # times as many where somebody waits for the first search
@@ -116,6 +117,7 @@ class EdgeStore:
         self._churn = 0  # points written or deleted since the shard was optimised
         self._unsaved = 0
         self._recorded: ShardState | None = None
+        self._checksums = Checksums()
         self._shard: Shard | None = None
         self._process = os.getpid()
         self._place = place
@@ -280,7 +282,10 @@ class EdgeStore:
         if state is None or reason:
             return reason
         self._churn = state.churn
-        doubtful = self._place.suspect or fingerprint(self._place.shard) != state.files
+        try:
+            doubtful = self._doubtful(state, self._place.shard)
+        except IndexDamagedError as error:
+            return error.message
         if (state.writing or state.churn > _optimize_above(state.count, hurried)) and self._optimize():
             doubtful = False  # what a killed writer left is put in order before it is used
         try:
@@ -320,7 +325,7 @@ class EdgeStore:
             if read_state(self._place.state) != state:
                 raise IndexDamagedError("it changed while it was copied")
             suspect = self._place.suspect
-            doubtful = suspect or fingerprint(self._place.own_shard) != state.files
+            doubtful = self._doubtful(state, self._place.own_shard)
         self._load(state, doubtful)
         if suspect:
             self._place.acquit()
@@ -333,6 +338,12 @@ class EdgeStore:
         if state.position > newest:
             return "it is ahead of the catalog"
         return ""
+
+    def _doubtful(self, state: ShardState, shard: Path) -> bool:
+        """Whether loading a shard may end the process. Raises IndexDamagedError where its files were changed."""
+        if state.checked and self._checksums.of(shard) != state.files:
+            raise IndexDamagedError(CHANGED)
+        return self._place.suspect or not state.checked
 
     def _load(self, state: ShardState, doubtful: bool) -> None:
         if doubtful:
@@ -371,7 +382,7 @@ class EdgeStore:
     def _state(self, writing: bool) -> ShardState:
         if writing:
             return ShardState(self._manifest, self._position, 0, self._churn, writing, mark=self._mark)
-        count, files = self._open_shard().count(), fingerprint(self._place.shard)
+        count, files = self._open_shard().count(), self._checksums.of(self._place.shard)
         return ShardState(self._manifest, self._position, count, self._churn, files=files, mark=self._mark)
 
     def _record(self, state: ShardState) -> None:
