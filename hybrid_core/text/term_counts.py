@@ -128,4 +128,6 @@ class TermCounts:
         lengths = np.frombuffer(data, "<u4", n, at + 8 * t + (wide + 1) * p)
         starts = np.zeros(t + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
+        if starts[-1] != p or (p and int(pages.max()) >= n) or bool((terms[1:] <= terms[:-1]).any()):
+            raise ValueError("term counts are damaged")
         return cls(terms, starts, pages.astype(np.uint32), counts.astype(np.uint16), lengths)

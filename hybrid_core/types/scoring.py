@@ -75,9 +75,7 @@ class SelectionScoring:
     same: float = 0.995  # cosine from which two pages are one and the same text
     same_length: float = 0.02  # share by which their numbers of words, and of different words, may differ
     varied: int = 4  # times as many pages as results are looked through for variety
-    slots_within: int = 5  # slots for roles are among the first so many results, however many are asked for
-    companion: float = 0.8  # of the question's words on the leading pages, from which another document says it too
-    role_pages: int = 2  # a section longer than this has a role on its first pages only
+    first: int = 5  # results among which each of several named documents has its share, however many are asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ class Explainer:
             routing_reason=scores.candidate.reason,
             section_path=section.path,
             node_score=section.node_score,
-            verdict=self._verdicts.get((visit.doc, page)) or _verdict(slot, section.title),
+            verdict=self._verdicts.get((visit.doc, page)) or f"best-first walk, found in «{section.title}»",
             learned_sparse=_maybe(known.get("learned_sparse")),
             rerank=_maybe(own.pop("rerank", None)),
             reasoning=_maybe(own.pop("reasoning", None)),
@@ -145,12 +145,6 @@ def _apart(one: PageText, other: PageText) -> str:
 
     told = differences(one.text, other.text)
     return f": {told}" if told else ""
-
-
-def _verdict(slot: ResultSlot, title: str) -> str:
-    if slot.role:
-        return f"slot for the role «{slot.role}», which the question needs"
-    return f"best-first walk, found in «{title}»"
 
 
 def _r(value: float) -> float:

@@ -46,11 +46,8 @@ from retrievers.query.references import may_refer
 from retrievers.reason.page_marks import SeenPage, pictured
 from retrievers.reason.reasoner import reason
 from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
-from retrievers.rerank.by_document import grouped, one_of_each
-from retrievers.rerank.companions import with_companion
 from retrievers.rerank.multi_vector import multi_vector_gains
-from retrievers.rerank.selection import ResultSlot, select_pages
-from retrievers.rerank.shares import shared_out
+from retrievers.rerank.selection import ResultSlot, grouped, one_of_each, select_pages, shared_out
 
 _MORE = 10  # pages reached beyond what is asked for
 _MOST_WITHOUT_PLACE = STRONG - 0.01
@@ -243,10 +240,9 @@ def ask_model(state: SearchState) -> SearchState:
 
 @stage("selection")
 def select_results(state: SearchState) -> SearchState:
-    """The pages to return: copies once, slots for roles, variety where it is asked for."""
+    """The pages to return: copies once, a share for each named document, variety where it is asked for."""
     request = state.request
-    roles = () if state.verdicts else [one.roles for one in state.expansions]  # the model was told of them
-    visits, most = state.visits, request.top_k
+    visits, most, scoring = state.visits, request.top_k, request.scoring.selection
     if request.group == "document":
         visits = grouped(visits, most)
         most = len(visits)
@@ -254,12 +250,8 @@ def select_results(state: SearchState) -> SearchState:
         visits = one_of_each(visits, state.pages, state.question.terms)
     else:
         apart = () if state.quoted else state.apart  # what is quoted names nothing
-        visits = shared_out(visits, state.pages, apart, request.scoring.selection)
-    roles = () if visits is not state.visits else roles  # a slot for a role would be taken from another document
-    if visits is state.visits and request.group != "document":
-        scoring = request.scoring.selection
-        visits = with_companion(visits, state.pages, state.question, state.routing, state.asked, scoring)
-    slots = select_pages(visits, state.pages, most, roles, request.mmr, request.scoring.selection)
+        visits = shared_out(visits, state.pages, apart, scoring)
+    slots = select_pages(visits, state.pages, most, request.mmr, scoring)
     return replace(state, slots=slots)
 
 

@@ -5,7 +5,7 @@ expand:                        # when a question matches …
   - when: capital expenditures?|capex
     phrases: [purchases of property plant and equipment]     # … look for these words too
     headings: [statement of cash flows]                      # … and for these in headings
-    roles: [cash flow statement]                             # … and let one result be such a page
+    roles: [cash flow statement]                             # … and prefer such pages
     weight: 0.5                # of the added words beside the question's own, which weigh 1 (of many words less)
 roles:                         # a page's role, told by the title of its section
   cash flow statement: statements? of cash flows?

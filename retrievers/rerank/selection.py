@@ -1,46 +1,124 @@
-"""Which of the visited pages are returned: copies once, slots for required roles, variety where asked for."""
+"""Which of the visited pages are returned, and in which order.
+
+Each named document has its share of the first results; results may be grouped by document; copies are shown once;
+and where variety is asked for, results differ (MMR).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from hybrid_core.text.tokens import tokenise
 from hybrid_core.types.scoring import SelectionScoring
-from retrievers.documents.content import Content, cosine
+from retrievers.documents.content import cosine
 from retrievers.pages.scores import PageScores, PageVisit
-from retrievers.query.expert import Role
-from retrievers.rerank.mmr import mmr
+
+T = TypeVar("T")
+
+_EACH = 3  # pages shown of a document where results are grouped
+_WEAK = 0.5  # a document whose score is below this share of the best has no place by right
 
 
 @dataclass(frozen=True, slots=True)
 class ResultSlot:
-    """A page to return; ``also_in`` names pages with the same text, ``role`` the role it was given a slot for."""
+    """A page to return; ``also_in`` names pages with the same text."""
 
     visit: PageVisit
     also_in: tuple[PageVisit, ...] = ()
-    role: str = ""
 
 
 def select_pages(
-    visits: Sequence[PageVisit],
-    scores: Sequence[PageScores],
-    top_k: int,
-    roles: Sequence[Sequence[Role]],
-    lam: float,
-    scoring: SelectionScoring,
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], top_k: int, lam: float, scoring: SelectionScoring
 ) -> list[ResultSlot]:
-    """At most ``top_k`` of the visited pages (best first), in the order to show them.
+    """Return at most ``top_k`` of the visited pages (best first), in the order to show them.
 
-    ``lam`` below 1 trades value for variety (MMR). ``roles`` are those wanted in each document. For each of the best
-    document's roles that none of the first five pages fills, its best page with that role takes the place of the last
-    of the five without one; the page it displaces comes sixth. With ``lam`` 1 the first n pages of a longer list are
-    therefore the list of n, for n from 5 on.
+    ``lam`` below 1 trades value for variety (MMR). With ``lam`` 1 the first n pages of a longer list are the list of n.
     """
     most = scoring.varied * top_k if lam < 1 else top_k
     chosen = _without_copies(visits, scores, most, scoring)
-    if lam < 1:
-        chosen = _varied(chosen[:most], scores, top_k, lam)
-    return _with_roles(chosen, scores, min(top_k, scoring.slots_within), roles, scoring.role_pages)[:top_k]
+    return _varied(chosen[:most], scores, top_k, lam) if lam < 1 else chosen[:top_k]
+
+
+def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
+    """Return the best pages of each of so many documents, together, the document with the best page first."""
+    by_document: dict[int, list[PageVisit]] = {}
+    for one in visits:
+        by_document.setdefault(one.doc, []).append(one)
+    return [one for pages in list(by_document.values())[:documents] for one in pages[:_EACH]]
+
+
+def one_of_each(
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], asked: Collection[str]
+) -> Sequence[PageVisit]:
+    """Return the best page of each document that fits, then the other pages in their order.
+
+    Documents stand by their scores; one whose whole title is ``asked`` for gains what the best score is.
+    """
+    best = max((one.candidate.score for one in scores), default=0.0)
+    worth = {doc: one.candidate.score + best * _titled(one, asked) for doc, one in enumerate(scores)}
+    first: dict[int, PageVisit] = {}
+    for one in visits:
+        if worth[one.doc] >= _WEAK * best:
+            first.setdefault(one.doc, one)
+    leading = sorted(first.values(), key=lambda one: -worth[one.doc])
+    chosen = {(one.doc, one.page) for one in leading}
+    return [*leading, *(one for one in visits if (one.doc, one.page) not in chosen)]
+
+
+def shared_out(
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], doc_ids: Sequence[str], scoring: SelectionScoring
+) -> Sequence[PageVisit]:
+    """Return the pages with those of each document among the first ``first``, as many of each as fit.
+
+    The best page of each document comes first. Pages of a document stay in their order, and so do all that follow.
+    With fewer than two documents that have pages, nothing changes.
+    """
+    named = [doc for doc, one in enumerate(scores) if one.candidate.document.doc_id in doc_ids]
+    present = {one.doc for one in visits}
+    named = [doc for doc in named if doc in present]
+    if len(named) < 2:
+        return visits
+    share, over = divmod(scoring.first, len(named))
+    left = dict.fromkeys(named, share)
+    leading: dict[int, PageVisit] = {}
+    first: list[PageVisit] = []
+    for one in visits:
+        if one.doc not in left or not (left[one.doc] or over):
+            continue
+        if left[one.doc]:
+            left[one.doc] -= 1
+        else:
+            over -= 1
+        if one.doc in leading:
+            first.append(one)
+        else:
+            leading[one.doc] = one
+    first = [*leading.values(), *first]
+    chosen = {(one.doc, one.page) for one in first}
+    return [*first, *(one for one in visits if (one.doc, one.page) not in chosen)]
+
+
+def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[[T, T], float]) -> list[T]:
+    """Return at most ``k`` of (item, relevance), relevance and similarity between 0 and 1, that are not all the same.
+
+    Maximal marginal relevance (Carbonell & Goldstein 1998): pick one after another the item with the highest
+    lam · relevance - (1 - lam) · (its greatest similarity to what is picked already). ``lam`` 1 is the order of
+    relevance, 0 looks at difference alone. Ties go to the earlier item. Raises ValueError for another ``lam``.
+    """
+    if not 0 <= lam <= 1:
+        raise ValueError(f"lam is {lam}, it must be between 0 and 1")
+    left = list(range(len(items)))
+    nearest = [0.0] * len(items)  # greatest similarity to what is picked
+    picked: list[int] = []
+    while left and len(picked) < k:
+        best = max(left, key=lambda at: (lam * items[at][1] - (1 - lam) * nearest[at], -at))
+        picked.append(best)
+        left.remove(best)
+        for at in left:
+            nearest[at] = max(nearest[at], similar(items[best][0], items[at][0]))
+    return [items[at][0] for at in picked]
 
 
 def _without_copies(
@@ -79,47 +157,9 @@ def _varied(chosen: Sequence[ResultSlot], scores: Sequence[PageScores], top_k: i
     return mmr(items, top_k, lam, lambda a, b: cosine(_vector(scores, a.visit), _vector(scores, b.visit)))
 
 
-def _with_roles(
-    chosen: list[ResultSlot],
-    scores: Sequence[PageScores],
-    within: int,
-    wanted: Sequence[Sequence[Role]],
-    role_length: int,
-) -> list[ResultSlot]:
-    doc = chosen[0].visit.doc if chosen else -1
-    roles = wanted[doc] if chosen and wanted else ()
-    if not roles:
-        return chosen
-    content, values = scores[doc].candidate.content, scores[doc].values
-    first, rest = chosen[:within], chosen[within:]
-    for role in roles:
-        pages = _role_pages(content, role, role_length)
-        if any(one.visit.doc == doc and one.visit.page in pages for one in first):
-            continue
-        best = max(pages, key=lambda page: (float(values[page - 1]), -page), default=None)
-        free = [at for at, one in enumerate(first) if not one.role and at > 0]
-        if best is None or not (free or len(first) < within):
-            continue
-        slot = ResultSlot(PageVisit(doc, best), role=role.name)
-        for one in rest:
-            if (one.visit.doc, one.visit.page) == (doc, best):
-                slot = replace(one, role=role.name)
-        rest = [one for one in rest if (one.visit.doc, one.visit.page) != (doc, best)]
-        if len(first) < within:
-            first.append(slot)
-        else:
-            rest.insert(0, first[free[-1]])
-            first[free[-1]] = slot
-    return first + rest
-
-
-def _role_pages(content: Content, role: Role, most: int) -> dict[int, None]:
-    """The pages of a document that have a role, by the titles of its sections, ``most`` of each; in order."""
-    pages: dict[int, None] = {}
-    for section in content.titled(role.title):
-        last = min(section.end_page, section.start_page + most - 1)
-        pages |= dict.fromkeys(range(section.start_page, last + 1))
-    return pages
+def _titled(scores: PageScores, asked: Collection[str]) -> bool:
+    title = set(tokenise(scores.candidate.document.title))
+    return bool(title) and title <= set(asked)
 
 
 def _value(scores: Sequence[PageScores], one: ResultSlot) -> float:

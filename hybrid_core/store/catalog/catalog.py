@@ -41,6 +41,13 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_MADE = frozenset({
+    "audit", "citations", "conversations", "exclusions", "feedback", "grants", "jobs", "messages", "notes", "originals",
+    "sources", "tokens",
+})  # fmt: skip
+"""Tables of what people made, or asked for."""
+_TOGETHER = 1_000  # rows
+
 
 class Catalog:
     """One catalog. Safe to use from several threads, and by several processes at once."""
@@ -372,8 +379,17 @@ class Catalog:
         return str(self._database)
 
     def check(self) -> str:
-        """Schema version and size, after a quick check. Raises StoreError where that finds damage."""
+        """Return the schema version and size. Raises StoreError where a quick check, or reading what people made, finds
+        damage."""
         self._database.check()
+        with self.snapshot() as snapshot:
+            for library in snapshot.libraries():
+                snapshot.documents(library)
+        with self._database.reading() as connection:
+            for table in schema.whole().sorted_tables:
+                if table.name in _MADE:
+                    for _ in connection.execute(select(table)).partitions(_TOGETHER):
+                        pass
         return f"schema {schema.SCHEMA_VERSION}, {self.size_bytes() / 1e6:.1f} MB"
 
     def size_bytes(self) -> int:

@@ -27,6 +27,7 @@ from sqlalchemy import (
 )  # fmt: skip
 
 from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.store.damage import DAMAGED
 from hybrid_core.store.database import Database
 from hybrid_core.store.home import check_not_recovering, open_home
 from hybrid_core.store.partial_index import partial_index
@@ -218,14 +219,6 @@ changes = Table(
     sqlite_with_rowid=False,
 )  # fmt: skip
 
-
-DAMAGED = (
-    "Run «hybrid-pageindex recover»: it saves what can be read, and indexes the kept uploads again. A backup that is "
-    "restored instead has everything until then. Without either, «sqlite3 catalog.sqlite .recover | sqlite3 "
-    "saved.sqlite» may help. Do not just move it away: notes, corrections, conversations, rights and the names of "
-    "uploads are in it alone."
-)
-"""What to do about a damaged catalog."""
 
 COPYING = "copying"  # in meta: from which catalog, while this one is made a copy of it
 EPOCH = "epoch"  # in meta: whose collections on a Qdrant server are the catalog's, and not those of a copy of it

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Column, ColumnElement, Connection, Select, bindparam, func, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, bindparam, func, select
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
 from hybrid_core.store.catalog.page_texts import page_orders, page_texts
 from hybrid_core.store.catalog.trees import StoredSections, node_id
+from hybrid_core.store.damage import decodes, decoding
 from hybrid_core.store.parts import parts
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.text.term_order import TermOrder
@@ -360,6 +361,7 @@ class Snapshot:
         ).one()
         return row.title, row.metadata
 
+    @decodes("a content")
     def content(self, content_id: str) -> IndexedContent | None:
         """Everything that was published as a content; None where it is gone."""
         contents, terms = schema.contents.c, schema.terms.c
@@ -393,19 +395,15 @@ class Snapshot:
     def sections(self, content_id: str) -> tuple[Section, ...]:
         """The section tree in preorder; () where content is gone."""
         row = self._connection.execute(_TREE, {"content_id": content_id}).one_or_none()
-        return () if row is None else tuple(StoredSections(row.sections, row.titles))
+        if row is None:
+            return ()
+        with decoding(f"the section tree of content {content_id}"):
+            return tuple(StoredSections(row.sections, row.titles))
 
     def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
         """By content_id, what a search reads of whole documents; contents that are gone are left out."""
         asked = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in parts(content_ids))
-        return {
-            row.content_id: LookedInto(
-                TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings),
-                StoredSections(row.sections, row.titles),
-            )
-            for found in asked
-            for row in found
-        }  # fmt: skip
+        return {row.content_id: _looked_into(row) for found in asked for row in found}
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
         """Chunks in order; ``numbers`` limits them to these pages."""
@@ -418,12 +416,25 @@ class Snapshot:
         """By content_id, the term counts of the pages' text; contents that are gone are left out."""
         query = select(schema.terms.c.content_id, schema.terms.c.body)
         found = self._where(query, schema.terms.c.content_id, content_ids)
-        return {row.content_id: TermCounts.from_bytes(row.body) for row in found}
+        with decoding("the terms of pages"):
+            return {row.content_id: TermCounts.from_bytes(row.body) for row in found}
 
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
         """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
         row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
-        return None if row is None else (TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings))
+        if row is None:
+            return None
+        with decoding(f"the terms of content {content_id}"):
+            return TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
+
+
+def _looked_into(row: Row[Any]) -> LookedInto:
+    with decoding(f"the terms or the section tree of content {row.content_id}"):
+        body, headings = TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
+        sections = StoredSections(row.sections, row.titles)
+        if max(sections.column("end_page"), default=0) > body.page_count:
+            raise ValueError("a section ends after the last page")
+    return LookedInto(body, headings, sections)
 
 
 def _term_vector(blob: bytes) -> TermVector:

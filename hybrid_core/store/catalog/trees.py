@@ -12,6 +12,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.store.damage import decoding
 from hybrid_core.store.text import clean, to_json
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.text.title_terms import title_terms
@@ -37,6 +38,10 @@ class StoredSections(Sequence[Section]):
             raise ValueError("a section tree is damaged")
         self._tree, self._terms = tree, titles
         self._numbers = np.frombuffer(tree, "<i4", len(_NUMBERS) * self._size, _HEADER.size).reshape(-1, self._size)
+        parents, starts, ends = (self._numbers[_NUMBERS.index(name)] for name in ("parent", "start_page", "end_page"))
+        above = (parents >= 0) & (parents <= np.arange(self._size))
+        if not bool((above & (starts >= 1) & (ends >= starts)).all()):
+            raise ValueError("a section tree is damaged")
         self._named = _HEADER.size + self._size * _SECTION_BYTES, named
         self._told = self._named[0] + named, told
         self._made: list[Section | None] = [None] * self._size
@@ -69,7 +74,8 @@ class StoredSections(Sequence[Section]):
     @cached_property
     def title_terms(self) -> TermCounts:
         """Of the titles that documents themselves have: a row for each section."""
-        return TermCounts.from_bytes(self._terms)
+        with decoding("the terms of a section's title"):
+            return TermCounts.from_bytes(self._terms)
 
     def _tail(self, kind: np.dtype[Any], before: int) -> list[Any]:
         """A column behind the numbers; ``before`` is how many bytes of a section stand between."""
@@ -79,14 +85,15 @@ class StoredSections(Sequence[Section]):
 
     @cached_property
     def _titles(self) -> list[str]:
-        return _split(self._text(self._named), self._tail(np.dtype("<u4"), 8 + 1))
+        return self._texts(self._named, 8 + 1)
 
     @cached_property
     def _rest(self) -> list[str]:
-        return _split(self._text(self._told), self._tail(np.dtype("<u4"), 8 + 1 + 4))
+        return self._texts(self._told, 8 + 1 + 4)
 
-    def _text(self, place: tuple[int, int]) -> str:
-        return self._tree[place[0] : sum(place)].decode()
+    def _texts(self, place: tuple[int, int], lengths: int) -> list[str]:
+        with decoding("a section tree"):
+            return _split(self._tree[place[0] : sum(place)].decode(), self._tail(np.dtype("<u4"), lengths))
 
     @cached_property
     def _heights(self) -> list[float]:
@@ -98,7 +105,8 @@ class StoredSections(Sequence[Section]):
 
     def _section(self, at: int) -> Section:
         parent, level, start_page, end_page, anchor, end_anchor = self._numbers[:, at].tolist()
-        source, summary, flags, gaps = json.loads(self._rest[at])
+        with decoding("a section"):
+            source, summary, flags, gaps = json.loads(self._rest[at])
         return Section(
             node_id=node_id(at + 1), parent_id=node_id(parent) if parent else None, level=level,
             title=self._titles[at], start_page=start_page, end_page=end_page, anchor=anchor,

@@ -1,4 +1,4 @@
-"""Which pages are returned: copies once, slots for roles, variety where asked for."""
+"""Which pages are returned: copies once, variety where asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.experts import PACKS, find_expert
 from retrievers.documents.content import Content, children_of, cosine, page_vector
 from retrievers.query.patterns import pattern
-from retrievers.rerank.mmr import mmr
+from retrievers.rerank.selection import mmr
 from tests import pdfs
 
 items = st.lists(st.floats(0, 1), min_size=1, max_size=8)
@@ -70,19 +70,6 @@ def test_the_same_page_in_two_files_is_shown_once(engine: Engine, tmp_path: Path
     assert first.page == 2 and [r.page for r in results].count(2) == 1
     other = "long.pdf" if first.doc_name == "short.pdf" else "short.pdf"
     assert first.also_in == (f"{other}, page 2",)
-
-
-def test_a_required_role_gets_a_slot(library: Engine, tmp_path: Path) -> None:
-    question = "What does Corvane Optics do for a living in 2023?"
-    plain = run(library.search(question, top_k=2, expert="none")).results
-    expert = tmp_path / "expert.yaml"
-    expert.write_text(
-        "roles: {shareholder page: shareholder information}\nexpand:\n  - {when: living, roles: [shareholder page]}\n"
-    )
-    slotted = run(library.search(question, top_k=2, expert=expert)).results
-    assert len(slotted) == 2 and slotted[0].page == plain[0].page
-    page = next(r for r in slotted if r.page == 5)
-    assert page.receipt.verdict == "slot for the role «shareholder page», which the question needs"
 
 
 def test_a_heading_that_is_a_sentence_bears_no_role() -> None:
@@ -135,17 +122,6 @@ def test_asking_for_more_results_changes_none_of_the_first(mixed: Engine, words:
         (r.doc_id, r.page, r.score, r.receipt.verdict) for r in many[:n]
     ]
     assert len({(r.doc_id, r.page) for r in many}) == len(many)
-
-
-def test_a_role_takes_a_slot_among_the_first_five_and_displaces_to_the_sixth(mixed: Engine, tmp_path: Path) -> None:
-    expert = tmp_path / "expert.yaml"
-    expert.write_text("roles: {balance: balance sheet}\nexpand:\n  - {when: optical, roles: [balance]}\n")
-    question = "What optical lenses did Corvane Optics sell in 2023?"
-    plain, slotted = (run(mixed.search(question, top_k=12, expert=e)).results for e in ("none", expert))
-    pages = [(r.doc_id, r.page) for r in plain]
-    slot = (plain[0].doc_id, 4)
-    places = [*pages[:4], slot, *(page for page in pages[4:] if page != slot)]
-    assert slot not in pages[:5] and [(r.doc_id, r.page) for r in slotted] == places[:12]
 
 
 def test_headings_of_an_expert_count_in_headings_only(library: Engine, tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""Rows of a catalog that cannot be what was written: told as damage, whatever is asked."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hybrid_core.errors import StoreError
+from hybrid_core.store.home import CATALOG
+from hybrid_pageindex import Engine, run
+from tests import pdfs
+
+Asks = Callable[[Engine], object]
+WORD = (1 << 30).to_bytes(4, "little")
+
+
+def searched(engine: Engine) -> object:
+    return engine.search_now("harbour page 2")
+
+
+def replaced(blob: bytes, at: int, more: bytes) -> bytes:
+    return blob[:at] + more + blob[at + len(more) :]
+
+
+DAMAGES: list[tuple[str, Callable[[bytes], object], Asks]] = [
+    ("terms.body", lambda held: replaced(held, 16 + 4 * int.from_bytes(held[8:12], "little"), WORD), searched),
+    ("terms.body", lambda held: replaced(held, 16, held[20:24] + held[16:20]), searched),
+    ("terms.headings", lambda held: held[:-1], searched),
+    ("trees.sections", lambda held: replaced(held, 16, WORD), searched),
+    ("orders.terms", lambda held: held[:-1], searched),
+    ("contents.metadata", lambda held: b"{", lambda engine: run(engine.documents())),
+    ("jobs.result", lambda held: b"\xff{", lambda engine: run(engine.jobs())),
+]
+
+
+@pytest.mark.parametrize(("column", "damaged", "asks"), DAMAGES, ids=[f"{row[0]}-{n}" for n, row in enumerate(DAMAGES)])
+def test_what_cannot_have_been_written_is_told(
+    tmp_path: Path, column: str, damaged: Callable[[bytes], object], asks: Asks
+) -> None:
+    home, (table, name) = tmp_path / "home", column.split(".")
+    with closing(Engine(home)) as engine:
+        run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "harbour")))
+        asks(engine)
+    with closing(sqlite3.connect(home / CATALOG)) as direct, direct:
+        [(held,)] = direct.execute(f"SELECT CAST({name} AS BLOB) FROM {table} LIMIT 1")
+        direct.execute(
+            f"UPDATE {table} SET {name} = CAST(? AS {'TEXT' if held[:1] in b'{[' else 'BLOB'})", (damaged(held),)
+        )
+    with closing(Engine(home)) as engine:
+        with pytest.raises(StoreError) as raised:
+            asks(engine)
+        assert "damaged" in str(raised.value) and "recover" in str(raised.value.advice)
+
+
+def test_a_note_that_cannot_be_read_is_found_by_the_doctor(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with closing(Engine(home)) as engine:
+        run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "harbour")))
+        [document] = run(engine.documents())
+        engine.notes.add("default", "ann", "A title", "text", document.doc_id, 2)
+        assert run(engine.doctor()).ok
+    with closing(sqlite3.connect(home / CATALOG)) as direct, direct:
+        direct.execute("UPDATE notes SET text = CAST(x'ff41' AS TEXT)")
+    with closing(Engine(home)) as engine:
+        assert not run(engine.doctor()).ok
