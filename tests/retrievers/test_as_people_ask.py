@@ -173,41 +173,6 @@ def test_the_same_bytes_at_two_places_stand_once(library: Engine, filings: list[
     engine.close()
 
 
-@pytest.fixture(scope="module")
-def year(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """An annual report on one thing, a release and a quarterly report of the same year, and an older report."""
-    folder = tmp_path_factory.mktemp("year")
-    tells = (
-        "The Harrier recall costs Tarn Motors {} million. Harrier recall, Harrier recall.\n\n" + "Wheels turn. " * 260
-    )
-    written = {
-        "tarn-motors-2023-10k.md": "\n\n".join(f"# Part {n}\n\n{tells.format(n)}" for n in range(1, 7)),
-        "tarn-motors-2023Q2-10q.md": "# Tarn Motors\n\nThe quarter had two launches.",
-        "tarn-motors-2023-earnings.md": "# Tarn Motors results\n\n"
-        + "Seats sell. " * 260
-        + "The recall of the Harrier cost less.",
-        "tarn-motors-2022-10k.md": "# Tarn Motors\n\nThe Harrier recall is not yet known.",
-    }
-    for name, text in written.items():
-        (folder / name).write_text(text + "\n", encoding="utf-8")
-    engine = Engine(folder / "home")
-    run(engine.index([folder / name for name in written]))
-    yield engine
-    engine.close()
-
-
-def test_another_document_of_the_same_time_that_says_it_too_has_a_place(year: Engine) -> None:
-    found = names(ask(year, "What did the Harrier recall cost Tarn Motors in 2023?"))
-    assert found[0] == "tarn-motors-2023-10k.md"
-    assert "tarn-motors-2023-earnings.md" in found
-    assert not {"tarn-motors-2023Q2-10q.md", "tarn-motors-2022-10k.md"} & set(found)
-
-
-def test_where_the_kind_of_document_is_said_no_other_has_a_place(year: Engine) -> None:
-    found = names(ask(year, "What did the Harrier recall cost Tarn Motors by its 2023 10-K?"))
-    assert set(found) == {"tarn-motors-2023-10k.md"}
-
-
 def test_a_title_and_a_name_in_two_parts_of_a_question(tmp_path: Path) -> None:
     """What is left beside the title keeps its capitals: only they tell «Harbor» from a harbour."""
     written = {"qz.md": "# TIDECHECK: A Benchmark of Claims on the Moon and Northern Bays\n\nClaims are verified.\n"}

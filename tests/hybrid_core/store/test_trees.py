@@ -21,15 +21,15 @@ titles = st.text(max_size=12) | st.sampled_from(["Item 7. Cash flows", "现金�
 def trees(draw: st.DrawFn) -> tuple[Section, ...]:
     sections = list[Section]()
     for position in range(1, draw(st.integers(1, 12)) + 1):
-        parent = draw(st.integers(0, position - 1))
+        parent, start = draw(st.integers(0, position - 1)), draw(st.integers(1, 2**31 - 1))
         sections.append(
             Section(
                 node_id(position),
                 node_id(parent) if parent else None,
                 draw(numbers),
                 draw(titles),
-                draw(numbers),
-                draw(numbers),
+                start,
+                draw(st.integers(start, 2**31 - 1)),
                 draw(numbers),
                 draw(st.none() | numbers),
                 draw(st.floats(allow_nan=False)),

@@ -217,7 +217,9 @@ def test_what_a_killed_command_left_waiting_is_done_by_the_next(tmp_path: Path, 
     path.write_text("# Kiln\n\nThe kiln is hot.\n")
     with thinking(home) as (engine, _):
         run(engine.index(path, outline="refined", workers=1))
-        request = JobRequest("default", "index", str(path), stage, needs=frozenset({"llm"} if stage == "enrich" else ()))
+        request = JobRequest(
+            "default", "index", str(path), stage, needs=frozenset({"llm"} if stage == "enrich" else ())
+        )
         JobQueue(engine._catalog()).enqueue([request])
         assert JobReader(engine._catalog()).counts().waiting == 1
         run(engine.index(path, outline="refined", workers=1))
