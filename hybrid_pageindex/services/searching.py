@@ -34,7 +34,7 @@ from hybrid_pageindex.services.view_files import ViewFiles
 from hybrid_pageindex.services.views import LibraryViews
 from retrievers.documents import select
 from retrievers.documents.content_cache import ContentCache
-from retrievers.features.score import candidate_features
+from retrievers.features.model import candidate_features
 from retrievers.pipeline.row import search
 from retrievers.pipeline.sections import SectionScores, of_document, of_documents
 from retrievers.pipeline.stage import Stages, before, run_stages

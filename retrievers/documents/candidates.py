@@ -1,19 +1,133 @@
-"""The documents whose pages are candidates: those with hits, and those that the question names."""
+"""The documents whose pages are candidates, what their hits are worth, and where expert knowledge speaks.
+
+Candidates are the documents with hits and those that the question names. Several scorings of the same things are added
+up as weighted sums of their scores, which a search does unless another fusion is asked for, or of their reciprocal
+ranks: those forget by how much one thing is better, and rankers of unequal strength then hurt (docs/lab/retrieval.md).
+Expert knowledge expands a question document by document, in documents of the types that an entry speaks of; where the
+question names documents, in those alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest
+from typing import TypeVar
 
 from hybrid_core.store.catalog.contents import Contents
 from hybrid_core.types.documents import Document, Hit
-from hybrid_core.types.scoring import DocumentScoring
+from hybrid_core.types.scoring import DocumentScoring, ExpansionScoring
 from retrievers.documents.content import Content
 from retrievers.documents.content_cache import ContentCache
-from retrievers.documents.doc_score import doc_scores
-from retrievers.documents.fusion import normalised, ranked, weighted
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Routing
+from retrievers.query.expert import NO_EXPANSION, Expansion, Expert
+
+
+def gather(scores: Iterable[float]) -> float:
+    """Σ s / √(N + 1); 0 for no hits. Higher is better."""
+    found = list(scores)
+    return sum(found) / math.sqrt(len(found) + 1)
+
+
+def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
+    """DocScore of every document that has a hit."""
+    best = max((hit.score for hit in hits), default=0.0)
+    if best <= 0:
+        return {}
+    grouped: dict[str, list[float]] = {}
+    for hit in hits:
+        grouped.setdefault(hit.doc_id, []).append(hit.score / best)
+    return {doc_id: gather(scores) for doc_id, scores in grouped.items()}
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+def normalised(scores: Mapping[K, float]) -> dict[K, float]:
+    """Scores divided by the best: 0 to 1. All 0 where none is above 0."""
+    best = max(scores.values(), default=0.0)
+    return {key: max(score, 0.0) / best if best > 0 else 0.0 for key, score in scores.items()}
+
+
+def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]:
+    """Σ weight · score over the parts; what a part does not name has 0 there. Higher is better."""
+    total: dict[K, float] = {}
+    for weight, scores in parts:
+        for key, score in scores.items():
+            total[key] = total.get(key, 0.0) + weight * score
+    return total
+
+
+def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, float]:
+    """Reciprocal Rank Fusion, Σ 1/(k + rank) over the parts, ranks from 1 (Cormack, Clarke and Büttcher 2009).
+
+    What a part does not name, or scores 0, has no rank there. Higher is better.
+    """
+    total: dict[K, float] = {}
+    for scores in parts:
+        for rank, key in enumerate(ranked({key: score for key, score in scores.items() if score > 0}), 1):
+            total[key] = total.get(key, 0.0) + 1 / (k + rank)
+    return total
+
+
+def ranked(scores: Mapping[K, float], most: int | None = None) -> list[K]:
+    """Keys by falling score, all or the first ones; ties in the order of the keys' text, so that an answer can be
+    repeated."""
+    if most is not None and most < len(scores):
+        least = nlargest(most, scores.values())[-1]
+        scores = {key: score for key, score in scores.items() if score >= least}
+    return sorted(scores, key=lambda key: (-scores[key], str(key)))[:most]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionScope:
+    """``by_type`` is by document type; ``named`` are the documents it is restricted to, None for no restriction."""
+
+    by_type: Mapping[str, Expansion] = field(default_factory=dict)
+    named: frozenset[str] | None = None
+
+    def of(self, document: Document) -> Expansion:
+        """What applies to a document."""
+        if self.named is not None and document.doc_id not in self.named:
+            return NO_EXPANSION
+        return self.by_type.get(document.card.type, NO_EXPANSION)
+
+    def groups(self, view: LibraryView, scope: Collection[str] | None) -> list[tuple[Expansion, frozenset[str] | None]]:
+        """Each expansion with the documents of a scope that it applies to; None for all of the scope."""
+        if self.named is None and len(view.types(scope) - self.by_type.keys()) == 0 and len(self._different()) == 1:
+            return [(expansion, None) for expansion in self._different()]
+        searched = self.named if self.named is not None else scope
+        found: list[tuple[Expansion, frozenset[str] | None]] = []
+        for expansion in self._different():
+            types = [kind for kind, said in self.by_type.items() if said is expansion]
+            ids = view.of_types(types, searched)
+            if ids:
+                found.append((expansion, ids))
+        return found
+
+    def _different(self) -> list[Expansion]:
+        return list({id(expansion): expansion for expansion in self.by_type.values()}.values())
+
+
+def expansion_scope(
+    expert: Expert,
+    question: str,
+    names: Collection[str],
+    scores: Mapping[str, float],
+    view: LibraryView,
+    scope: frozenset[str] | None,
+    scoring: ExpansionScoring,
+) -> ExpansionScope:
+    """``names`` are those in the question that documents are linked by; ``scores`` says how surely it names each, 0
+    to 1, and counts as named from ``scoring.named`` on."""
+    by_type = expert.expand(question, view.types(scope), names, scoring.full_terms)
+    if not by_type:
+        return ExpansionScope()
+    named = frozenset(d for d, score in scores.items() if score >= scoring.named and (scope is None or d in scope))
+    everything = len(named) == len(view.documents if scope is None else scope)
+    return ExpansionScope(by_type, None if everything or not named else named)
 
 
 @dataclass(frozen=True, slots=True)

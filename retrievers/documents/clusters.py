@@ -39,7 +39,7 @@ from retrievers.documents.subjects import (
     subject_of,
     subject_written,
 )
-from retrievers.query.mentions import MentionFinder, NameMention
+from retrievers.query.names import MentionFinder, NameMention
 
 
 @dataclass(frozen=True, slots=True, eq=False)

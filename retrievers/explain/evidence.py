@@ -24,7 +24,7 @@ from retrievers.documents.route import Routing
 from retrievers.pages.scores import Floats, PageScores, PageVisit
 from retrievers.query.content_words import compares, content_words, is_frame
 from retrievers.query.expert import Expansion
-from retrievers.query.proper_names import proper_names
+from retrievers.query.names import proper_names
 from retrievers.query.question import Question
 
 STRONG, WEAK = 0.65, 0.35  # probabilities that one of the first five pages answers

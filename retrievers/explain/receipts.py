@@ -1,4 +1,4 @@
-"""What was found becomes results, each with its receipt."""
+"""Each result with its receipt, results that are nearly equal, and where a search looked."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 
 from hybrid_core.text.listing import lists_pages
-from hybrid_core.types.documents import PageText, place_of
-from hybrid_core.types.results import DocumentRanked, PageFound, Receipt, SectionFound, SectionHint, SectionRanked
+from hybrid_core.types.documents import Hit, PageText, place_of
+from hybrid_core.types.results import (
+    DocumentRanked,
+    PageFound,
+    Receipt,
+    SectionFound,
+    SectionHint,
+    SectionRanked,
+    Trace,
+)
 from hybrid_core.types.scoring import PageScoring
+from retrievers.documents.content import Content, cosine
 from retrievers.documents.postings import offsets
 from retrievers.pages import snippet
 from retrievers.pages.page_score import matched_terms
-from retrievers.pages.scores import PageScores, Place, best_pages
+from retrievers.pages.scores import PageScores, PageVisit, Place, WalkTrace, best_pages
 from retrievers.pages.windows import PassageTerms
 from retrievers.places.located import Span
 from retrievers.query.question import Question
@@ -153,3 +162,34 @@ def _r(value: float) -> float:
 
 def _maybe(value: float | None) -> float | None:
     return None if value is None else _r(value)
+
+
+_COMPARED = 10  # results that are compared with each other
+_ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal, share by which their lengths may differ
+
+
+def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
+    """Which of the pages, by its place, is nearly one of another document that stands before it, by its place."""
+    found: dict[int, int] = {}
+    lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_COMPARED]]
+    for at, (content, page) in enumerate(pages[:_COMPARED]):
+        for before, (other, its_page) in enumerate(pages[:at]):
+            if abs(lengths[at] - lengths[before]) > _LENGTH * lengths[before] or other.content_id == content.content_id:
+                continue
+            if cosine(content.vector(page), other.vector(its_page)) >= _ALIKE:
+                found[at] = before
+                break
+    return found
+
+
+def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, visits: Sequence[PageVisit]) -> Trace:
+    """Where one search looked. ``hits`` are those of the first stage, best first."""
+    ids = [one.candidate.document.doc_id for one in scores]
+    nodes = [[section.node_id for section in one.content.sections] for one in scores]
+    return Trace(
+        coarse=tuple((hit.doc_id, hit.page) for hit in hits),
+        documents=tuple(ids),
+        sections=tuple((ids[doc], nodes[doc][at]) for doc, at in steps.seen),
+        opened=tuple((ids[doc], nodes[doc][at]) for doc, at in steps.opened),
+        read=tuple((ids[one.doc], one.page) for one in visits),
+    )

@@ -25,9 +25,9 @@ from retrievers.features.candidates import Candidates, QueryTerms
 from retrievers.features.knowledge import Knowledge
 from retrievers.features.order import WHOLE_PAGE, TermPlaces
 from retrievers.pages.first_stage import Key
+from retrievers.query.content_words import quotations
 from retrievers.query.expert import Expansion
 from retrievers.query.question import Question
-from retrievers.query.quotations import quotations
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

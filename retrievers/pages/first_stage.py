@@ -17,9 +17,8 @@ from hybrid_core.text import tokens
 from hybrid_core.types.documents import Fusion, Hit
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import FirstStageScoring
+from retrievers.documents.candidates import ExpansionScope, normalised, ranked, reciprocal_ranks, weighted
 from retrievers.documents.content_cache import ContentCache
-from retrievers.documents.expansion_scope import ExpansionScope
-from retrievers.documents.fusion import normalised, ranked, reciprocal_ranks, weighted
 from retrievers.documents.library import LibraryView
 from retrievers.query.embedding import QuestionEmbedding
 from retrievers.query.expert import NO_EXPANSION, Expansion

@@ -1,7 +1,17 @@
-"""The pages of a document that is looked into: what each is worth, and what adds up to it."""
+"""What the pages of a document are worth, what adds up to it, and in which order pages are visited.
+
+``best_first`` sorts the pages of all documents by value. ``walk`` goes down their section trees, where somebody asks
+for its trace: a node's promise is the best value of any page in its subtree, so that a best-first walk opens only
+sections that lead to a page it returns, and reaches the pages in the order of their values.
+
+Pages that hold nothing of what a question asks for, but words of how it asks, come last. «Mark the passages of this
+lease about subletting that we ought to check» searches for subletting; where that reaches fewer pages than are wanted,
+pages that speak of leases and checks are likelier than none.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
@@ -9,10 +19,14 @@ from math import isnan
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.documents import Section
+from hybrid_core.types.scoring import PageScoring
 from retrievers.documents.candidates import CandidateDocument
 from retrievers.documents.content import Content
-from retrievers.pages.page_score import PageQuery
+from retrievers.documents.postings import offsets
+from retrievers.pages.page_score import PageQuery, page_scores
+from retrievers.query.question import Question
 
 Floats = npt.NDArray[np.float64]
 _BEST_PAGES = 3  # of a section
@@ -92,3 +106,107 @@ def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
     pages = range(section.start_page, section.end_page + 1)
     found = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
     return tuple(found[:_BEST_PAGES])
+
+
+Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,), 0 for no match
+
+
+@dataclass(slots=True)
+class WalkTrace:
+    """What a walk did, as (document, section) indices: the sections that came up, and those it opened; in order."""
+
+    seen: list[tuple[int, int]] = field(default_factory=list)
+    opened: list[tuple[int, int]] = field(default_factory=list)
+
+
+def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
+    """Return the ``limit`` pages of highest value, best first, equal ones by document and page.
+
+    ``values`` are by document, float64 (pages,), 0 for no match. A smaller limit gives the beginning of the same list.
+    """
+    firsts = offsets(np.array([len(one) for one in values], np.int64))
+    together = np.concatenate([np.zeros(0), *values])
+    found = np.flatnonzero(together > 0)
+    if 0 < limit < len(found):
+        least = np.partition(together[found], -limit)[-limit]
+        found = found[together[found] >= least]
+    order = found[np.argsort(-together[found], kind="stable")][: max(0, limit)]
+    docs = firsts.searchsorted(order, "right") - 1
+    return [PageVisit(doc, page) for doc, page in zip(docs.tolist(), (order - firsts[docs] + 1).tolist(), strict=True)]
+
+
+def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]:
+    """Walk down the trees to the pages of ``best_first``, and return them with what the walk did."""
+    steps = WalkTrace()
+    queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
+    promised = [_promises(content, values) for content, values in trees]
+
+    def push(doc: int, at: int) -> None:
+        if promised[doc][at] > 0:
+            heapq.heappush(queue, (-promised[doc][at], doc, 0, at, len(queue)))
+            steps.seen.append((doc, at))
+
+    for doc, (content, _) in enumerate(trees):
+        for top in content.children[-1]:
+            push(doc, top)
+    reached: dict[tuple[int, int], PageVisit] = {}
+    while queue and len(reached) < limit:
+        _, doc, page, at, _ = heapq.heappop(queue)
+        if page:
+            reached.setdefault((doc, page), PageVisit(doc, page))
+            continue
+        steps.opened.append((doc, at))
+        content, values = trees[doc]
+        children = content.children[at]
+        for child in children:
+            push(doc, child)
+        starts, ends = content.spans
+        last = int(starts[children[0]]) + 1 if children else int(ends[at])
+        for number in range(int(starts[at]) + 1, last + 1):
+            if values[number - 1] > 0:
+                heapq.heappush(queue, (-float(values[number - 1]), doc, number, at, len(queue)))
+    return list(reached.values()), steps
+
+
+def _promises(content: Content, values: Floats) -> list[float]:
+    """The best value of each section's pages."""
+    starts, ends = content.spans
+    if not len(starts):
+        return []
+    values = np.append(values, 0.0)  # an end may lie behind the last page
+    best: list[float] = np.maximum.reduceat(values, np.stack([starts, ends], axis=1).ravel())[::2].tolist()
+    return best
+
+
+INSTRUCTION = "instruction"
+
+
+def remaining_pages(
+    question: Question, visits: Sequence[PageVisit], pages: Sequence[PageScores], most: int, scoring: PageScoring
+) -> tuple[list[PageVisit], Mapping[Place, float]]:
+    """As many visits as there are fewer than ``most``, best first, and what is added to each page: it is then worth
+    less than any visited, whatever its document and section are worth.
+
+    Nothing where the question instructs nobody.
+    """
+    words = set(tokenise(question.text)).difference(question.terms)
+    if len(visits) >= most or not words or not pages:
+        return [], {}
+    query = {cached_hash(word): 1.0 for word in words}
+    seen = {(visit.doc, visit.page) for visit in visits}
+    found: list[tuple[float, int, int]] = []
+    for doc, scores in enumerate(pages):
+        told = page_scores(scores.content, query, scoring)
+        found += [(float(told[at]), doc, at + 1) for at in np.flatnonzero(told).tolist() if (doc, at + 1) not in seen]
+    best = sorted(found, key=lambda one: (-one[0], one[1], one[2]))[: most - len(visits)]
+    if not best:
+        return [], {}
+    least = min((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=1.0)
+    worth = {(doc, page): 0.5 * least * told / best[0][0] - pages[doc].parts(page) for told, doc, page in best}
+    return [PageVisit(doc, page) for _, doc, page in best], worth
+
+
+def beginnings(pages: Sequence[PageScores]) -> list[PageVisit]:
+    """The first pages of the documents that the question's words name at least in part, best first."""
+    named = [(-one.candidate.routing, doc) for doc, one in enumerate(pages) if one.candidate.routing > 0]
+    return [PageVisit(doc, 1) for _, doc in sorted(named)]

@@ -15,32 +15,27 @@ from hybrid_core.types.documents import Hit, PageText
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import Evidence, PageFound, Pointer, SearchResult
 from retrievers.documents import select
-from retrievers.documents.candidates import CandidateDocument, candidate_documents
+from retrievers.documents.candidates import CandidateDocument, candidate_documents, doc_scores, expansion_scope
 from retrievers.documents.content import Content
-from retrievers.documents.doc_score import doc_scores
-from retrievers.documents.expansion_scope import expansion_scope
 from retrievers.documents.several import named_apart, preferred
 from retrievers.explain.evidence import JUDGED, STRONG, by_probability, judged
-from retrievers.explain.near import nearly_equal
-from retrievers.explain.receipts import Explainer
+from retrievers.explain.receipts import Explainer, nearly_equal, trace
 from retrievers.explain.signals import probability, signals
-from retrievers.explain.trace import trace
 from retrievers.features.candidates import QueryTerms
-from retrievers.features.score import addends_of, scored
+from retrievers.features.model import addends_of, scored
 from retrievers.features.table import Asked, FeatureBuilder
 from retrievers.pages.first_stage import FirstStage, Key, by_meaning
 from retrievers.pages.page_score import PageQuery
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.remaining import NAME, beginnings, remaining_pages
+from retrievers.pages.scores import INSTRUCTION, beginnings, best_first, remaining_pages, walk
 from retrievers.pages.snippet import best_passage
-from retrievers.pages.tree_walk import best_first, walk
 from retrievers.pages.windows import PassageTerms
 from retrievers.pipeline.spelled import spelled
 from retrievers.pipeline.stage import Stage, Stages, run_stages, stage
 from retrievers.pipeline.state import SearchResources, SearchState
 from retrievers.places.meant import meant_places
+from retrievers.query.content_words import asks_for_documents
 from retrievers.query.expert import together
-from retrievers.query.lists import asks_for_documents
 from retrievers.query.question import read_question
 from retrievers.query.references import may_refer
 from retrievers.reason.page_marks import SeenPage, pictured
@@ -165,7 +160,7 @@ def reach_remaining(state: SearchState) -> SearchState:
     )
     if not (state.visits or visits):
         return replace(state, visits=beginnings(state.pages))
-    return replace(state, visits=[*state.visits, *visits]).plus(NAME, worth) if visits else state
+    return replace(state, visits=[*state.visits, *visits]).plus(INSTRUCTION, worth) if visits else state
 
 
 @stage("rerank")

@@ -13,8 +13,7 @@ from hybrid_core.store.index.query import Query
 from hybrid_core.text.plain_words import plain_words
 from hybrid_core.text.tokens import cached_hash, stem, term_hash
 from hybrid_core.types.documents import Hit
-from retrievers.documents.doc_score import doc_scores
-from retrievers.documents.fusion import ranked
+from retrievers.documents.candidates import doc_scores, ranked
 from retrievers.documents.route import Routing
 from retrievers.pages.first_stage import of_published
 from retrievers.pipeline.state import SearchResources

@@ -11,16 +11,14 @@ from hybrid_core.types.documents import Hit
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, PageFound, Reasoning, SectionRanked
 from hybrid_core.types.usage import Usage
-from retrievers.documents.candidates import CandidateDocument
+from retrievers.documents.candidates import CandidateDocument, ExpansionScope
 from retrievers.documents.content_cache import ContentCache
-from retrievers.documents.expansion_scope import ExpansionScope
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Routing
 from retrievers.features.model import RankingModel, shipped_model
 from retrievers.features.table import FeatureTable
 from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import PageScores, PageVisit, Place, gained
-from retrievers.pages.tree_walk import WalkTrace
+from retrievers.pages.scores import PageScores, PageVisit, Place, WalkTrace, gained
 from retrievers.places.located import Span
 from retrievers.query.embedding import QuestionEmbedding
 from retrievers.query.expert import Expansion, Expert

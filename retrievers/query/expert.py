@@ -31,8 +31,8 @@ import yaml
 from hybrid_core.errors import UsageError
 from hybrid_core.text.names import has_cjk
 from hybrid_core.text.tokens import tokenise
+from retrievers.query.names import without_names
 from retrievers.query.patterns import Pattern, matching, pattern
-from retrievers.query.unnamed import without_names
 
 _KEYS = {"documents", "expand", "roles", "primary", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}

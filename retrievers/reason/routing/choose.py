@@ -11,8 +11,7 @@ from hybrid_core.types.documents import Document, Effort, Hit, Route
 from hybrid_core.types.results import ReasoningStep, RouteUsed
 from hybrid_core.types.scoring import DocumentScoring
 from hybrid_core.types.usage import Usage
-from retrievers.documents.doc_score import doc_scores
-from retrievers.documents.fusion import normalised, ranked, weighted
+from retrievers.documents.candidates import doc_scores, normalised, ranked, weighted
 from retrievers.documents.route import Routing
 from retrievers.query.question import Question
 from retrievers.reason.page_marks import SeenPage

@@ -21,7 +21,7 @@ from retrievers.documents.route import Routing
 from retrievers.explain import evidence
 from retrievers.explain.evidence import InformationNeed, TermCoverage
 from retrievers.query.content_words import content_words
-from retrievers.query.proper_names import proper_names
+from retrievers.query.names import proper_names
 
 QUESTIONS = Path(__file__).parents[2] / "eval" / "evidence_questions.jsonl"
 

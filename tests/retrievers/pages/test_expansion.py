@@ -11,7 +11,7 @@ import pytest
 from hybrid_core.types.documents import Card, Document, Hit
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from retrievers.documents.expansion_scope import ExpansionScope
+from retrievers.documents.candidates import ExpansionScope
 from retrievers.documents.library import LibraryView
 from retrievers.documents.route import Router
 from retrievers.pages.first_stage import expanded_hits

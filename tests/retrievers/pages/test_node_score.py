@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Hit, Section
+from retrievers.documents.candidates import doc_scores, gather
 from retrievers.documents.content import Content, children_of
 from retrievers.documents.content_cache import ContentCache
-from retrievers.documents.doc_score import doc_scores, gather
 from retrievers.documents.trees import Trees
-from retrievers.pages.tree_walk import Tree, best_first, walk
+from retrievers.pages.scores import Tree, best_first, walk
 
 scores = st.lists(st.floats(0.001, 1.0), max_size=30)
 

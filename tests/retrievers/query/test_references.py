@@ -6,7 +6,7 @@ import pytest
 
 from hybrid_core.text.numerals import beside, page_number, part_number
 from retrievers.query.about import wants_whole
-from retrievers.query.lists import asks_for_documents
+from retrievers.query.content_words import asks_for_documents
 from retrievers.query.references import references
 
 
