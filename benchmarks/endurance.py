@@ -80,7 +80,7 @@ def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
     home = folder / "home"
     fill(home, folder / "files")
     with closing(Engine(home)) as engine:
-        expected = _found(engine)
+        expected = _search(engine)
     before = _counts(home)
     names = sorted(path.relative_to(home) for path in home.rglob("*") if path.is_file() and path.stat().st_size)
     outcomes: dict[str, Counter[str]] = {}
@@ -110,24 +110,24 @@ def restores(folder: Path, times: int, seed: int) -> dict[str, Any]:
     for number in range(times):
         _change(home, files, choose, number)
         with closing(Engine(home)) as engine:
-            expected = _found(engine)
+            expected = _search(engine)
         _back_up(home, backup)
         for more in range(choose.randint(0, 3)):
             _change(home, files, choose, 1000 * number + more)
         if number % 2:
-            beside = folder / f"beside-{number}"
-            shutil.copytree(backup, beside)
-            with closing(Engine(home)) as going_on, closing(Engine(beside)) as trial:
-                goes_on = _found(going_on)
-                wrong += _found(trial) != expected or not run(trial.doctor(deep=True)).ok
-                wrong += _found(going_on) != goes_on or not run(going_on.doctor(deep=True)).ok
-            shutil.rmtree(beside)
+            trial_home = folder / f"beside-{number}"
+            shutil.copytree(backup, trial_home)
+            with closing(Engine(home)) as going_on, closing(Engine(trial_home)) as trial:
+                goes_on = _search(going_on)
+                wrong += _search(trial) != expected or not run(trial.doctor(deep=True)).ok
+                wrong += _search(going_on) != goes_on or not run(going_on.doctor(deep=True)).ok
+            shutil.rmtree(trial_home)
         else:
             for name in (CATALOG, f"{CATALOG}-wal", f"{CATALOG}-shm"):
                 (home / name).unlink(missing_ok=True)
             shutil.copytree(backup, home, dirs_exist_ok=True)
             with closing(Engine(home)) as engine:
-                wrong += _found(engine) != expected or not run(engine.doctor(deep=True)).ok
+                wrong += _search(engine) != expected or not run(engine.doctor(deep=True)).ok
     return {"part": "restores", "restored": times, "wrong": wrong, "ok": not wrong}
 
 
@@ -160,28 +160,28 @@ def in_child(work: Callable[[], str]) -> str:
 
 def _looked_at(home: Path, expected: Found, before: dict[str, int], *, thorough: bool) -> str:
     """Search, read and check a home of which one byte is another; recover it where it says that it is damaged."""
-    told = ""
+    report = ""
     try:
         with closing(Engine(home)) as engine:
-            same = _found(engine) == expected
+            same = _search(engine) == expected
             if (not same or thorough) and not run(engine.doctor(deep=True)).ok:
-                told = "doctor"
-            same = same or _found(engine) == expected
+                report = "doctor"
+            same = same or _search(engine) == expected
     except PageIndexError as error:
-        told, same = str(error), False
-    if told:
+        report, same = str(error), False
+    if report:
         recover_catalog(home)
     after = _counts(home)
     lost = [name for name in _MADE if after[name] < before[name]]
-    if lost and not told:
+    if lost and not report:
         return f"lost: rows of {', '.join(lost)} without a word"
-    if told:
+    if report:
         return "told, recovered in part" if lost else "told, recovered"
     return "as before" if same else "another result"
 
 
 def _counts(home: Path) -> dict[str, int]:
-    """How many rows there are of what people made; -1 where a table cannot be read."""
+    """Count the rows of what people made; -1 where a table cannot be read."""
     counts = dict.fromkeys(_MADE, -1)
     with closing(sqlite3.connect(home / CATALOG)) as catalog, suppress(sqlite3.DatabaseError):
         for name in _MADE:
@@ -199,9 +199,10 @@ def _flip(path: Path, choose: random.Random) -> int:
     return place
 
 
-def _found(engine: Engine) -> Found:
+def _search(engine: Engine) -> Found:
+    """Return the places and scores that each question finds."""
     pages = [engine.search_now(question, effort="fast").results for question in _QUESTIONS]
-    return [[(page.doc_name, page.page, page.score) for page in found] for found in pages]
+    return [[(page.doc_name, page.page, page.score) for page in results] for results in pages]
 
 
 def _change(home: Path, files: Path, choose: random.Random, number: int) -> None:

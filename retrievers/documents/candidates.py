@@ -26,13 +26,13 @@ from retrievers.query.expert import NO_EXPANSION, Expansion, Expert
 
 
 def gather(scores: Iterable[float]) -> float:
-    """Σ s / √(N + 1); 0 for no hits. Higher is better."""
-    found = list(scores)
-    return sum(found) / math.sqrt(len(found) + 1)
+    """Return Σ s / √(N + 1), 0 for no hits; higher is better."""
+    values = list(scores)
+    return sum(values) / math.sqrt(len(values) + 1)
 
 
 def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """DocScore of every document that has a hit."""
+    """Return the DocScore of every document that has a hit."""
     best = max((hit.score for hit in hits), default=0.0)
     if best <= 0:
         return {}
@@ -46,13 +46,13 @@ K = TypeVar("K", bound=Hashable)
 
 
 def normalised(scores: Mapping[K, float]) -> dict[K, float]:
-    """Scores divided by the best: 0 to 1. All 0 where none is above 0."""
+    """Divide scores by the best: 0 to 1. All are 0 where none is above 0."""
     best = max(scores.values(), default=0.0)
     return {key: max(score, 0.0) / best if best > 0 else 0.0 for key, score in scores.items()}
 
 
 def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]:
-    """Σ weight · score over the parts; what a part does not name has 0 there. Higher is better."""
+    """Return Σ weight · score over the parts; what a part does not name has 0 there. Higher is better."""
     total: dict[K, float] = {}
     for weight, scores in parts:
         for key, score in scores.items():
@@ -61,9 +61,10 @@ def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]
 
 
 def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, float]:
-    """Reciprocal Rank Fusion, Σ 1/(k + rank) over the parts, ranks from 1 (Cormack, Clarke and Büttcher 2009).
+    """Return Σ 1/(k + rank) over the parts, ranks from 1: Reciprocal Rank Fusion.
 
-    What a part does not name, or scores 0, has no rank there. Higher is better.
+    What a part does not name, or scores 0, has no rank there. Higher is better. Source: Cormack, Clarke and Büttcher
+    2009.
     """
     total: dict[K, float] = {}
     for scores in parts:
@@ -72,13 +73,12 @@ def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, fl
     return total
 
 
-def ranked(scores: Mapping[K, float], most: int | None = None) -> list[K]:
-    """Keys by falling score, all or the first ones; ties in the order of the keys' text, so that an answer can be
-    repeated."""
-    if most is not None and most < len(scores):
-        least = nlargest(most, scores.values())[-1]
-        scores = {key: score for key, score in scores.items() if score >= least}
-    return sorted(scores, key=lambda key: (-scores[key], str(key)))[:most]
+def ranked(scores: Mapping[K, float], limit: int | None = None) -> list[K]:
+    """Rank keys by falling score, all or the first ``limit``. Ties go by the keys' text, so that answers repeat."""
+    if limit is not None and limit < len(scores):
+        lowest = nlargest(limit, scores.values())[-1]
+        scores = {key: score for key, score in scores.items() if score >= lowest}
+    return sorted(scores, key=lambda key: (-scores[key], str(key)))[:limit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,23 +89,23 @@ class ExpansionScope:
     named: frozenset[str] | None = None
 
     def of(self, document: Document) -> Expansion:
-        """What applies to a document."""
+        """Return the expansion that applies to a document."""
         if self.named is not None and document.doc_id not in self.named:
             return NO_EXPANSION
         return self.by_type.get(document.card.type, NO_EXPANSION)
 
     def groups(self, view: LibraryView, scope: Collection[str] | None) -> list[tuple[Expansion, frozenset[str] | None]]:
-        """Each expansion with the documents of a scope that it applies to; None for all of the scope."""
+        """Return each expansion with the documents of a scope that it applies to; None for all of the scope."""
         if self.named is None and len(view.types(scope) - self.by_type.keys()) == 0 and len(self._different()) == 1:
             return [(expansion, None) for expansion in self._different()]
         searched = self.named if self.named is not None else scope
-        found: list[tuple[Expansion, frozenset[str] | None]] = []
+        groups: list[tuple[Expansion, frozenset[str] | None]] = []
         for expansion in self._different():
-            types = [kind for kind, said in self.by_type.items() if said is expansion]
-            ids = view.of_types(types, searched)
-            if ids:
-                found.append((expansion, ids))
-        return found
+            types = [kind for kind, expanded in self.by_type.items() if expanded is expansion]
+            doc_ids = view.of_types(types, searched)
+            if doc_ids:
+                groups.append((expansion, doc_ids))
+        return groups
 
     def _different(self) -> list[Expansion]:
         return list({id(expansion): expansion for expansion in self.by_type.values()}.values())

@@ -37,52 +37,55 @@ class Titles:
 
     @cached_property
     def _named(self) -> int:
-        """How many titles there are: a section may have none, or one without words."""
+        """Return how many titles have words."""
         return int(np.count_nonzero(self.terms.lengths))
 
     @cached_property
     def whole(self) -> Floats:
-        """What a question that holds all of a title's terms has of it: float64 (titles,)."""
-        held = np.diff(self.terms.starts)
-        each = np.repeat(bm25.idf(self._named, held), held)
-        return np.asarray(np.bincount(self.terms.pages, each, self.terms.page_count), np.float64)
+        """Return what a question that holds all terms of a title earns by it: float64 (titles,)."""
+        counts = np.diff(self.terms.starts)
+        rarities = np.repeat(bm25.idf(self._named, counts), counts)
+        return np.asarray(np.bincount(self.terms.pages, rarities, self.terms.page_count), np.float64)
 
     def covered(self, query: Mapping[int, float], pages: int, power: float) -> Floats:
-        """For each page the best Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power of the titles that begin there,
-        the sums over the title's terms in {term hash: weight}: float64 (pages,), higher is better, 0 for none."""
-        found = np.zeros(pages)
-        titles, told = self._told(query)
-        held = np.bincount(titles.pages, told, self.terms.page_count).astype(np.float64)
-        at = np.flatnonzero(held)
-        np.maximum.at(found, self.pages[at], held[at] * _share(held[at], self.whole[at], power))
-        return found
+        """Return the best worth of the titles that begin on each page: float64 (pages,), higher is better.
+
+        A title is worth Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power. The sums are over the title's terms in
+        ``query``, {term hash: weight}. A page without such a title has 0.
+        """
+        best = np.zeros(pages)
+        titles, weights = self._weigh(query)
+        sums = np.bincount(titles.pages, weights, self.terms.page_count).astype(np.float64)
+        rows = np.flatnonzero(sums)
+        np.maximum.at(best, self.pages[rows], sums[rows] * _share(sums[rows], self.whole[rows], power))
+        return best
 
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
-        """What each term adds to ``covered`` of a page (1-based)."""
-        here = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
-        if not here:
+        """Return what each term adds to ``covered`` of a page (1-based)."""
+        rows = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
+        if not rows:
             return {}
-        titles, told = self._told(query)
+        titles, weights = self._weigh(query)
         terms = list(query)
         best: dict[int, float] = {}
-        for title in here:
+        for title in rows:
             at = np.flatnonzero(titles.pages == title)
-            held = {terms[n]: add for n, add in zip(titles.terms[at].tolist(), told[at].tolist(), strict=True)}
-            share = float(_share(sum(held.values()), self.whole[title], power))
-            adds = {term: weight * share for term, weight in held.items()}
+            worth_of = {terms[n]: add for n, add in zip(titles.terms[at].tolist(), weights[at].tolist(), strict=True)}
+            share = float(_share(sum(worth_of.values()), self.whole[title], power))
+            adds = {term: weight * share for term, weight in worth_of.items()}
             best = max(best, adds, key=lambda terms: sum(terms.values()))
         return best
 
-    def _told(self, query: Mapping[int, float]) -> tuple[Occurrences, Floats]:
-        """The titles that hold the terms, and what each term tells there."""
-        found = self.terms.occurrences(query)
+    def _weigh(self, query: Mapping[int, float]) -> tuple[Occurrences, Floats]:
+        """Find the titles that hold the terms, and what each term weighs there."""
+        occurrences = self.terms.occurrences(query)
         weights = np.fromiter(query.values(), np.float64, len(query))
-        return found, (weights * bm25.idf(self._named, found.holding))[found.terms]
+        return occurrences, (weights * bm25.idf(self._named, occurrences.holding))[occurrences.terms]
 
 
-def _share(held: Floats | float, whole: Floats, power: float) -> Floats:
-    """Of a title's words how much the question holds, to that power: a half-covered title counts less than half."""
-    return np.asarray(np.minimum(1.0, held / whole) ** power)
+def _share(sums: Floats | float, whole: Floats, power: float) -> Floats:
+    """Return the share of a title's words that the question holds, to that power: a half counts less than half."""
+    return np.asarray(np.minimum(1.0, sums / whole) ** power)
 
 
 Ints = npt.NDArray[np.int64]

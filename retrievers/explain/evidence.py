@@ -154,7 +154,7 @@ class TermCoverage:
         }
         self._rows = {term: row for row, term in enumerate(looked_for)}
         self._pages = [
-            _Page(content, _fit(routing, doc_id) * _held(content, found[content.content_id], page))
+            _Page(content, _fit(routing, doc_id) * _shares_held(content, found[content.content_id], page))
             for doc_id, content, page in pages
         ]
 
@@ -186,15 +186,15 @@ def _sum(values: Floats) -> float:
     return math.fsum(values[values != 0])
 
 
-def _held(content: Content, found: Occurrences, page: int) -> Floats:
+def _shares_held(content: Content, occurrences: Occurrences, page: int) -> Floats:
     """Return how much of each term a page holds, 0 to 1."""
-    held = np.zeros(len(found.holding))
-    pages = found.pages.astype(np.int64)
-    held[found.terms[np.abs(pages - (page - 1)) == 1]] = _BESIDE
+    shares = np.zeros(len(occurrences.holding))
+    pages = occurrences.pages.astype(np.int64)
+    shares[occurrences.terms[np.abs(pages - (page - 1)) == 1]] = _BESIDE
     here = pages == page - 1
     model = Bm25(_K1, 1.0, content.body.average_length)
-    held[found.terms[here]] = model.weights(found.counts[here], float(content.body.lengths[page - 1]))
-    return held
+    shares[occurrences.terms[here]] = model.weights(occurrences.counts[here], float(content.body.lengths[page - 1]))
+    return shares
 
 
 def _says(content: Content, names: Collection[str]) -> float:

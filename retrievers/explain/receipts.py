@@ -169,27 +169,27 @@ _ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal, share by
 
 
 def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
-    """Which of the pages, by its place, is nearly one of another document that stands before it, by its place."""
-    found: dict[int, int] = {}
+    """Return which pages, by their places, are nearly one of another document before them, by its place."""
+    equals: dict[int, int] = {}
     lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_COMPARED]]
     for at, (content, page) in enumerate(pages[:_COMPARED]):
         for before, (other, its_page) in enumerate(pages[:at]):
             if abs(lengths[at] - lengths[before]) > _LENGTH * lengths[before] or other.content_id == content.content_id:
                 continue
             if cosine(content.vector(page), other.vector(its_page)) >= _ALIKE:
-                found[at] = before
+                equals[at] = before
                 break
-    return found
+    return equals
 
 
 def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, visits: Sequence[PageVisit]) -> Trace:
-    """Where one search looked. ``hits`` are those of the first stage, best first."""
-    ids = [one.candidate.document.doc_id for one in scores]
-    nodes = [[section.node_id for section in one.content.sections] for one in scores]
+    """Return where page search looked. ``hits`` are those of the first stage, best first."""
+    ids = [page.candidate.document.doc_id for page in scores]
+    nodes = [[section.node_id for section in page.content.sections] for page in scores]
     return Trace(
         coarse=tuple((hit.doc_id, hit.page) for hit in hits),
         documents=tuple(ids),
         sections=tuple((ids[doc], nodes[doc][at]) for doc, at in steps.seen),
         opened=tuple((ids[doc], nodes[doc][at]) for doc, at in steps.opened),
-        read=tuple((ids[one.doc], one.page) for one in visits),
+        read=tuple((ids[page.doc], page.page) for page in visits),
     )

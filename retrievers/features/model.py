@@ -122,7 +122,7 @@ def scored(
     queries: Sequence[PageQuery],
     signals: Sequence[Mapping[str, Mapping[int, float]]],
 ) -> list[PageScores]:
-    """Every page of the documents with what the model adds up, by groups of features.
+    """Return every page of the documents with what the model adds up, by groups of features.
 
     ``rest``, float64 (pages,), numbered through the documents, orders the pages that are no candidates: those above 0
     come after all candidates. ``nodes``, ``queries`` and ``signals`` are by document.
@@ -143,25 +143,25 @@ def scored(
     others = rest > 0
     others[candidates.at] = False
     if others.any():
-        least = float(values[candidates.at].min(initial=1.0))
-        values[others] = 0.5 * least * rest[others] / float(rest.max())
+        lowest = float(values[candidates.at].min(initial=1.0))
+        values[others] = 0.5 * lowest * rest[others] / float(rest.max())
         groups["page"][others] = values[others]
         groups["document"][others] = groups["structure"][others] = 0.0
-    found = []
+    pages = []
     for at, document in enumerate(candidates.documents):
         own = slice(int(firsts[at]), int(firsts[at + 1]))
         parts = {name: part[own] for name, part in groups.items()}
-        found.append(PageScores(document, values[own], nodes[at], parts, queries[at], signals[at]))
-    return found
+        pages.append(PageScores(document, values[own], nodes[at], parts, queries[at], signals[at]))
+    return pages
 
 
 def candidate_features(table: FeatureTable | None, model: RankingModel) -> CandidateFeatures:
-    """The table as it is handed to whoever learns weights from it; empty where there were no candidates."""
+    """Return the table as whoever learns weights from it reads it; empty where there were no candidates."""
     if table is None:
         return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0), PAIRS)
-    found = table.candidates
-    ids = [one.document.doc_id for one in found.documents]
-    pages = tuple((ids[doc], page) for doc, page in zip(found.doc.tolist(), found.page.tolist(), strict=True))
+    candidates = table.candidates
+    ids = [candidate.document.doc_id for candidate in candidates.documents]
+    pages = tuple((ids[doc], page) for doc, page in zip(candidates.doc.tolist(), candidates.page.tolist(), strict=True))
     return CandidateFeatures(tuple(FEATURES), table.values, pages, model.scores(table), PAIRS)
 
 
@@ -172,9 +172,9 @@ def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]
     """
     rows = {place: row for place in places if (row := table.candidates.rows.get(place)) is not None}
     addends = model.addends(table)
-    found: dict[Place, dict[str, float]] = {}
+    addends_at: dict[Place, dict[str, float]] = {}
     for place, row in rows.items():
         own = {name: round(add, 4) for name, add in zip(FEATURES, addends[row].tolist(), strict=True)}
         ordered = sorted(((name, add) for name, add in own.items() if add), key=lambda pair: -abs(pair[1]))
-        found[place] = {**dict(ordered), "base": round(model.base, 4)}
-    return found
+        addends_at[place] = {**dict(ordered), "base": round(model.base, 4)}
+    return addends_at

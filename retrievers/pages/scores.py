@@ -93,19 +93,19 @@ class PageScores:
 def gained(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], name: str, gains: Mapping[Place, float]
 ) -> tuple[list[PageVisit], list[PageScores]]:
-    """The pages by their values with these gains, whose name is ``name``; equal ones stay in their order."""
+    """Return the pages sorted by their values with these gains, whose name is ``name``; equal ones keep their order."""
     by_document: dict[int, dict[int, float]] = {}
     for (doc, page), gain in gains.items():
         by_document.setdefault(doc, {})[page] = gain
-    after = [one.plus(name, by_document[doc]) if doc in by_document else one for doc, one in enumerate(scores)]
-    return sorted(visits, key=lambda one: -after[one.doc].values[one.page - 1]), after
+    after = [pages.plus(name, by_document[doc]) if doc in by_document else pages for doc, pages in enumerate(scores)]
+    return sorted(visits, key=lambda visit: -after[visit.doc].values[visit.page - 1]), after
 
 
 def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
-    """The numbers of a section's pages with the highest values, float64 (pages of the document,); 0 is none."""
+    """Return the numbers of a section's pages with the highest values, float64 (pages of the document,); 0 is none."""
     pages = range(section.start_page, section.end_page + 1)
-    found = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
-    return tuple(found[:_BEST_PAGES])
+    best = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
+    return tuple(best[:_BEST_PAGES])
 
 
 Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,), 0 for no match
@@ -113,7 +113,7 @@ Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,),
 
 @dataclass(slots=True)
 class WalkTrace:
-    """What a walk did, as (document, section) indices: the sections that came up, and those it opened; in order."""
+    """Keeps what a walk did, as (document, section) indices: sections that came up, and those it opened; in order."""
 
     seen: list[tuple[int, int]] = field(default_factory=list)
     opened: list[tuple[int, int]] = field(default_factory=list)
@@ -124,13 +124,13 @@ def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
 
     ``values`` are by document, float64 (pages,), 0 for no match. A smaller limit gives the beginning of the same list.
     """
-    firsts = offsets(np.array([len(one) for one in values], np.int64))
-    together = np.concatenate([np.zeros(0), *values])
-    found = np.flatnonzero(together > 0)
-    if 0 < limit < len(found):
-        least = np.partition(together[found], -limit)[-limit]
-        found = found[together[found] >= least]
-    order = found[np.argsort(-together[found], kind="stable")][: max(0, limit)]
+    firsts = offsets(np.array([len(pages) for pages in values], np.int64))
+    joined = np.concatenate([np.zeros(0), *values])
+    rows = np.flatnonzero(joined > 0)
+    if 0 < limit < len(rows):
+        lowest = np.partition(joined[rows], -limit)[-limit]
+        rows = rows[joined[rows] >= lowest]
+    order = rows[np.argsort(-joined[rows], kind="stable")][: max(0, limit)]
     docs = firsts.searchsorted(order, "right") - 1
     return [PageVisit(doc, page) for doc, page in zip(docs.tolist(), (order - firsts[docs] + 1).tolist(), strict=True)]
 
@@ -182,27 +182,28 @@ INSTRUCTION = "instruction"
 
 
 def remaining_pages(
-    question: Question, visits: Sequence[PageVisit], pages: Sequence[PageScores], most: int, scoring: PageScoring
+    question: Question, visits: Sequence[PageVisit], pages: Sequence[PageScores], limit: int, scoring: PageScoring
 ) -> tuple[list[PageVisit], Mapping[Place, float]]:
-    """As many visits as there are fewer than ``most``, best first, and what is added to each page: it is then worth
-    less than any visited, whatever its document and section are worth.
+    """Return visits to fill up to ``limit``, best first, and what is added to each page.
 
-    Nothing where the question instructs nobody.
+    The pages are worth less than any visited one, whatever their documents and sections are worth. Return nothing where
+    the question instructs nobody.
     """
     words = set(tokenise(question.text)).difference(question.terms)
-    if len(visits) >= most or not words or not pages:
+    if len(visits) >= limit or not words or not pages:
         return [], {}
     query = {cached_hash(word): 1.0 for word in words}
     seen = {(visit.doc, visit.page) for visit in visits}
-    found: list[tuple[float, int, int]] = []
+    rows: list[tuple[float, int, int]] = []
     for doc, scores in enumerate(pages):
-        told = page_scores(scores.content, query, scoring)
-        found += [(float(told[at]), doc, at + 1) for at in np.flatnonzero(told).tolist() if (doc, at + 1) not in seen]
-    best = sorted(found, key=lambda one: (-one[0], one[1], one[2]))[: most - len(visits)]
+        values = page_scores(scores.content, query, scoring)
+        pages_held = (np.flatnonzero(values) + 1).tolist()
+        rows += [(float(values[page - 1]), doc, page) for page in pages_held if (doc, page) not in seen]
+    best = sorted(rows, key=lambda row: (-row[0], row[1], row[2]))[: limit - len(visits)]
     if not best:
         return [], {}
-    least = min((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=1.0)
-    worth = {(doc, page): 0.5 * least * told / best[0][0] - pages[doc].parts(page) for told, doc, page in best}
+    lowest = min((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=1.0)
+    worth = {(doc, page): 0.5 * lowest * value / best[0][0] - pages[doc].parts(page) for value, doc, page in best}
     return [PageVisit(doc, page) for _, doc, page in best], worth
 
 

@@ -119,6 +119,6 @@ def _list() -> re.Pattern[str]:
 
 
 def asks_for_documents(question: str) -> bool:
-    """Whether a question wants to know which documents there are."""
+    """Return whether a question wants to know which documents there are."""
     folded = question.lower()
     return any(hint in folded for hint in _HINTS) and _list().search(question) is not None

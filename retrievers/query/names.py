@@ -25,13 +25,13 @@ _RUNNING = 0.25  # small stop words among all words: fewer have headings, keywor
 
 
 def running_words(question: str) -> bool:
-    """Whether these are sentences in English, in which a capital says something."""
+    """Return whether these are sentences in English, in which a capital says something."""
     words = _WORDS.findall(question)
     return sum(word in STOP_WORDS for word in words) >= _RUNNING * len(words)
 
 
 def proper_names(question: str) -> frozenset[str]:
-    """The terms of the question's names.
+    """Return the terms of the question's names.
 
     A capital at the beginning of a sentence or quotation, or behind a hyphen, says nothing, and in words that are no
     running English none does. Abbreviations are left out: documents spell them out.
@@ -55,12 +55,12 @@ _QUOTED = re.compile(r"(\"[^\"]*\"|“[^”]*”|«[^»]*»)")  # a heading or a
 _NAMES = re.compile(rf"{NAME}(?:(?:[ -]| (?:&|of|and|of the) ){NAME})+")
 
 
-def without_names(question: str, known: Iterable[str], of_field: Callable[[str], bool]) -> str:
-    """The question with ``_`` for each name: those ``known``, as it writes them, and unknown ones in capitals.
+def without_names(question: str, names: Iterable[str], of_field: Callable[[str], bool]) -> str:
+    """Write ``_`` for each name of a question: for ``names``, as it writes them, and for unknown ones in capitals.
 
     ``of_field`` says whether words that follow each other are the field's own.
     """
-    for name in sorted({name for name in known if name}, key=len, reverse=True):
+    for name in sorted({name for name in names if name}, key=len, reverse=True):
         written = re.escape(name) if has_cjk(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
         question = re.sub(written, NAME, question)
     if not running_words(question.lower()):
@@ -71,7 +71,7 @@ def without_names(question: str, known: Iterable[str], of_field: Callable[[str],
 
 
 def _hidden(run: str, of_field: Callable[[str], bool]) -> str:
-    """Words in capitals with ``_`` for those that are no words of the field, of the language, or of an instruction."""
+    """Write ``_`` for words in capitals that are no words of the field, of the language, or of an instruction."""
     words = [word for word in _WORD.finditer(run) if word[0].lower() not in STOP_WORDS | IMPERATIVES]
     if len(words) < 2:
         return run
@@ -129,7 +129,7 @@ class MentionFinder:
             i += length or 1
 
     def _longest(self, words: list[str], i: int) -> tuple[int, str]:
-        """How many words from the i-th on make the longest key, and the key."""
+        """Return how many words from the i-th on make the longest key, and the key."""
         best, key, taken = (0, ""), "", 0
         for j in range(i, len(words)):
             if words[j] in _JOINING:

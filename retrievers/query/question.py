@@ -76,7 +76,7 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
         said = frozenset(tokenise(text[mention.start : mention.end]))
         type_terms[mention.type] = type_terms.get(mention.type, frozenset()) | said
     quarters = tuple(dict.fromkeys(m.period for m in periods if m.period.quarter))
-    known = frozenset(terms)
+    term_set = frozenset(terms)
     return Question(
         text=text,
         terms=tuple(terms),
@@ -88,7 +88,7 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
         latest=_LATEST.search(text) is not None,
         period_terms=frozenset(tokenise(" . ".join([text[_lead(text, m.start) : m.end] for m in periods]))),
         type_terms=type_terms,
-        identifiers={whole: parts for whole, parts in identifier_pieces(content).items() if whole in known},
+        identifiers={whole: parts for whole, parts in identifier_pieces(content).items() if whole in term_set},
     )
 
 

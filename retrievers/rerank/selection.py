@@ -44,20 +44,20 @@ def select_pages(
 def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
     """Return the best pages of each of so many documents, together, the document with the best page first."""
     by_document: dict[int, list[PageVisit]] = {}
-    for one in visits:
-        by_document.setdefault(one.doc, []).append(one)
-    return [one for pages in list(by_document.values())[:documents] for one in pages[:_EACH]]
+    for visit in visits:
+        by_document.setdefault(visit.doc, []).append(visit)
+    return [visit for pages in list(by_document.values())[:documents] for visit in pages[:_EACH]]
 
 
 def one_of_each(
-    visits: Sequence[PageVisit], scores: Sequence[PageScores], asked: Collection[str]
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], terms: Collection[str]
 ) -> Sequence[PageVisit]:
     """Return the best page of each document that fits, then the other pages in their order.
 
-    Documents stand by their scores; one whose whole title is ``asked`` for gains what the best score is.
+    Documents stand by their scores; one whose whole title is among the ``terms`` gains what the best score is.
     """
     best = max((one.candidate.score for one in scores), default=0.0)
-    worth = {doc: one.candidate.score + best * _titled(one, asked) for doc, one in enumerate(scores)}
+    worth = {doc: one.candidate.score + best * _titled(one, terms) for doc, one in enumerate(scores)}
     first: dict[int, PageVisit] = {}
     for one in visits:
         if worth[one.doc] >= _WEAK * best:
@@ -70,34 +70,34 @@ def one_of_each(
 def shared_out(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], doc_ids: Sequence[str], scoring: SelectionScoring
 ) -> Sequence[PageVisit]:
-    """Return the pages with those of each document among the first ``first``, as many of each as fit.
+    """Return the pages with those of each document among the ``scoring.first`` results, as many of each as fit.
 
     The best page of each document comes first. Pages of a document stay in their order, and so do all that follow.
     With fewer than two documents that have pages, nothing changes.
     """
-    named = [doc for doc, one in enumerate(scores) if one.candidate.document.doc_id in doc_ids]
-    present = {one.doc for one in visits}
+    named = [doc for doc, held in enumerate(scores) if held.candidate.document.doc_id in doc_ids]
+    present = {visit.doc for visit in visits}
     named = [doc for doc in named if doc in present]
     if len(named) < 2:
         return visits
-    share, over = divmod(scoring.first, len(named))
+    share, remainder = divmod(scoring.first, len(named))
     left = dict.fromkeys(named, share)
     leading: dict[int, PageVisit] = {}
     first: list[PageVisit] = []
-    for one in visits:
-        if one.doc not in left or not (left[one.doc] or over):
+    for visit in visits:
+        if visit.doc not in left or not (left[visit.doc] or remainder):
             continue
-        if left[one.doc]:
-            left[one.doc] -= 1
+        if left[visit.doc]:
+            left[visit.doc] -= 1
         else:
-            over -= 1
-        if one.doc in leading:
-            first.append(one)
+            remainder -= 1
+        if visit.doc in leading:
+            first.append(visit)
         else:
-            leading[one.doc] = one
+            leading[visit.doc] = visit
     first = [*leading.values(), *first]
-    chosen = {(one.doc, one.page) for one in first}
-    return [*first, *(one for one in visits if (one.doc, one.page) not in chosen)]
+    chosen = {(visit.doc, visit.page) for visit in first}
+    return [*first, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
 
 
 def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[[T, T], float]) -> list[T]:
@@ -157,9 +157,9 @@ def _varied(chosen: Sequence[ResultSlot], scores: Sequence[PageScores], top_k: i
     return mmr(items, top_k, lam, lambda a, b: cosine(_vector(scores, a.visit), _vector(scores, b.visit)))
 
 
-def _titled(scores: PageScores, asked: Collection[str]) -> bool:
+def _titled(scores: PageScores, terms: Collection[str]) -> bool:
     title = set(tokenise(scores.candidate.document.title))
-    return bool(title) and title <= set(asked)
+    return bool(title) and title <= set(terms)
 
 
 def _value(scores: Sequence[PageScores], one: ResultSlot) -> float:

@@ -312,8 +312,8 @@ def _checksum(path: Path) -> int:
         while position < size:
             position = _next_data(file.fileno(), position, size) // _BLOCK * _BLOCK
             file.seek(position)
-            if (held := file.read(_BLOCK)) != _ZEROS[: len(held)]:
-                checksum = zlib.crc32(held, zlib.crc32(position.to_bytes(8, "big"), checksum))
+            if (block := file.read(_BLOCK)) != _ZEROS[: len(block)]:
+                checksum = zlib.crc32(block, zlib.crc32(position.to_bytes(8, "big"), checksum))
             position += _BLOCK
     return zlib.crc32(size.to_bytes(8, "big"), checksum)
 

@@ -32,7 +32,7 @@ class ShardState:
 
     @property
     def checked(self) -> bool:
-        """Whether there is a checksum of what the shard holds."""
+        """Return whether there is a checksum of what the shard holds."""
         return not self.writing and self.files.startswith(CHECKSUM)
 
 

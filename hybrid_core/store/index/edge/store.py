@@ -340,7 +340,7 @@ class EdgeStore:
         return ""
 
     def _doubtful(self, state: ShardState, shard: Path) -> bool:
-        """Whether loading a shard may end the process. Raises IndexDamagedError where its files were changed."""
+        """Return whether loading a shard may end the process. Raise IndexDamagedError where its files were changed."""
         if state.checked and self._checksums.of(shard) != state.files:
             raise IndexDamagedError(CHANGED)
         return self._place.suspect or not state.checked
