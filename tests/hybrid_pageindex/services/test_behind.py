@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,10 +63,8 @@ def test_a_search_of_a_wiped_index_reads_the_log_once_and_sends_little(
         first = served.searchable("default")
         expected = first.index.search(WORDS)
         assert (first.pages, len(first.unindexed), len(expected)) == (2 * DOCUMENTS, DOCUMENTS, 50)
-        began = time.perf_counter()
         for _ in range(5):
             assert served.searchable("default").index.search(WORDS) == expected
-        assert time.perf_counter() - began < 5
         assert read == [1] and sent == [], "nothing is asked that holds nothing"
         monkeypatch.undo()
         monkeypatch.setattr(BackgroundFollower, "start", lambda _: None)

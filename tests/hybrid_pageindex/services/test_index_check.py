@@ -14,6 +14,7 @@ import qdrant_edge
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.index.comparing import UNNAMED, differences
+from hybrid_core.store.index.edge.folders import checksum
 from hybrid_core.store.index.edge.shard import Shard
 from hybrid_core.store.index.edge.state import read_state, write_state
 from hybrid_core.store.index.points import Point, naming_id
@@ -77,10 +78,11 @@ def swap(settings: Settings, remove: tuple[str, int], add: str) -> None:
     for batch in shard.prepared(made):
         shard.upsert(batch)
     shard.flush()
-    state = read_state(folder / "state.json")
-    assert state is not None
-    write_state(folder / "state.json", replace(state, count=shard.count()))
+    state, count = read_state(folder / "state.json"), shard.count()
     shard.close()
+    assert state is not None
+    files = checksum(folder / "shard")  # as if Edge had lost them
+    write_state(folder / "state.json", replace(state, count=count, files=files))
 
 
 @pytest.mark.parametrize(

@@ -276,46 +276,40 @@ def allocated_bytes(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-class Checksums:
-    """The checksum of a shard's segments, which says whether they are as they were written.
+def fingerprint(shard: Path) -> str:
+    """Return the sizes and times of a shard's id trackers, which change with a flush: a quick look at a shard."""
+    trackers = sorted(shard.glob("segments/*/*id_tracker*"))
+    return " ".join(
+        f"{path.parent.name}/{path.name}:{status.st_size}:{status.st_mtime_ns}"
+        for path, status in ((path, path.stat()) for path in trackers)
+    )
+
+
+def checksum(shard: Path) -> str:
+    """Return the checksum of a shard's segments, which says whether they are as they were written.
 
     A wrong byte can make Edge abort the process that loads it, or never end. Holes and zeros count alike, so that a
     copy has the checksum of its original. The log and the journals are left out: Edge begins them anew when it loads a
-    shard. A file is read again where its size or time is another: only small segments are ever written to.
+    shard. All files are read: times tell nothing, since writes to mapped files need not change them.
     """
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[int, int, int]] = {}
-
-    def of(self, shard: Path) -> str:
-        """Return the checksum of the shard in this folder. Raises OSError where a file vanishes."""
-        whole = 0
-        for path in sorted((shard / "segments").rglob("*")):
-            if path.is_file() and not path.name.endswith(_JOURNAL):
-                name = str(path.relative_to(shard))
-                whole = zlib.crc32(f"{name} {self._file(path, name)}".encode(), whole)
-        return f"{CHECKSUM}{whole:08x}"
-
-    def _file(self, path: Path, name: str) -> int:
-        status = path.stat()
-        size, changed, checksum = self._known.get(name, (-1, 0, 0))
-        if (size, changed) != (status.st_size, status.st_mtime_ns):
-            checksum = _checksum(path)
-            self._known[name] = status.st_size, status.st_mtime_ns, checksum
-        return checksum
+    whole = 0
+    for path in sorted((shard / "segments").rglob("*")):
+        if path.is_file() and not path.name.endswith(_JOURNAL):
+            whole = zlib.crc32(f"{path.relative_to(shard)} {_checksum(path)}".encode(), whole)
+    return f"{CHECKSUM}{whole:08x}"
 
 
 def _checksum(path: Path) -> int:
-    checksum = position = 0
+    crc = position = 0
     with path.open("rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         while position < size:
             position = _next_data(file.fileno(), position, size) // _BLOCK * _BLOCK
             file.seek(position)
             if (block := file.read(_BLOCK)) != _ZEROS[: len(block)]:
-                checksum = zlib.crc32(block, zlib.crc32(position.to_bytes(8, "big"), checksum))
+                crc = zlib.crc32(block, zlib.crc32(position.to_bytes(8, "big"), crc))
             position += _BLOCK
-    return zlib.crc32(size.to_bytes(8, "big"), checksum)
+    return zlib.crc32(size.to_bytes(8, "big"), crc)
 
 
 def _next_data(handle: int, position: int, size: int) -> int:

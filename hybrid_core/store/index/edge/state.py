@@ -18,8 +18,8 @@ class ShardState:
     """What the shard holds. While ``writing``, it may hold more than ``position`` and ``count`` say.
 
     ``churn`` is how many points were written or deleted since the shard was last optimised. ``files`` is the
-    checksum of its segments (folders.py), "" where it was not taken. ``mark`` is that of the change at
-    ``position``, 0 where an older version recorded it.
+    checksum of its segments (folders.py), after a write a quick look at them, "" where neither was taken. ``mark`` is
+    that of the change at ``position``, 0 where an older version recorded it.
     """
 
     manifest: Mapping[str, str | int]

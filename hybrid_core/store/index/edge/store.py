@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from hybrid_core.errors import BusyError, DiskFullError, IndexDamagedError, Read
 from hybrid_core.store.home import close_below
 from hybrid_core.store.index.edge.folders import (
     SPARE_BYTES,
-    Checksums,
     ShardPlace,
     allocated_bytes,
     borrow,
+    checksum,
     claim,
     copy_shard,
+    fingerprint,
 )
 from hybrid_core.store.index.edge.optimize import optimize_in_child
 from hybrid_core.store.index.edge.shard import HEADROOM_BYTES, LAYOUT, Shard, require_space
@@ -117,7 +119,6 @@ class EdgeStore:
         self._churn = 0  # points written or deleted since the shard was optimised
         self._unsaved = 0
         self._recorded: ShardState | None = None
-        self._checksums = Checksums()
         self._shard: Shard | None = None
         self._process = os.getpid()
         self._place = place
@@ -213,6 +214,7 @@ class EdgeStore:
     def distrust(self, reason: str) -> None:
         self.amiss = reason
         if not self.private:
+            self._recorded = None
             with suppress(OSError):  # the error that led here is the one to tell
                 forget_state(self._place.state)
 
@@ -227,19 +229,20 @@ class EdgeStore:
         if self.private:
             return
         with self._lock:
-            state = self._state(writing=False)
+            state = self._state(writing=False, whole=True)
             if self._churn > _optimize_above(state.count, hurried):
                 with self.writing():
                     self._let_go()
                     optimized = self._optimize()
                     try:
                         self._load(state, doubtful=not optimized)
-                        self._record(self._state(writing=False))
+                        self._record(self._state(writing=False, whole=True))
                     except IndexDamagedError as error:
                         self.amiss = error.message
             elif state != self._recorded:
                 with self.writing():
                     self._save(self._position, self._mark)
+                    self._record(self._state(writing=False, whole=True))
 
     def close(self) -> None:
         """Give the shard and its folder back; safe to call twice."""
@@ -247,8 +250,19 @@ class EdgeStore:
             return  # a forked child must not touch its parent's shard, nor remove the folder
         with self._lock:
             self.closed = True
+            opened = self._shard is not None
             self._let_go()
+            if opened:
+                self._seal()
             self._place.release()
+
+    def _seal(self) -> None:
+        """Record the checksum of the closed shard, where a quick look was recorded after the last write."""
+        state = self._recorded
+        if self.private or state is None or state.writing or state.checked:
+            return
+        with suppress(OSError, StoreError), self.writing():  # without it the next opener looks quickly
+            self._record(replace(state, files=checksum(self._place.shard)))
 
     def _open_shard(self) -> Shard:
         if self.closed:
@@ -341,9 +355,9 @@ class EdgeStore:
 
     def _doubtful(self, state: ShardState, shard: Path) -> bool:
         """Return whether loading a shard may end the process. Raise IndexDamagedError where its files were changed."""
-        if state.checked and self._checksums.of(shard) != state.files:
+        if state.checked and checksum(shard) != state.files:
             raise IndexDamagedError(CHANGED)
-        return self._place.suspect or not state.checked
+        return self._place.suspect or not (state.checked or fingerprint(shard) == state.files)
 
     def _load(self, state: ShardState, doubtful: bool) -> None:
         if doubtful:
@@ -379,10 +393,11 @@ class EdgeStore:
         close_below(self._place.shard)
         return optimized
 
-    def _state(self, writing: bool) -> ShardState:
+    def _state(self, writing: bool, *, whole: bool = False) -> ShardState:
+        """Return what to record: with the checksum of the ``whole`` shard, which reads it, else with a quick look."""
         if writing:
             return ShardState(self._manifest, self._position, 0, self._churn, writing, mark=self._mark)
-        count, files = self._open_shard().count(), self._checksums.of(self._place.shard)
+        count, files = self._open_shard().count(), (checksum if whole else fingerprint)(self._place.shard)
         return ShardState(self._manifest, self._position, count, self._churn, files=files, mark=self._mark)
 
     def _record(self, state: ShardState) -> None:

@@ -33,6 +33,19 @@ def test_what_was_indexed_is_loaded_again(reopen: Opener, library: Library, fold
     assert (folder / "state.json").read_bytes() == before  # nothing was written again
 
 
+def test_a_closed_index_has_a_checksum_however_it_was_written(reopen: Opener, library: Library, folder: Path) -> None:
+    index = reopen()
+    library.publish(("a", "a2", 3), ("d", "d1", 4))
+    index.catch_up(library)
+    written = read_state(folder / "state.json")
+    index.close()
+    closed = read_state(folder / "state.json")
+    assert written is not None and not written.checked and closed is not None and closed.checked
+    index = reopen()
+    right(index, library)
+    assert index.rebuilt == ""
+
+
 def test_changes_made_while_closed_are_replayed(reopen: Opener, library: Library) -> None:
     reopen().close()
     library.publish(("a", "a2", 3), ("d", "d1", 4))
