@@ -3,7 +3,7 @@
 ::
 
     FOLDER/shard            the library's own shard
-    FOLDER/state.json       what it holds (shard_state.py)
+    FOLDER/state.json       what it holds (state.py)
     FOLDER/owner.lock       held for life by the handle that owns the shard
     FOLDER/loading          there while the shard is loaded: a process that finds it knows of one that died meanwhile
     FOLDER/write.lock       held while the shard is loaded, written or copied, so that a copy is whole
@@ -18,6 +18,7 @@ All locks are flock: the system drops them when their process dies, however it d
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
@@ -316,5 +317,5 @@ def _next_data(handle: int, position: int, size: int) -> int:
     """Return where the hole at a position ends."""
     try:
         return os.lseek(handle, position, os.SEEK_DATA)
-    except OSError:  # there is a hole up to the end
-        return size
+    except OSError as error:
+        return size if error.errno == errno.ENXIO else position  # a hole up to the end, or no holes are told

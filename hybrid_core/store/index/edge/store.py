@@ -229,20 +229,22 @@ class EdgeStore:
         if self.private:
             return
         with self._lock:
-            state = self._state(writing=False, whole=True)
+            state, recorded = self._state(writing=False), self._recorded
             if self._churn > _optimize_above(state.count, hurried):
                 with self.writing():
+                    self._record(state)
                     self._let_go()
                     optimized = self._optimize()
                     try:
                         self._load(state, doubtful=not optimized)
-                        self._record(self._state(writing=False, whole=True))
+                        self._record(self._state(writing=False))
+                        self._seal()
                     except IndexDamagedError as error:
                         self.amiss = error.message
-            elif state != self._recorded:
+            elif recorded is None or not recorded.checked or replace(state, files=recorded.files) != recorded:
                 with self.writing():
                     self._save(self._position, self._mark)
-                    self._record(self._state(writing=False, whole=True))
+                    self._seal()
 
     def close(self) -> None:
         """Give the shard and its folder back; safe to call twice."""
@@ -252,16 +254,23 @@ class EdgeStore:
             self.closed = True
             opened = self._shard is not None
             self._let_go()
-            if opened:
-                self._seal()
+            if opened and not self.private:
+                with suppress(OSError, StoreError), self.writing():
+                    self._seal()
             self._place.release()
 
+    def _unseal(self, state: ShardState) -> None:
+        """Record a quick look instead of a checksum: loading and optimising may change files, and be interrupted."""
+        if state.checked:
+            with suppress(OSError, StoreError):  # on a full disk nothing is changed either
+                self._record(replace(state, files=fingerprint(self._place.shard)))
+
     def _seal(self) -> None:
-        """Record the checksum of the closed shard, where a quick look was recorded after the last write."""
+        """Record the checksum of the shard, where a quick look is recorded. Called within ``writing``."""
         state = self._recorded
         if self.private or state is None or state.writing or state.checked:
             return
-        with suppress(OSError, StoreError), self.writing():  # without it the next opener looks quickly
+        with suppress(OSError, StoreError):  # without it the next opener looks quickly
             self._record(replace(state, files=checksum(self._place.shard)))
 
     def _open_shard(self) -> Shard:
@@ -300,12 +309,14 @@ class EdgeStore:
             doubtful = self._doubtful(state, self._place.shard)
         except IndexDamagedError as error:
             return error.message
+        self._unseal(state)
         if (state.writing or state.churn > _optimize_above(state.count, hurried)) and self._optimize():
             doubtful = False  # what a killed writer left is put in order before it is used
         try:
             self._load(state, doubtful)
         except IndexDamagedError as error:
             return error.message
+        self._seal()
         return ""
 
     def _open_copy(self, newest: Callable[[], int]) -> str:
@@ -393,11 +404,11 @@ class EdgeStore:
         close_below(self._place.shard)
         return optimized
 
-    def _state(self, writing: bool, *, whole: bool = False) -> ShardState:
-        """Return what to record: with the checksum of the ``whole`` shard, which reads it, else with a quick look."""
+    def _state(self, writing: bool) -> ShardState:
+        """Return what to record, with a quick look at the files."""
         if writing:
             return ShardState(self._manifest, self._position, 0, self._churn, writing, mark=self._mark)
-        count, files = self._open_shard().count(), (checksum if whole else fingerprint)(self._place.shard)
+        count, files = self._open_shard().count(), fingerprint(self._place.shard)
         return ShardState(self._manifest, self._position, count, self._churn, files=files, mark=self._mark)
 
     def _record(self, state: ShardState) -> None:
