@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def kills(folder: Path, times: int, seed: int) -> dict[str, Any]:
-    """Kill workers and commands. Raises AssertionError where a published page is gone, half, or of two versions."""
+    """Kill workers and commands. Raises AssertionError where a published page is gone or empty, or a job is left."""
     with scripted_server(answer) as model:
         killing = Killing(folder / "home", mixed_folder(folder / "files"), model, seed)
         killing.run(times)
@@ -171,6 +171,8 @@ def _looked_at(home: Path, expected: Found, before: dict[str, int], *, thorough:
         report, same = str(error), False
     if report:
         recover_catalog(home)
+        with closing(Engine(home)) as engine:  # raises where it is still damaged
+            _search(engine)
     after = _counts(home)
     lost = [name for name in _MADE if after[name] < before[name]]
     if lost and not report:

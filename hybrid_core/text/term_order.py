@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hybrid_core.text import tokens
 
-_BYTES = 5  # a term: its hash, and the check of how it is written
+ORDER_BYTES = 5  # a term: its hash, and the check of how it is written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class TermOrder:
     @classmethod
     def from_bytes(cls, data: bytes) -> TermOrder:
         """Raises ValueError where the bytes are not those of ``to_bytes``."""
-        count, rest = divmod(len(data), _BYTES)
+        count, rest = divmod(len(data), ORDER_BYTES)
         if rest:
             raise ValueError("a page's terms are damaged")
         return cls(np.frombuffer(data, "<u4", count), np.frombuffer(data, np.uint8, count, 4 * count))

@@ -129,7 +129,8 @@ def _sorted_out(
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
     given, inside = set(files), [*files]
-    waiting = JobReader(catalog).waiting_stages(library)  # left by a command that was killed, for instance
+    able = needs | here | options.enrich_needs
+    waiting = JobReader(catalog).waiting_stages(library, able)  # left by a command that was killed, for instance
     for file in inside:  # grows by what lies in those that are unchanged
         if file in done or file in requests:
             continue

@@ -388,7 +388,8 @@ class Catalog:
         with self._database.reading() as connection:
             for table in schema.whole().sorted_tables:
                 if table.name in _MADE:
-                    for _ in connection.execute(select(table)).partitions(_TOGETHER):
+                    rows_read = connection.execution_options(yield_per=_TOGETHER).execute(select(table))
+                    for _ in rows_read.partitions():
                         pass
         return f"schema {schema.SCHEMA_VERSION}, {self.size_bytes() / 1e6:.1f} MB"
 

@@ -70,12 +70,18 @@ class JobReader:
                 found += [rows.to_job(row, paused) for row in connection.execute(query)]
         return found
 
-    def waiting_stages(self, library: str) -> dict[str, JobStage]:
-        """Return the stage that waits for each file (subject) of a library that was indexed in part."""
-        query = select(jobs.c.subject, jobs.c.stage)
+    def waiting_stages(self, library: str, abilities: Collection[str]) -> dict[str, JobStage]:
+        """Return the stage that waits for each file (subject) of a library that was indexed in part.
+
+        Jobs that are paused, or need more than these abilities, are left out.
+        """
+        query = select(jobs.c.id, jobs.c.library, jobs.c.subject, jobs.c.stage, jobs.c.needs)
         query = query.where(jobs.c.library == library, jobs.c.kind == "index", IS_WAITING)
+        able = set(abilities)
         with self._store.reading() as connection:
-            return {row.subject: row.stage for row in connection.execute(query)}
+            paused = rows.Paused(connection)
+            waiting = connection.execute(query).all()
+        return {row.subject: row.stage for row in waiting if rows.words(row.needs) <= able and not paused.holds(row)}
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
         """Of those of these that wait, how many wait before each: libraries take turns, and in them those who asked."""

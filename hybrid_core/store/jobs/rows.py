@@ -34,7 +34,7 @@ class Paused:
         self.libraries = [row.id for row in found if row.scope == "library"]
         self.jobs = {int(row.id) for row in found if row.scope == "job"}
 
-    def holds(self, row: Row[Any]) -> bool:
+    def holds(self, row: Any) -> bool:
         return self.all or row.library in self.libraries or row.id in self.jobs
 
 

@@ -26,6 +26,7 @@ from hybrid_core.store.recovery.replacing import exclusive
 from hybrid_core.store.recovery.salvage import Salvage, Saved
 from hybrid_core.store.recovery.wal import fold
 from hybrid_core.store.scratch import scratch_folder
+from hybrid_core.text.term_order import ORDER_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +160,15 @@ def _name_originals(file: Path, originals: Path) -> int:
 
 
 def _is_sound(file: Path) -> bool:
-    """Return True if SQLite finds nothing wrong with a copy of the catalog."""
+    """Return True if SQLite finds nothing wrong with a copy of the catalog, nor we with the pages' terms in order."""
     try:
         with closing(sqlite3.connect(file)) as connection:
             checks = ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check")
-            return [row[0] for check in checks for row in connection.execute(check)] == ["ok"]
+            if [row[0] for check in checks for row in connection.execute(check)] != ["ok"]:
+                return False
+            has_orders = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'orders'").fetchone()
+            garbled = "SELECT 1 FROM orders WHERE typeof(terms) != 'blob' OR length(terms) % ? LIMIT 1"
+            return not has_orders or connection.execute(garbled, [ORDER_BYTES]).fetchone() is None
     except (sqlite3.Error, UnicodeDecodeError):
         return False
 

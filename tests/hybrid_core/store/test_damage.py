@@ -11,6 +11,7 @@ import pytest
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.home import CATALOG
+from hybrid_core.store.recovery.recover import recover_catalog
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 
@@ -67,3 +68,15 @@ def test_a_note_that_cannot_be_read_is_found_by_the_doctor(tmp_path: Path) -> No
         direct.execute("UPDATE notes SET text = CAST(x'ff41' AS TEXT)")
     with closing(Engine(home)) as engine:
         assert not run(engine.doctor()).ok
+
+
+def test_what_recover_makes_anew_is_searched_again(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with closing(Engine(home)) as engine:
+        run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "harbour")))
+        places = [(page.doc_name, page.page) for page in engine.search_now("harbour page 2").results]
+    with closing(sqlite3.connect(home / CATALOG)) as direct, direct:
+        direct.execute("UPDATE orders SET terms = substr(terms, 2)")
+    assert not recover_catalog(home).whole
+    with closing(Engine(home)) as engine:
+        assert [(page.doc_name, page.page) for page in engine.search_now("harbour page 2").results] == places

@@ -215,12 +215,14 @@ def test_what_a_killed_command_left_waiting_is_done_by_the_next(tmp_path: Path, 
     """Nothing is left to improve, for a file of the same bytes was: the job ends all the same."""
     path, home = tmp_path / "note.md", tmp_path / "home"
     path.write_text("# Kiln\n\nThe kiln is hot.\n")
+    os.utime(path, (1_000_000_000, 1_000_000_000))  # what changed just now is read again in any case
     with thinking(home) as (engine, _):
         run(engine.index(path, outline="refined", workers=1))
-        request = JobRequest(
-            "default", "index", str(path), stage, needs=frozenset({"llm"} if stage == "enrich" else ())
-        )
-        JobQueue(engine._catalog()).enqueue([request])
+        other = JobRequest("default", "index", str(path), stage, needs=frozenset({"machine:other"}))
+        JobQueue(engine._catalog()).enqueue([other])
+        run(engine.index(path, outline="refined", workers=1))  # waits for nothing that it cannot do
+        assert JobReader(engine._catalog()).counts().waiting == 1
+        JobQueue(engine._catalog()).enqueue([JobRequest("default", "index", str(path), stage, options={"any": 1})])
         assert JobReader(engine._catalog()).counts().waiting == 1
         run(engine.index(path, outline="refined", workers=1))
         assert JobReader(engine._catalog()).counts().waiting == 0
