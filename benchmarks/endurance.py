@@ -37,12 +37,10 @@ from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.doors.killing import AT_ONCE, Killing, answer, mixed_folder
 from tests.doubles.scripted_server import scripted_server
-from tests.hybrid_pageindex.recovery.damaged_homes import fill
+from tests.hybrid_pageindex.recovery.damaged_homes import MADE_ONCE, fill
 
 _MOST_SECONDS = 60.0
 _QUESTIONS = ("harbour 1 page 3", "curlew 2", "Which heron is grey?")
-_MADE = ("notes", "feedback", "conversations", "messages", "citations", "tokens", "grants", "documents", "libraries")
-"""Tables of what cannot be made again."""
 
 Found = list[list[tuple[str, int, float]]]
 
@@ -174,7 +172,7 @@ def _looked_at(home: Path, expected: Found, before: dict[str, int], *, thorough:
         with closing(Engine(home)) as engine:  # raises where it is still damaged
             _search(engine)
     after = _counts(home)
-    lost = [name for name in _MADE if after[name] < before[name]]
+    lost = [name for name in MADE_ONCE if after[name] < before[name]]
     if lost and not report:
         return f"lost: rows of {', '.join(lost)} without a word"
     if report:
@@ -184,9 +182,9 @@ def _looked_at(home: Path, expected: Found, before: dict[str, int], *, thorough:
 
 def _counts(home: Path) -> dict[str, int]:
     """Count the rows of what people made; -1 where a table cannot be read."""
-    counts = dict.fromkeys(_MADE, -1)
+    counts = dict.fromkeys(MADE_ONCE, -1)
     with closing(sqlite3.connect(home / CATALOG)) as catalog, suppress(sqlite3.DatabaseError):
-        for name in _MADE:
+        for name in MADE_ONCE:
             counts[name] = catalog.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
     return counts
 
@@ -213,13 +211,13 @@ def _change(home: Path, files: Path, choose: random.Random, number: int) -> None
         path = pdfs.numbered(files / f"{choose.randrange(12):02}.pdf", choose.randint(1, 5), f"harbour {number}")
         run(engine.index(path))
         documents = run(engine.documents())
-        one = choose.choice(documents)
+        document = choose.choice(documents)
         if choose.random() < 0.3 and len(documents) > 2:
-            run(engine.remove([one.name]))
+            run(engine.remove([document.name]))
         elif choose.random() < 0.5:
-            run(engine.edit(one.name, set={"title": f"Curlew {number}"}))
+            run(engine.edit(document.name, set={"title": f"Curlew {number}"}))
         else:
-            engine.notes.add("default", "ann", f"Note {number}", "text", one.doc_id, 1)
+            engine.notes.add("default", "ann", f"Note {number}", "text", document.doc_id, 1)
 
 
 def _back_up(home: Path, backup: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from contextlib import ContextDecorator
+from types import TracebackType
 
 from hybrid_core.errors import StoreError
 
@@ -17,36 +15,22 @@ DAMAGED = (
 )
 """What to do about a damaged catalog."""
 
-_AMISS = (ValueError, TypeError, KeyError, IndexError)
 
-P = ParamSpec("P")
-T = TypeVar("T")
+class Decoding(ContextDecorator):
+    """A block, or a function, that reads what the catalog has of something.
 
+    It raises StoreError where that cannot be what was written. Reads of many threads may share one.
+    """
 
-@contextmanager
-def decoding(what: str) -> Iterator[None]:
-    """Raise StoreError where the bytes that the catalog has of ``what`` are not those that were written."""
-    try:
-        yield
-    except _AMISS as error:
-        raise _damaged(what, error) from error
+    def __init__(self, what: str) -> None:
+        self._what = what
 
+    def __enter__(self) -> None:
+        pass
 
-def decodes(what: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Have a function that reads a row raise StoreError where the row cannot be what was written."""
-
-    def decorated(read: Callable[P, T]) -> Callable[P, T]:
-        @wraps(read)
-        def reading(*args: P.args, **options: P.kwargs) -> T:
-            try:
-                return read(*args, **options)
-            except _AMISS as error:
-                raise _damaged(what, error) from error
-
-        return reading
-
-    return decorated
-
-
-def _damaged(what: str, error: Exception) -> StoreError:
-    return StoreError(f"The catalog is damaged: {what} cannot be read ({error}).", DAMAGED)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ValueError | TypeError | KeyError | IndexError):
+            message = f"The catalog is damaged: {self._what} cannot be read ({error})."
+            raise StoreError(message, DAMAGED) from error

@@ -113,7 +113,7 @@ class TermCounts:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermCounts:
-        """Raises ValueError where the bytes are not those of ``to_bytes``."""
+        """Raises ValueError where the bytes are not those of ``to_bytes``: terms ascend, on pages that there are."""
         if len(data) < _HEADER.size:
             raise ValueError("term counts are cut short")
         magic, n, t, p = _HEADER.unpack_from(data)

@@ -32,7 +32,10 @@ def gather(scores: Iterable[float]) -> float:
 
 
 def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return the DocScore of every document that has a hit."""
+    """Return the DocScore of every document that has a hit: its hits gathered, each divided by the question's best.
+
+    Many middling hits can outweigh one good one, but only by their square root. Source: PageIndex's document score.
+    """
     best = max((hit.score for hit in hits), default=0.0)
     if best <= 0:
         return {}

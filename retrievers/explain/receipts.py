@@ -183,13 +183,13 @@ def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
 
 
 def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, visits: Sequence[PageVisit]) -> Trace:
-    """Return where page search looked. ``hits`` are those of the first stage, best first."""
-    ids = [page.candidate.document.doc_id for page in scores]
-    nodes = [[section.node_id for section in page.content.sections] for page in scores]
+    """Return where one search looked. ``hits`` are those of the first stage, best first."""
+    ids = [document.candidate.document.doc_id for document in scores]
+    nodes = [[section.node_id for section in document.content.sections] for document in scores]
     return Trace(
         coarse=tuple((hit.doc_id, hit.page) for hit in hits),
         documents=tuple(ids),
         sections=tuple((ids[doc], nodes[doc][at]) for doc, at in steps.seen),
         opened=tuple((ids[doc], nodes[doc][at]) for doc, at in steps.opened),
-        read=tuple((ids[page.doc], page.page) for page in visits),
+        read=tuple((ids[visit.doc], visit.page) for visit in visits),
     )

@@ -208,6 +208,10 @@ def remaining_pages(
 
 
 def beginnings(pages: Sequence[PageScores]) -> list[PageVisit]:
-    """The first pages of the documents that the question's words name at least in part, best first."""
-    named = [(-one.candidate.routing, doc) for doc, one in enumerate(pages) if one.candidate.routing > 0]
+    """Return the first pages of the documents that the question's words name at least in part, best first.
+
+    A word that stands only in what a document is called, by hand or by its file, leads to its beginning.
+    """
+    routing = [document.candidate.routing for document in pages]
+    named = [(-score, doc) for doc, score in enumerate(routing) if score > 0]
     return [PageVisit(doc, 1) for _, doc in sorted(named)]

@@ -237,16 +237,16 @@ def ask_model(state: SearchState) -> SearchState:
 def select_results(state: SearchState) -> SearchState:
     """The pages to return: copies once, a share for each named document, variety where it is asked for."""
     request = state.request
-    visits, most, scoring = state.visits, request.top_k, request.scoring.selection
+    visits, count, scoring = state.visits, request.top_k, request.scoring.selection
     if request.group == "document":
-        visits = grouped(visits, most)
-        most = len(visits)
+        visits = grouped(visits, count)
+        count = len(visits)
     elif asks_for_documents(state.question.text):
         visits = one_of_each(visits, state.pages, state.question.terms)
     else:
         apart = () if state.quoted else state.apart  # what is quoted names nothing
         visits = shared_out(visits, state.pages, apart, scoring)
-    slots = select_pages(visits, state.pages, most, request.mmr, scoring)
+    slots = select_pages(visits, state.pages, count, request.mmr, scoring)
     return replace(state, slots=slots)
 
 

@@ -56,15 +56,13 @@ def one_of_each(
 
     Documents stand by their scores; one whose whole title is among the ``terms`` gains what the best score is.
     """
-    best = max((one.candidate.score for one in scores), default=0.0)
-    worth = {doc: one.candidate.score + best * _titled(one, terms) for doc, one in enumerate(scores)}
+    best = max((pages.candidate.score for pages in scores), default=0.0)
+    worth = [pages.candidate.score + best * _titled(pages, terms) for pages in scores]
     first: dict[int, PageVisit] = {}
-    for one in visits:
-        if worth[one.doc] >= _WEAK * best:
-            first.setdefault(one.doc, one)
-    leading = sorted(first.values(), key=lambda one: -worth[one.doc])
-    chosen = {(one.doc, one.page) for one in leading}
-    return [*leading, *(one for one in visits if (one.doc, one.page) not in chosen)]
+    for visit in visits:
+        if worth[visit.doc] >= _WEAK * best:
+            first.setdefault(visit.doc, visit)
+    return _led_by(sorted(first.values(), key=lambda visit: -worth[visit.doc]), visits)
 
 
 def shared_out(
@@ -75,9 +73,8 @@ def shared_out(
     The best page of each document comes first. Pages of a document stay in their order, and so do all that follow.
     With fewer than two documents that have pages, nothing changes.
     """
-    named = [doc for doc, held in enumerate(scores) if held.candidate.document.doc_id in doc_ids]
     present = {visit.doc for visit in visits}
-    named = [doc for doc in named if doc in present]
+    named = [doc for doc in sorted(present) if scores[doc].candidate.document.doc_id in doc_ids]
     if len(named) < 2:
         return visits
     share, remainder = divmod(scoring.first, len(named))
@@ -95,9 +92,13 @@ def shared_out(
             first.append(visit)
         else:
             leading[visit.doc] = visit
-    first = [*leading.values(), *first]
-    chosen = {(visit.doc, visit.page) for visit in first}
-    return [*first, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
+    return _led_by([*leading.values(), *first], visits)
+
+
+def _led_by(leading: Sequence[PageVisit], visits: Sequence[PageVisit]) -> list[PageVisit]:
+    """Put some of the visited pages first; the others stay in their order."""
+    chosen = {(visit.doc, visit.page) for visit in leading}
+    return [*leading, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
 
 
 def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[[T, T], float]) -> list[T]:

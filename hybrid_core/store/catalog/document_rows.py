@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from hybrid_core.cards.as_json import card_from_json, card_to_json
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.damage import decodes
+from hybrid_core.store.damage import Decoding
 from hybrid_core.types.documents import DocumentRow
 
 _documents, _contents = schema.documents.c, schema.contents.c
@@ -30,7 +30,7 @@ def document_rows(connection: Connection, library: str) -> list[DocumentRow]:
     return [_row(row) for row in connection.execute(_ROWS, {"library": library})]
 
 
-@decodes("a document")
+@Decoding("a document")
 def _row(row: Row[Any]) -> DocumentRow:
     card, title = json.loads(row.card), row.title or ""
     if row.corrections != "{}":

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, or_, select
 
 from hybrid_core.store.catalog import rows, schema
-from hybrid_core.store.damage import decoding
+from hybrid_core.store.damage import Decoding
 from hybrid_core.store.parts import parts
 from hybrid_core.text.term_order import TermOrder
 from hybrid_core.types.documents import PageText
@@ -30,7 +30,7 @@ def page_texts(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dic
 def page_orders(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], TermOrder]:
     """Return the pages' terms in order, by (content_id, number); pages that are not there are left out."""
     found = _rows(connection, schema.orders, _ORDER, wanted)
-    with decoding("the terms of a page"):
+    with Decoding("the terms of a page"):
         return {(row.content_id, row.number): TermOrder.from_bytes(row.terms) for row in found}
 
 

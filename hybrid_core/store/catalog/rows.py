@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, delete, select, union
 
 from hybrid_core.cards.as_json import card_from_json
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.damage import decodes
+from hybrid_core.store.damage import Decoding
 from hybrid_core.types.documents import Document, Page, Places
 from hybrid_core.types.versions import ContentVersion
 
@@ -59,7 +59,7 @@ def drop_unused_vectors(connection: Connection) -> None:
         connection.execute(delete(table).where(table.c.fingerprint.not_in(used)))
 
 
-@decodes("a page")
+@Decoding("a page")
 def to_page(row: Row[Any]) -> Page:
     boxes = np.frombuffer(zlib.decompress(row.boxes), "<i2").reshape(-1, 4)
     return Page(
@@ -71,12 +71,12 @@ def to_page(row: Row[Any]) -> Page:
     )  # fmt: skip
 
 
-@decodes("a page's places")
+@Decoding("a page's places")
 def to_places(written: str) -> Places:
     return () if written == "[]" else tuple((line, place) for line, place in json.loads(written))
 
 
-@decodes("a document")
+@Decoding("a document")
 def to_document(row: Row[Any]) -> Document:
     published = row.content_id is not None
     card, corrections = card_from_json(json.loads(row.card)), {}

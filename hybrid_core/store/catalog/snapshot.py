@@ -14,7 +14,7 @@ from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
 from hybrid_core.store.catalog.page_texts import page_orders, page_texts
 from hybrid_core.store.catalog.trees import StoredSections, node_id
-from hybrid_core.store.damage import decodes, decoding
+from hybrid_core.store.damage import Decoding
 from hybrid_core.store.parts import parts
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.text.term_order import TermOrder
@@ -361,7 +361,7 @@ class Snapshot:
         ).one()
         return row.title, row.metadata
 
-    @decodes("a content")
+    @Decoding("a content")
     def content(self, content_id: str) -> IndexedContent | None:
         """Everything that was published as a content; None where it is gone."""
         contents, terms = schema.contents.c, schema.terms.c
@@ -397,13 +397,13 @@ class Snapshot:
         row = self._connection.execute(_TREE, {"content_id": content_id}).one_or_none()
         if row is None:
             return ()
-        with decoding(f"the section tree of content {content_id}"):
+        with Decoding(f"the section tree of content {content_id}"):
             return tuple(StoredSections(row.sections, row.titles))
 
     def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
         """By content_id, what a search reads of whole documents; contents that are gone are left out."""
         asked = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in parts(content_ids))
-        return {row.content_id: _looked_into(row) for found in asked for row in found}
+        return {row.content_id: _looked_into(row) for rows_read in asked for row in rows_read}
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
         """Chunks in order; ``numbers`` limits them to these pages."""
@@ -415,21 +415,21 @@ class Snapshot:
     def page_terms(self, content_ids: Collection[str]) -> dict[str, TermCounts]:
         """By content_id, the term counts of the pages' text; contents that are gone are left out."""
         query = select(schema.terms.c.content_id, schema.terms.c.body)
-        found = self._where(query, schema.terms.c.content_id, content_ids)
-        with decoding("the terms of pages"):
-            return {row.content_id: TermCounts.from_bytes(row.body) for row in found}
+        contents = self._where(query, schema.terms.c.content_id, content_ids)
+        with Decoding("the terms of pages"):
+            return {row.content_id: TermCounts.from_bytes(row.body) for row in contents}
 
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
         """Term counts of the pages' text and of the headings that begin on them; None where content is gone."""
         row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
         if row is None:
             return None
-        with decoding(f"the terms of content {content_id}"):
+        with Decoding(f"the terms of content {content_id}"):
             return TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
 
 
 def _looked_into(row: Row[Any]) -> LookedInto:
-    with decoding(f"the terms or the section tree of content {row.content_id}"):
+    with Decoding(f"the terms or the section tree of content {row.content_id}"):
         body, headings = TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
         sections = StoredSections(row.sections, row.titles)
         if max(sections.column("end_page"), default=0) > body.page_count:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.damage import decodes
+from hybrid_core.store.damage import Decoding
 from hybrid_core.store.text import to_json
 from hybrid_core.types.sources import Source
 
@@ -133,7 +133,7 @@ def exclude(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
                 connection.execute(insert(schema.exclusions).values(library=library, path=path))
 
 
-@decodes("a source")
+@Decoding("a source")
 def _sources(connection: Connection, library: str | None) -> list[Source]:
     query = select(schema.sources).order_by(_known.library, _known.path)
     found = connection.execute(query if library is None else query.where(_known.library == library))

@@ -12,7 +12,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.store.damage import decoding
+from hybrid_core.store.damage import Decoding
 from hybrid_core.store.text import clean, to_json
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.text.title_terms import title_terms
@@ -74,7 +74,7 @@ class StoredSections(Sequence[Section]):
     @cached_property
     def title_terms(self) -> TermCounts:
         """Of the titles that documents themselves have: a row for each section."""
-        with decoding("the terms of a section's title"):
+        with Decoding("the terms of a section's title"):
             return TermCounts.from_bytes(self._terms)
 
     def _tail(self, kind: np.dtype[Any], before: int) -> list[Any]:
@@ -92,7 +92,7 @@ class StoredSections(Sequence[Section]):
         return self._texts(self._told, 8 + 1 + 4)
 
     def _texts(self, place: tuple[int, int], lengths: int) -> list[str]:
-        with decoding("a section tree"):
+        with Decoding("a section tree"):
             return _split(self._tree[place[0] : sum(place)].decode(), self._tail(np.dtype("<u4"), lengths))
 
     @cached_property
@@ -105,7 +105,7 @@ class StoredSections(Sequence[Section]):
 
     def _section(self, at: int) -> Section:
         parent, level, start_page, end_page, anchor, end_anchor = self._numbers[:, at].tolist()
-        with decoding("a section"):
+        with Decoding("a section"):
             source, summary, flags, gaps = json.loads(self._rest[at])
         return Section(
             node_id=node_id(at + 1), parent_id=node_id(parent) if parent else None, level=level,

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_
 
 from hybrid_core.store.conversations.tables import citations, messages
-from hybrid_core.store.damage import decodes
+from hybrid_core.store.damage import Decoding
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.text import to_json
 from hybrid_core.types.conversations import (
@@ -32,7 +32,7 @@ def lapsed(lease_ms: int) -> ColumnElement[bool]:
     return or_(messages.c.lease_until < db_now(), messages.c.lease_until > db_now() + 2 * lease_ms)
 
 
-@decodes("a conversation")
+@Decoding("a conversation")
 def to_conversation(row: Row[Any], libraries: Sequence[str]) -> Conversation:
     scope = ConversationScope(tuple(libraries), tuple(json.loads(row.documents)))
     return Conversation(
@@ -40,7 +40,7 @@ def to_conversation(row: Row[Any], libraries: Sequence[str]) -> Conversation:
     )  # fmt: skip
 
 
-@decodes("a message")
+@Decoding("a message")
 def to_message(row: Row[Any], text: str, siblings: Sequence[int], cited: Sequence[Citation]) -> ConversationMessage:
     """``row`` also says whether its turn is ``lapsed``; ``text`` is what there is of it so far."""
     lost = row.status == "running" and row.lapsed
@@ -59,7 +59,7 @@ def to_result(shape: Mapping[str, Any]) -> TurnResult:
     return TurnResult(**{**shape, "unsupported": pairs, "notes": lists["notes"]})
 
 
-@decodes("a citation")
+@Decoding("a citation")
 def to_citation(row: Row[Any], state: CitationState) -> Citation:
     boxes = tuple(tuple(box) for box in json.loads(row.boxes)) if row.boxes else None
     return Citation(
@@ -68,7 +68,7 @@ def to_citation(row: Row[Any], state: CitationState) -> Citation:
     )  # fmt: skip
 
 
-@decodes("an event of a message")
+@Decoding("an event of a message")
 def to_event(row: Row[Any]) -> MessageEvent:
     return MessageEvent(row.message, row.number, row.kind, json.loads(row.detail))
 

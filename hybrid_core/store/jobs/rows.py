@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from hybrid_core.store.damage import decodes
+from hybrid_core.store.damage import Decoding
 from hybrid_core.store.jobs.clock import db_now
 from hybrid_core.store.jobs.tables import jobs, pauses
 from hybrid_core.types.jobs import Fence, Job, JobEvent, Lease, Worker
@@ -38,7 +38,7 @@ class Paused:
         return self.all or row.library in self.libraries or row.id in self.jobs
 
 
-@decodes("a job")
+@Decoding("a job")
 def to_job(row: Row[Any], paused: Paused) -> Job:
     return Job(
         id=row.id, library=row.library, owner=row.owner, kind=row.kind, subject=row.subject,
@@ -56,7 +56,7 @@ def to_lease(row: Row[Any], paused: Paused) -> Lease:
     return Lease(Fence(row.id, row.worker, row.claim), bool(row.cancel_requested), paused.holds(row))
 
 
-@decodes("an event of a job")
+@Decoding("an event of a job")
 def to_event(row: Row[Any]) -> JobEvent:
     return JobEvent(row.number, row.job_id, row.library, row.at, row.kind, json.loads(row.detail))
 

@@ -47,9 +47,9 @@ def test_what_cannot_have_been_written_is_told(
         run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "harbour")))
         asks(engine)
     with closing(sqlite3.connect(home / CATALOG)) as direct, direct:
-        [(held,)] = direct.execute(f"SELECT CAST({name} AS BLOB) FROM {table} LIMIT 1")
+        [(stored,)] = direct.execute(f"SELECT CAST({name} AS BLOB) FROM {table} LIMIT 1")
         direct.execute(
-            f"UPDATE {table} SET {name} = CAST(? AS {'TEXT' if held[:1] in b'{[' else 'BLOB'})", (damaged(held),)
+            f"UPDATE {table} SET {name} = CAST(? AS {'TEXT' if stored[:1] in b'{[' else 'BLOB'})", (damaged(stored),)
         )
     with closing(Engine(home)) as engine:
         with pytest.raises(StoreError) as raised:

@@ -23,12 +23,9 @@ from hybrid_core.store.recovery.pages import PAGE_SIZE, PageFile
 from hybrid_core.store.recovery.recover import Recovery, recover_catalog
 from hybrid_core.text.term_counts import HEADER
 from tests.hybrid_core.store import test_upgrades_on_both as upgrades
-from tests.hybrid_pageindex.recovery.damaged_homes import Rows, all_rows, places, zero
+from tests.hybrid_pageindex.recovery.damaged_homes import MADE_ONCE, Rows, all_rows, places, zero
 
 Copied = Callable[[], Path]
-
-SAID = ("notes", "feedback", "conversations", "messages", "citations", "tokens", "grants", "documents", "libraries")
-"""Tables of what cannot be made again."""
 
 
 def leaves(file: Path, name: str) -> list[int]:
@@ -99,8 +96,8 @@ def test_a_leaf_full_of_zeros_costs_the_rows_on_it(table: str, copied: Copied, b
     gone = {row[0] for row in before[table]} - {row[0] for row in after[table]}
     assert 0 < len(gone) == done.tables[table].gone and done.tables[table].whole
     if table != "tokens":  # rights of a token go with it, what was cited in an answer too
-        assert {name: after[name] for name in SAID if name not in (table, "citations", "conversations")} == {
-            name: before[name] for name in SAID if name not in (table, "citations", "conversations")
+        assert {name: after[name] for name in MADE_ONCE if name not in (table, "citations", "conversations")} == {
+            name: before[name] for name in MADE_ONCE if name not in (table, "citations", "conversations")
         }
 
 
@@ -133,7 +130,7 @@ def test_the_schemas_own_pages_may_be_lost(copied: Copied, before: Rows) -> None
     schema = [page for page in range(1, count + 1) if page not in owned]
     zero(home / CATALOG, schema[1])
     _, after = checked(home, before)
-    assert {name: after[name] for name in SAID} == {name: before[name] for name in SAID}
+    assert {name: after[name] for name in MADE_ONCE} == {name: before[name] for name in MADE_ONCE}
 
 
 def test_half_of_a_document_is_not_kept(copied: Copied, before: Rows) -> None:

@@ -66,18 +66,20 @@ def test_the_order_of_terms_changes_nothing(terms: list[str]) -> None:
     book = content({"weir": 1, "lock": 2, "barge": 3}, {"mill": 5, "race": 1, "tow": 2}, {"sluice": 7, "weir": 2})
     weights = {term: 0.1 * len(term) for term in terms}
     places = [("d", book, page) for page in (1, 2, 3)]
-    found = {TermCoverage(order, places, Routing()).coverage(weights, apart=True) for order in (terms, sorted(terms))}
-    found.add(TermCoverage(terms, places, Routing()).coverage(dict(sorted(weights.items())), apart=True))
-    assert len(found) == 1
+    coverages = {
+        TermCoverage(order, places, Routing()).coverage(weights, apart=True) for order in (terms, sorted(terms))
+    }
+    coverages.add(TermCoverage(terms, places, Routing()).coverage(dict(sorted(weights.items())), apart=True))
+    assert len(coverages) == 1
 
 
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=40).flatmap(
-        lambda held: st.tuples(st.just(held), st.permutations(held))
+        lambda values: st.tuples(st.just(values), st.permutations(values))
     )
 )
 def test_a_sum_is_the_same_to_the_last_digit_in_any_order(orders: tuple[list[float], list[float]]) -> None:
-    assert len({evidence._sum(np.array(held)) for held in orders}) == 1
+    assert len({evidence._sum(np.array(values)) for values in orders}) == 1
 
 
 def test_expert_knowledge_that_the_page_speaks_raises_it_and_never_lowers_it() -> None:

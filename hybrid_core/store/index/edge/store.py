@@ -254,7 +254,7 @@ class EdgeStore:
             self.closed = True
             opened = self._shard is not None
             self._let_go()
-            if opened and not self.private:
+            if opened:
                 with suppress(OSError, StoreError), self.writing():
                     self._seal()
             self._place.release()

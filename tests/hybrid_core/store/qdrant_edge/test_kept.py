@@ -18,7 +18,7 @@ from hybrid_core.store.index.edge import shard as edge_shard
 from hybrid_core.store.index.edge.folders import copy_shard
 from hybrid_core.store.index.edge.shard import LAYOUT
 from hybrid_core.store.index.edge.state import ShardState, read_state, write_state
-from hybrid_core.store.index.edge.store import CHANGED, open_edge
+from hybrid_core.store.index.edge.store import CHANGED, EdgeStore, open_edge
 from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, ask, right
 
 
@@ -41,6 +41,26 @@ def test_a_closed_index_has_a_checksum_however_it_was_written(reopen: Opener, li
     index.close()
     closed = read_state(folder / "state.json")
     assert written is not None and not written.checked and closed is not None and closed.checked
+    index = reopen()
+    right(index, library)
+    assert index.rebuilt == ""
+
+
+def test_an_open_that_is_interrupted_costs_no_rebuild(
+    reopen: Opener, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Loading what was written changes files, whose checksum is recorded after that."""
+
+    def interrupt(_: EdgeStore) -> None:
+        raise KeyboardInterrupt
+
+    index = reopen()
+    library.publish(("a", "a2", 3), ("d", "d1", 4))
+    index.catch_up(library)
+    index.close()
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(EdgeStore, "_seal", interrupt)
+        reopen()
     index = reopen()
     right(index, library)
     assert index.rebuilt == ""
