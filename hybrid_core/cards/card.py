@@ -16,7 +16,16 @@ from hybrid_core.cards.document_types import (
     type_by_headline,
 )
 from hybrid_core.cards.recurring import recurring_names, running_years
-from hybrid_core.text.names import GENERIC, LEGAL_FORMS, NAMELESS, name_key, name_words, split_camel
+from hybrid_core.text.names import (
+    GENERIC,
+    LEGAL_FORMS,
+    NAMELESS,
+    has_legal_form,
+    is_named,
+    name_key,
+    name_words,
+    split_camel,
+)
 from hybrid_core.text.periods import find_periods, fiscal_year, period_end, quarter_ended, quarters_reported
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Card
@@ -59,7 +68,8 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequenc
     best_title = _best_title(title, metadata, stem)
     type_name = _type(spaced, best_title, first)
     binding = bool(type_name) and document_types()[type_name].parties
-    names = _names(spaced, best_title, metadata.get("author", ""), first, binding)
+    of_file = _name_of_file(spaced, "\n".join(pages))
+    names = _names(of_file, best_title, metadata.get("author", ""), first, binding)
     symbols = cover.symbols("\n".join(pages[:2]))
     parties = cover.parties(front[:_COVER]) if binding else []
     covers = document_types()[type_name].covers if type_name else ""
@@ -90,7 +100,7 @@ def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
         text = clean(candidate.replace("\n", " ")).strip()
         if sum(c.isalpha() for c in text) >= 4:
             return text[:300]
-    return stem[:300]
+    return stem[:300] if _mostly_letters(stem) else ""
 
 
 def _type(spaced: str, title: str, first: str) -> str:
@@ -149,9 +159,24 @@ def _trimmed(part: str) -> str:
     return _CJK_TAIL.sub("", " ".join(words).strip(_EDGES)).strip(_EDGES)
 
 
-def _names(spaced: str, title: str, author: str, first: str, binding: bool) -> list[str]:
+def _name_of_file(spaced: str, text: str) -> list[str]:
+    """The subject that a file name begins with, if it has a legal form, or the first pages name it or have no text.
+
+    File names hold hashes, numbers and pieces of paths as well, which are no names.
+    """
+    parts = [part for part in subject_parts(split_camel(spaced))[:1] if _mostly_letters(part)]
+    return [part for part in parts if not text.strip() or has_legal_form(part) or is_named(part, text)]
+
+
+def _mostly_letters(text: str) -> bool:
+    """Return whether a text has a letter, and at least as many as digits."""
+    letters = sum(character.isalpha() for character in text)
+    return letters > 0 and letters >= sum(character.isdigit() for character in text)
+
+
+def _names(of_file: Sequence[str], title: str, author: str, first: str, binding: bool) -> list[str]:
     """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
-    found = [part for part in subject_parts(split_camel(spaced))[:1] if any(c.isalpha() for c in part)]
+    found = list(of_file)
     labelled = cover.labelled_names(first)
     found.extend(labelled)
     if not binding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import accumulate
 
 from hybrid_core.text.tokens import fold
 
@@ -94,6 +95,38 @@ def name_key(name: str) -> str:
 def cjk_key(name: str) -> str:
     """The key of a name in Chinese or Japanese: without the state, the legal form and punctuation."""
     return _CJK_LEGAL.sub("", _CJK_STATE.sub("", _NOT_KEY.sub("", fold(name))))
+
+
+def has_legal_form(name: str) -> bool:
+    """Return whether a name ends with a legal form, also where it is squashed to one word (``NELNETINC``)."""
+    words = _WORD.findall(fold(name))
+    return (len(words) > 1 and words[-1] in LEGAL_FORMS) or bool(words and _SQUASHED_LEGAL.search(words[-1]))
+
+
+def is_named(name: str, text: str) -> bool:
+    """Return whether a text holds the words of a name in order, whatever it writes between them.
+
+    ``BESTBUY`` stands in «BEST BUY CO., INC.», and ``American Water`` not in «Pan-American Waterways».
+    """
+    key = name_key(name)
+    if not key:
+        return False
+    if has_cjk(name):
+        return key in _NOT_KEY.sub("", fold(text))
+    words = _text_words(text)
+    whole, borders = "".join(words), frozenset(accumulate(map(len, words), initial=0))
+    at = whole.find(key)
+    while at >= 0:
+        if at in borders and at + len(key) in borders:
+            return True
+        at = whole.find(key, at + 1)
+    return False
+
+
+def _text_words(text: str) -> list[str]:
+    """The words of a text as ``name_words`` takes those of a name, legal forms included."""
+    words = (word.removesuffix("'s").replace("'", "") for word in _WORD.findall(fold(text)))
+    return [word for word in words if word not in _JOINING]
 
 
 def initials(words: tuple[str, ...]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hybrid_core.cards.as_json import card_from_json, card_to_json
 from hybrid_core.cards.card import read_card
 from hybrid_core.cards.document_types import document_types, finder, type_by_ending
-from hybrid_core.text.names import name_key, name_words
+from hybrid_core.text.names import is_named, name_key, name_words
 from hybrid_core.types.documents import Card
 
 ANNUAL = """UNITED STATES
@@ -292,3 +294,45 @@ def test_a_statute_about_contracts_is_no_agreement(name: str, first: str) -> Non
 def test_an_agreement_that_names_a_statute_is_none(name: str) -> None:
     first = "根据《中华人民共和国民法典》及 the Sale of Goods Act, 双方签订本合同。"
     assert read_card(name, {}, "", [first]).type == "agreement"
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("698bba535087fa9a7f9009e172a7f763.pdf", "Views of the Pew Research Center on China"),
+        ("2310.07609v1.pdf", "arXiv:2310.07609v1 [cs.CL] 11 Oct 2023"),
+        ("2023.acl-long.386.pdf", "Proceedings of the 61st Annual Meeting"),
+        ("872p_profilephoto.md", "How to change your picture"),
+        ("amazon-dynamodb-developer-guide__API_Query.md", "Query reads the items of a table. See Amazon DynamoDB."),
+        ("6f1e2c1a-43b9-4f0e-9d0a-52f6e1c7a9bb.docx", "Minutes of the board"),
+        ("IMG_20230412_101500.jpg", "Invoice 12"),
+    ],
+)
+def test_what_only_a_file_name_says_is_no_name(name: str, page: str) -> None:
+    assert read_card(name, {}, "", [page]).names == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "expected"),
+    [
+        ("BESTBUY_2019_10K.pdf", "BEST BUY CO., INC. annual report", "BESTBUY"),
+        ("PEPSICO_2022_10K.pdf", "Every brand of PepsiCo", "PEPSICO"),
+        ("3M_2018_10K.pdf", "Why 3M reports this", "3M"),
+        ("johnson_johnson_2022.pdf", "JOHNSON & JOHNSON", "johnson johnson"),
+        ("劳动合同法.docx", "中华人民共和国劳动合同法", "劳动合同法"),
+        ("NELNETINC_04_08_2020-EX-1-JOINT FILING AGREEMENT.PDF", "The parties agree as follows.", "NELNETINC"),
+        ("Tarrowgate.pdf", " ", "Tarrowgate"),
+    ],
+)
+def test_a_file_is_named_after_whom_its_pages_or_a_legal_form_name(name: str, page: str, expected: str) -> None:
+    assert expected in read_card(name, {}, "", [page]).names
+
+
+@given(st.lists(st.sampled_from(["harbor", "pine", "north", "vale", "co"]), min_size=1, max_size=4), st.data())
+def test_a_name_stands_in_a_text_however_its_words_are_joined(words: list[str], data: st.DataObject) -> None:
+    joined = "".join(words)
+    if not name_key(joined):
+        return
+    between = data.draw(st.sampled_from([" ", "-", " & ", ", ", ""]))
+    assert is_named(joined, f"About {between.join(words)}, in full.")
+    assert not is_named(joined, f"About un{between.join(words)}ed matters.")

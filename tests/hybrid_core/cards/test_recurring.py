@@ -59,7 +59,7 @@ def routed(question: str, cards: dict[str, Card]) -> list[str]:
 
 
 def dated(name: str) -> Card:
-    return read_card(f"{name}_2022_annual_report.pdf", {}, "", ["Annual report 2022"])
+    return read_card(f"{name}_2022_annual_report.pdf", {}, "", [f"{name.title()}\nAnnual report 2022"])
 
 
 def test_a_name_on_most_pages_outweighs_the_year_on_other_cards() -> None:
