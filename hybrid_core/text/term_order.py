@@ -1,4 +1,4 @@
-"""A page's terms in the order in which they stand, so that ranking reads no text."""
+"""A page's words in the order in which they stand, so that ranking reads no text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import numpy.typing as npt
 
 from hybrid_core.text import tokens
 
-ORDER_BYTES = 5  # a term: its hash, and the check of how it is written
+ORDER_BYTES = 5  # a word: the hash of its term, and the check of how it is written
+STOP_WORD = 0  # in place of a hash
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermOrder:
-    """The terms of one page in reading order, without stop words.
+    """The words of one page in reading order.
 
-    terms: uint32 (n,), hashes. forms: uint8 (n,), a check of the word as the page writes it, folded and not stemmed;
-    0 for a number that is no year.
+    terms: uint32 (n,), the hashes of their terms, ``STOP_WORD`` for a stop word. forms: uint8 (n,), a check of the word
+    as the page writes it, folded and not stemmed; 0 for a number that is no year.
     """
 
     terms: npt.NDArray[np.uint32]
@@ -27,12 +28,13 @@ class TermOrder:
 
     @classmethod
     def of_text(cls, text: str) -> TermOrder:
-        found = tokens.written_terms(text)
-        terms = np.fromiter((tokens.cached_hash(term) for term, _ in found), np.uint32, len(found))
+        """Return the words of a text, identifiers after their pieces."""
+        found = tokens.written_words(text)
+        terms = np.fromiter((word_hash(term) for term, _ in found), np.uint32, len(found))
         return cls(terms, np.fromiter((form_check(term, word) for term, word in found), np.uint8, len(found)))
 
     def to_bytes(self) -> bytes:
-        """Five bytes a term: the hashes, little-endian, then the checks."""
+        """Return five bytes a word: the hashes, little-endian, then the checks."""
         return self.terms.astype("<u4").tobytes() + self.forms.tobytes()
 
     @classmethod
@@ -45,6 +47,11 @@ class TermOrder:
 
 
 NO_ORDER = TermOrder(np.zeros(0, np.uint32), np.zeros(0, np.uint8))
+
+
+def word_hash(term: str) -> int:
+    """Return the hash of a term, ``STOP_WORD`` for ""."""
+    return tokens.cached_hash(term) if term else STOP_WORD
 
 
 @lru_cache(maxsize=200_000)

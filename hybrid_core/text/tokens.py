@@ -164,12 +164,12 @@ def _run_terms(run: str) -> tuple[str, ...]:
         if (plain := run.replace("-", "")).isalpha():
             return tuple(term for term in map(stem, run.split("-")) if term)
         if plain.replace("'", "", 1).isalpha():
-            return tuple(term for term, _ in _pieces(run))
-    return tuple(term for term, _ in _written(run))
+            return tuple(term for term, _ in _pieces(run) if term)
+    return tuple(term for term, _ in _written(run) if term)
 
 
 def _written(run: str) -> list[tuple[str, str]]:
-    """The terms of a run, each with what it stands for."""
+    """Return the words of a run with their terms, then its identifiers; the term of a stop word is ""."""
     if run.startswith(_SCHEMES):
         address = _address(run)
         return [(identifier_term(address), address)] if address else []
@@ -183,13 +183,14 @@ def _address(run: str) -> str:
 
 
 def _pieces(run: str) -> list[tuple[str, str]]:
+    """Return the words of a run with their terms; the term of a stop word is ""."""
     pairs: list[tuple[str, str]] = []
     for token in _TOKEN.findall(run):
         if not token.isascii() and _JOINED_RUN.match(token):
             parts = _bigrams(token)
             pairs.extend(zip(parts, parts, strict=True))
-        elif term := _term(token):
-            pairs.append((term, token))
+        else:
+            pairs.append((_term(token), token))
     return pairs
 
 
@@ -208,11 +209,16 @@ def _term(token: str) -> str:
 
 def written_terms(text: str) -> list[tuple[str, str]]:
     """Return the terms of a text in order, each with the folded word that it stands for."""
-    return list(chain.from_iterable(map(_written_terms, _runs(join_words(fold(text))))))
+    return [(term, word) for term, word in written_words(text) if term]
+
+
+def written_words(text: str) -> list[tuple[str, str]]:
+    """Return the words of a text in order, each as its term and as it is written, folded. A stop word's term is ""."""
+    return list(chain.from_iterable(map(_written_words, _runs(join_words(fold(text))))))
 
 
 @lru_cache(maxsize=50_000)
-def _written_terms(run: str) -> tuple[tuple[str, str], ...]:
+def _written_words(run: str) -> tuple[tuple[str, str], ...]:
     return tuple(_written(run))
 
 

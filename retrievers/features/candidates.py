@@ -23,13 +23,16 @@ class QueryTerms:
     """The different terms of a question in their order.
 
     terms: the words. hashes: int64 (t,). worth: float64 (t,), 0 to 1, less for pieces of an identifier. idf: float64
-    (t,), higher for what fewer pages of the library hold, times the worth.
+    (t,), higher for what fewer pages of the library hold, times the worth. held: float64 (t,), how many of the
+    library's ``pages`` hold each.
     """
 
     terms: Sequence[str]
     hashes: Ints
     worth: Floats
     idf: Floats
+    held: Floats
+    pages: int
 
     @classmethod
     def of(cls, worth: Mapping[str, float], pages: int, holding: Mapping[str, int]) -> QueryTerms:
@@ -37,7 +40,8 @@ class QueryTerms:
         different = list(worth)
         each = np.fromiter(worth.values(), np.float64, len(worth))
         hashes = np.fromiter((cached_hash(term) for term in different), np.int64, len(different))
-        return cls(different, hashes, each, each * idf(pages, [holding.get(term, 0) for term in different]))
+        held = [holding.get(term, 0) for term in different]
+        return cls(different, hashes, each, each * idf(pages, held), np.array(held, np.float64), pages)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from retrievers.documents.content import Content
 from retrievers.documents.content_cache import ContentGroup
 from retrievers.documents.postings import ranges
 from retrievers.features.candidates import Candidates
-from retrievers.features.order import TermPlaces
+from retrievers.features.order import PageWords, TermPlaces
 from retrievers.pages.page_score import PageQuery
 from retrievers.query.expert import Expansion, Role
 
@@ -65,7 +65,7 @@ class Knowledge:
                 continue
             terms = sorted({term for sequence in wanted for term in sequence})
             hashes = np.array(terms, np.int64)
-            standing = TermPlaces.of([orders[row] for row in rows.tolist()], hashes)
+            standing = TermPlaces.of(PageWords.of([orders[row] for row in rows.tolist()]), hashes)
             for sequence, weight in wanted.items():
                 found[rows] += weight * standing.in_sequence(hashes.searchsorted(sequence).tolist())
             found[rows] /= sum(wanted.values())

@@ -1,4 +1,4 @@
-"""What the order of a page's terms tells: how close together the question's terms stand, and as it writes them."""
+"""What the order of a page's words tells: how close together those of the question stand, and as it writes them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.text.term_order import TermOrder
+from hybrid_core.text.term_order import STOP_WORD, TermOrder
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -18,12 +19,50 @@ WHOLE_PAGE = 1 << 19
 """A window that is wider than any page."""
 _APART = 2 * WHOLE_PAGE  # terms between pages that are numbered through: wider than any window
 _LEAST_QUOTED = 3  # terms: fewer are a name
-_LOW_BITS = np.uint32(0xFFFF)  # of a hash, by which most other terms are told from those asked for
+_LOW_BITS = 0xFFFF  # by which most other words are told from those asked for
+_PASSAGE = 120  # words
+_K1 = 1.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageWords:
+    """The words of some pages, one after the other.
+
+    terms: uint32 (n,), forms: uint8 (n,), of ``TermOrder``. lengths: int64 (pages,), words a page.
+    """
+
+    terms: npt.NDArray[np.uint32]
+    forms: npt.NDArray[np.uint8]
+    lengths: Ints
+
+    @classmethod
+    def of(cls, orders: Sequence[TermOrder]) -> PageWords:
+        terms = np.concatenate([np.zeros(0, np.uint32), *(order.terms for order in orders)])
+        forms = np.concatenate([np.zeros(0, np.uint8), *(order.forms for order in orders)])
+        return cls(terms, forms, np.array([len(order.terms) for order in orders], np.int64))
+
+    def without_stop_words(self) -> PageWords:
+        kept = self.terms != STOP_WORD
+        filled = np.flatnonzero(self.lengths)
+        lengths = np.zeros(len(self.lengths), np.int64)
+        if len(filled):
+            starts = np.cumsum(self.lengths) - self.lengths
+            lengths[filled] = np.add.reduceat(kept, starts[filled], dtype=np.int64)
+        return PageWords(self.terms[kept], self.forms[kept], lengths)
+
+    def figures(self) -> Floats:
+        """Return the share of numbers among each page's words: float64 (pages,)."""
+        found = np.zeros(len(self.lengths))
+        filled = np.flatnonzero(self.lengths)
+        if len(filled):
+            starts = np.cumsum(self.lengths) - self.lengths
+            found[filled] = np.add.reduceat(self.forms == 0, starts[filled], dtype=np.int64) / self.lengths[filled]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class TermPlaces:
-    """Where a question's terms stand on some pages.
+    """Where a question's terms stand on some pages, stop words left out.
 
     places: int64 (p,), ascending, numbered through the pages with a gap after each. pages: int64 (p,). terms: int64
     (p,), the place among the question's. forms: uint8 (p,), of ``TermOrder``. lengths: int64 (pages,), terms a page.
@@ -38,26 +77,14 @@ class TermPlaces:
     figures: Floats
 
     @classmethod
-    def of(cls, orders: Sequence[TermOrder], hashes: Ints) -> TermPlaces:
-        """``hashes`` are those of the question's terms, int64 (t,), all different."""
-        lengths = np.array([len(order.terms) for order in orders], np.int64)
-        starts = np.cumsum(lengths) - lengths
-        terms = np.concatenate([np.zeros(0, np.uint32), *(order.terms for order in orders)])
-        forms = np.concatenate([np.zeros(0, np.uint8), *(order.forms for order in orders)])
-        filled = np.flatnonzero(lengths)
-        figures = np.zeros(len(orders))
-        if len(filled):
-            figures[filled] = np.add.reduceat(forms == 0, starts[filled], dtype=np.int64) / lengths[filled]
-        sort = np.argsort(hashes)
-        ascending = hashes[sort].astype(np.uint32)
-        asked = np.zeros(_LOW_BITS + 1, np.bool_)
-        asked[ascending & _LOW_BITS] = True
-        held = np.flatnonzero(asked[terms & _LOW_BITS])  # nearly all that are held, and few others
-        near = np.minimum(ascending.searchsorted(terms[held]), max(0, len(ascending) - 1))
-        same = np.flatnonzero(ascending[near] == terms[held])
-        held, near = held[same], near[same]
+    def of(cls, words: PageWords, hashes: Ints) -> TermPlaces:
+        """Find the question's terms; ``hashes`` are theirs, int64 (t,), all different."""
+        words = words.without_stop_words()
+        starts = np.cumsum(words.lengths) - words.lengths
+        held, terms = _found(words.terms.astype(np.int64), hashes)
         pages = starts.searchsorted(held, "right") - 1
-        return cls(pages * _APART + (held - starts[pages]), pages, sort[near], forms[held], lengths, figures)
+        places = pages * _APART + (held - starts[pages])
+        return cls(places, pages, terms, words.forms[held], words.lengths, words.figures())
 
     @cached_property
     def _next(self) -> Ints:
@@ -122,6 +149,10 @@ class TermPlaces:
         held = [self.in_sequence(quotation, forms) for quotation in several]
         return np.asarray(sum(held, np.zeros(len(self.lengths))) / max(1, len(several)))
 
+    def holding(self, count: int) -> Ints:
+        """Return how many pages hold each of the question's ``count`` terms: int64 (t,)."""
+        return _holding(self.pages, self.terms, count)
+
     def as_written(self, forms: npt.NDArray[np.uint8], weights: Floats) -> Floats:
         """The share of ``weights`` of the terms that a page writes as the question does: float64 (pages,), 0 to 1."""
         total = float(weights.sum())
@@ -129,3 +160,89 @@ class TermPlaces:
         holding = np.zeros((len(self.lengths), len(weights)))
         holding[self.pages[same], self.terms[same]] = 1.0
         return np.asarray(holding @ weights / (total or 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class WordPlaces:
+    """Where the words of a question stand on some pages as it writes them, stop words too.
+
+    places: int64 (p,), ascending within a page, from 0. pages: int64 (p,). words: int64 (p,), the place among the
+    question's different words. lengths: int64 (pages,), words a page.
+    """
+
+    places: Ints
+    pages: Ints
+    words: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, words: PageWords, terms: Ints, forms: npt.NDArray[np.uint8]) -> WordPlaces:
+        """Find the question's words, all different: the hashes of their ``terms``, int64 (w,), and their ``forms``."""
+        starts = np.cumsum(words.lengths) - words.lengths
+        held, found = _found(_word_codes(words.terms, words.forms), _word_codes(terms, forms))
+        pages = starts.searchsorted(held, "right") - 1
+        return cls(held - starts[pages], pages, found, words.lengths)
+
+    def holding(self, count: int) -> Ints:
+        """Return how many pages hold each of the question's ``count`` words: int64 (w,)."""
+        return _holding(self.pages, self.words, count)
+
+    def best_passage(self, idf: Floats) -> Floats:
+        """Return the greatest BM25 of ``_PASSAGE`` words in a row: float64 (pages,), at least 0.
+
+        ``idf`` is float64 (w,). Passages overlap by half and count as equally long, so that b of the formula is 0
+        (Robertson and Zaragoza 2009).
+        """
+        blocks = 1 + np.maximum(0, self.lengths - 1) // (_PASSAGE // 2)
+        firsts = np.cumsum(blocks) - blocks
+        at = firsts[self.pages] + self.places // (_PASSAGE // 2)
+        total = int(blocks.sum())
+        counts = np.bincount(at * len(idf) + self.words, minlength=total * len(idf)).reshape(total, len(idf))
+        passages = counts.astype(np.float64)
+        passages[:-1] += np.where(np.isin(np.arange(1, total), firsts)[:, None], 0, counts[1:])
+        scores = (passages * (_K1 + 1) / (passages + _K1)) @ idf
+        return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
+
+    def triples(self, sequence: Sequence[int], pages: int) -> Floats:
+        """Return the idf of the question's words by three in a row that are in a row on a page: float64 (n,).
+
+        ``sequence`` are the question's words in order, -1 for one that is not looked for; of the library's ``pages``
+        those that hold such words are among these, nearly all.
+        """
+        found = np.zeros(len(self.lengths))
+        if len(self.places) < 3:
+            return found
+        step = (np.diff(self.places) == 1) & (np.diff(self.pages) == 0)
+        first = np.flatnonzero(step[:-1] & step[1:])
+        count = int(max(self.words.max(), max(sequence, default=0))) + 1
+        codes = (self.words[first] * count + self.words[first + 1]) * count + self.words[first + 2]
+        for three in set(zip(sequence, sequence[1:], sequence[2:], strict=False)):
+            if min(three) >= 0:
+                a, b, c = three
+                holding = np.unique(self.pages[first[codes == (a * count + b) * count + c]])
+                found[holding] += np.log1p((pages - len(holding) + 0.5) / (len(holding) + 0.5))
+        return found
+
+
+def _holding(pages: Ints, words: Ints, count: int) -> Ints:
+    return np.bincount(np.unique(pages * count + words) % max(1, count), minlength=count)
+
+
+def _word_codes(terms: npt.NDArray[Any], forms: npt.NDArray[np.uint8]) -> Ints:
+    return np.asarray(terms.astype(np.int64) << 8 | forms)
+
+
+def _found(codes: Ints, asked: Ints) -> tuple[Ints, Ints]:
+    """Return the places in ``codes`` of those that are asked for, ascending, and which of these each one is."""
+    sort = np.argsort(asked)
+    ascending = asked[sort]
+    wanted = np.zeros(_LOW_BITS + 1, np.bool_)
+    wanted[_low(ascending)] = True
+    held = np.flatnonzero(wanted[_low(codes)])  # nearly all that are held, and few others
+    near = np.minimum(ascending.searchsorted(codes[held]), max(0, len(ascending) - 1))
+    same = np.flatnonzero(ascending[near] == codes[held])
+    return held[same], sort[near[same]]
+
+
+def _low(codes: Ints) -> Ints:
+    return (codes ^ codes >> 16) & _LOW_BITS

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text.bm25 import Bm25
-from hybrid_core.text.term_order import TermOrder, form_check
-from hybrid_core.text.tokens import tokenise, written_terms
+from hybrid_core.text.term_order import TermOrder, form_check, word_hash
+from hybrid_core.text.tokens import tokenise, written_terms, written_words
 from hybrid_core.types.scoring import ScoringConfig
 from retrievers.documents.candidates import CandidateDocument
 from retrievers.documents.content_cache import ContentGroup
 from retrievers.documents.trees import Trees
 from retrievers.features.candidates import Candidates, QueryTerms
 from retrievers.features.knowledge import Knowledge
-from retrievers.features.order import WHOLE_PAGE, TermPlaces
+from retrievers.features.order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 from retrievers.pages.first_stage import Key
 from retrievers.query.content_words import quotations
 from retrievers.query.expert import Expansion
@@ -33,6 +33,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 _SURE = 0.4  # from which a document counts as named
 _BEHIND = 0.3  # by which one is as good as not named beside another
+_MOST_WORDS = 64  # of a question that passages are looked for by, the rarest
 _TINY = 1e-9  # in place of a best score of 0
 
 _GROUPED: Mapping[str, Mapping[str, str]] = {
@@ -52,6 +53,8 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "pairs_rest": "the same of the terms that name no document",
         "written": "share of the question's terms, by idf, that the page writes as the question does",
         "written_rest": "the same of the terms that name no document",
+        "passage": "BM25 of the best 120 words of the page, as the question writes its words, its best candidate 1",
+        "triples": "the question's words by three in a row that are so on the page, by rarity, the best candidate 1",
         "quoted": "share of what the question quotes, or all of it, that stands on the page word for word",
         "neighbour": "library BM25 of the better page beside it, the best candidate 1",
         "length": "words of the page / the candidates' mean, at most 2, halved",
@@ -156,7 +159,9 @@ class FeatureBuilder:
         nodes = trees.node_scores(self._coarse)
         self.nodes = np.split(nodes, trees.firsts[1:-1])
         sections, rows = asked.contents.covering(candidates.page - 1, doc, trees.firsts)
-        places = TermPlaces.of(orders, asked.query.hashes)
+        words = PageWords.of(orders)
+        places = TermPlaces.of(words, asked.query.hashes)
+        passage, triples = _as_written(words, places, asked.question.text, asked.query)
         terms = asked.query.terms
         place_of = {term: place for place, term in enumerate(terms)}
         sequence = [place_of[term] for term in asked.question.terms]
@@ -183,6 +188,8 @@ class FeatureBuilder:
             "pairs_rest": places.pairs([term for term in sequence if self._rest[term]], weights),
             "written": places.as_written(forms, weights),
             "written_rest": places.as_written(forms, weights * self._rest),
+            "passage": _share(passage),
+            "triples": _share(triples),
             "quoted": places.quoted(quoted, forms),
             "neighbour": _neighbours(library, body.firsts)[at] / max(float(library.max(initial=0.0)), _TINY),
             "length": np.minimum(2.0, body.lengths[at] / _mean(body.lengths[at])) / 2,
@@ -294,6 +301,26 @@ def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
     """How the question writes each of its terms: uint8 (t,), of ``TermOrder``."""
     written = {term: form_check(term, word) for term, word in reversed(written_terms(text))}
     return np.array([written.get(term, 0) for term in query.terms], np.uint8)
+
+
+def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTerms) -> tuple[Floats, Floats]:
+    """Return the worth of each page's best passage, and of the question's words by three in a row: float64 (n,) both.
+
+    How many pages of the library hold a word as it is written is estimated: the candidates' share, of those that hold
+    its term, or of all for a stop word.
+    """
+    number = {term: at for at, term in enumerate(query.terms)}
+    sequence = [(term, word) for term, word in written_words(text) if not term or term in number]
+    rare = sorted(dict.fromkeys(sequence), key=lambda word: -query.idf[number[word[0]]] if word[0] else 0.0)
+    asked = {word: at for at, word in enumerate(rare[:_MOST_WORDS])}
+    hashes = np.array([word_hash(term) for term, _ in asked], np.int64)
+    written = WordPlaces.of(words, hashes, np.array([form_check(*word) for word in asked], np.uint8))
+    held, worth = np.append(query.held, query.pages), np.append(query.worth, 1.0)  # the last are of stop words
+    among = np.append(places.holding(len(query.terms)), len(places.lengths))
+    of = np.array([number[term] if term else -1 for term, _ in asked], np.int64)
+    holding = held[of] * written.holding(len(asked)) / np.maximum(1, among[of])
+    rarity = worth[of] * np.log1p((query.pages - holding + 0.5).clip(0.5) / (holding + 0.5))
+    return written.best_passage(rarity), written.triples([asked.get(word, -1) for word in sequence], query.pages)
 
 
 def _name(one: CandidateDocument, asked: Mapping[str, float], total: float) -> tuple[float, float]:

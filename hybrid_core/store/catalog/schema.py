@@ -37,7 +37,7 @@ from hybrid_core.store.text import CleanString as String
 from hybrid_core.store.text import CleanText as Text
 from hybrid_core.types.versions import ContentVersion
 
-SCHEMA_VERSION = 28
+SCHEMA_VERSION = 29
 
 VERSION = tuple(field.name for field in fields(ContentVersion))
 

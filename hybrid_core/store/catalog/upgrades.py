@@ -162,7 +162,7 @@ def _order_terms(connection: Connection, _: Path) -> None:
 
 
 def fill_orders(connection: Connection) -> None:
-    """Make every page's terms in order anew from its text."""
+    """Make the order of every page's words anew from its text."""
     written = text("SELECT number, text FROM pages WHERE content_id = :content ORDER BY number")
     row = text("INSERT INTO orders (content_id, number, terms) VALUES (:content, :number, :terms)")
     connection.execute(text("DELETE FROM orders"))
@@ -361,4 +361,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "WHERE status = 'waiting'",
     ),
     27: (_order_terms,),
+    28: (lambda connection, _: fill_orders(connection),),  # stop words are in the order too
 }

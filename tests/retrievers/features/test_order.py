@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.text.term_order import TermOrder, form_check
-from hybrid_core.text.tokens import cached_hash, tokenise
-from retrievers.features.order import WHOLE_PAGE, TermPlaces
+from hybrid_core.text.term_order import STOP_WORD, TermOrder, form_check, word_hash
+from hybrid_core.text.tokens import cached_hash, is_number, tokenise, written_words
+from retrievers.features.order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 
 WORDS = ["weir", "weirs", "lock", "sluice", "gate", "1,204", "2023", "zander", "the", "of"]
 PAGES = st.lists(st.lists(st.sampled_from(WORDS), max_size=30), min_size=1, max_size=5)
@@ -20,15 +20,20 @@ HASHES = np.array([cached_hash(term) for term in ASKED], np.int64)
 WEIGHTS = np.array([1.0, 2.0, 0.5, 4.0])
 
 
-def orders(pages: list[list[str]]) -> list[TermOrder]:
-    return [TermOrder.of_text(" ".join(page)) for page in pages]
+def orders(pages: list[list[str]]) -> PageWords:
+    return PageWords.of([TermOrder.of_text(" ".join(page)) for page in pages])
 
 
 @given(st.lists(st.sampled_from([*WORDS, "Größe", "東京都", "don't", "C++", "E-1047/B", "[a](b.md)"]), max_size=40))
 def test_terms_are_those_of_the_tokeniser_and_survive_being_stored(words: list[str]) -> None:
     text = " ".join(words)
     order = TermOrder.of_text(text)
-    assert order.terms.tolist() == [cached_hash(term) for term in tokenise(text)]
+    assert [term for term in order.terms.tolist() if term != STOP_WORD] == [
+        cached_hash(term) for term in tokenise(text)
+    ]
+    assert [form for form in order.forms.tolist() if form != 0] == [
+        form_check(term, word) for term, word in written_words(text) if not is_number(term)
+    ]
     again = TermOrder.from_bytes(order.to_bytes())
     assert again.terms.tolist() == order.terms.tolist() and again.forms.tolist() == order.forms.tolist()
     with pytest.raises(ValueError, match="damaged"):
@@ -70,3 +75,44 @@ def test_a_question_without_terms_finds_nothing() -> None:
     none = np.zeros(0)
     assert not places.best_window(none, 5).any() and not places.pairs([], none).any()
     assert not places.as_written(np.zeros(0, np.uint8), none).any()
+
+
+SAID = ["weirs", "the", "lock", "of", "weir"]
+RARITY = np.array([3.0, 0.5, 2.0, 0.25, 1.0])
+
+
+def word_places(pages: list[list[str]]) -> WordPlaces:
+    words = [written_words(word)[0] for word in SAID]
+    hashes = np.array([word_hash(term) for term, _ in words], np.int64)
+    return WordPlaces.of(orders(pages), hashes, np.array([form_check(*word) for word in words], np.uint8))
+
+
+LONG_PAGES = st.lists(st.lists(st.sampled_from(WORDS), max_size=300), min_size=1, max_size=4)
+
+
+@given(LONG_PAGES)
+def test_the_best_passage_counts_words_as_they_are_written_and_stop_words(pages: list[list[str]]) -> None:
+    found = word_places(pages).best_passage(RARITY)
+    for page, best in zip(pages, found.tolist(), strict=True):
+        scores = []
+        for start in range(0, max(1, len(page)), 60):
+            counts = [page[start : start + 120].count(word) for word in SAID]
+            scores.append(sum(idf * n * 2.2 / (n + 1.2) for idf, n in zip(RARITY.tolist(), counts, strict=True)))
+        assert best == pytest.approx(max(scores))
+
+
+@given(PAGES)
+def test_triples_stand_on_a_page_in_their_order(pages: list[list[str]]) -> None:
+    sequence = [0, 1, 2, 1, 4]
+    asked = {tuple(SAID[at] for at in three) for three in zip(sequence, sequence[1:], sequence[2:], strict=False)}
+    held = [set(zip(page, page[1:], page[2:], strict=False)) for page in pages]
+    found = word_places(pages).triples(sequence, 100)
+    for mine, score in zip(held, found.tolist(), strict=True):
+        holding = [sum(three in other for other in held) for three in asked if three in mine]
+        assert score == pytest.approx(sum(np.log1p((100.5 - n) / (n + 0.5)) for n in holding))
+
+
+def test_pages_that_hold_a_word_are_counted_once() -> None:
+    pages = [["weir", "the", "weir"], ["weirs"], []]
+    assert word_places(pages).holding(5).tolist() == [1, 1, 0, 0, 1]
+    assert not word_places([[]]).best_passage(RARITY).any() and not word_places([[]]).triples([0, 1, 2], 9).any()
