@@ -15,11 +15,13 @@ from hybrid_core.text.term_order import STOP_WORD, TermOrder
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Forms = npt.NDArray[np.uint8]
 WHOLE_PAGE = 1 << 19
 """A window that is wider than any page."""
 _APART = 2 * WHOLE_PAGE  # terms between pages that are numbered through: wider than any window
 _LEAST_QUOTED = 3  # terms: fewer are a name
-_LOW_BITS = 0xFFFF  # by which most other words are told from those asked for
+_LOW_BITS = np.uint32(0xFFFF)  # by which most other words are told from those asked for
+_SPREAD = np.uint32(257)  # a form's eight bits over sixteen
 _PASSAGE = 120  # words
 _K1 = 1.2
 
@@ -32,7 +34,7 @@ class PageWords:
     """
 
     terms: npt.NDArray[np.uint32]
-    forms: npt.NDArray[np.uint8]
+    forms: Forms
     lengths: Ints
 
     @classmethod
@@ -41,22 +43,17 @@ class PageWords:
         forms = np.concatenate([np.zeros(0, np.uint8), *(order.forms for order in orders)])
         return cls(terms, forms, np.array([len(order.terms) for order in orders], np.int64))
 
-    def without_stop_words(self) -> PageWords:
-        kept = self.terms != STOP_WORD
-        filled = np.flatnonzero(self.lengths)
-        lengths = np.zeros(len(self.lengths), np.int64)
-        if len(filled):
-            starts = np.cumsum(self.lengths) - self.lengths
-            lengths[filled] = np.add.reduceat(kept, starts[filled], dtype=np.int64)
-        return PageWords(self.terms[kept], self.forms[kept], lengths)
+    @property
+    def starts(self) -> Ints:
+        """Where each page's words begin: int64 (pages,)."""
+        return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
-    def figures(self) -> Floats:
-        """Return the share of numbers among each page's words: float64 (pages,)."""
-        found = np.zeros(len(self.lengths))
+    def numbers(self) -> Ints:
+        """Return how many of each page's words are numbers: int64 (pages,)."""
+        found = np.zeros(len(self.lengths), np.int64)
         filled = np.flatnonzero(self.lengths)
         if len(filled):
-            starts = np.cumsum(self.lengths) - self.lengths
-            found[filled] = np.add.reduceat(self.forms == 0, starts[filled], dtype=np.int64) / self.lengths[filled]
+            found[filled] = np.add.reduceat(self.forms == 0, self.starts[filled], dtype=np.int64)
         return found
 
 
@@ -72,19 +69,20 @@ class TermPlaces:
     places: Ints
     pages: Ints
     terms: Ints
-    forms: npt.NDArray[np.uint8]
+    forms: Forms
     lengths: Ints
     figures: Floats
 
     @classmethod
     def of(cls, words: PageWords, hashes: Ints) -> TermPlaces:
         """Find the question's terms; ``hashes`` are theirs, int64 (t,), all different."""
-        words = words.without_stop_words()
-        starts = np.cumsum(words.lengths) - words.lengths
-        held, terms = _found(words.terms.astype(np.int64), hashes)
+        starts = words.starts
+        before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # terms, ahead of each word
+        lengths = before[starts + words.lengths] - before[starts]
+        held, terms = _found(words.terms, None, hashes, None)
         pages = starts.searchsorted(held, "right") - 1
-        places = pages * _APART + (held - starts[pages])
-        return cls(places, pages, terms, words.forms[held], words.lengths, words.figures())
+        places = pages * _APART + (before[held] - before[starts[pages]])
+        return cls(places, pages, terms, words.forms[held], lengths, words.numbers() / np.maximum(1, lengths))
 
     @cached_property
     def _next(self) -> Ints:
@@ -131,7 +129,7 @@ class TermPlaces:
             found[holding] += weight
         return np.asarray(found / sum(worth.values()))
 
-    def in_sequence(self, sequence: Sequence[int], forms: npt.NDArray[np.uint8] | None = None) -> Floats:
+    def in_sequence(self, sequence: Sequence[int], forms: Forms | None = None) -> Floats:
         """1 for a page on which terms stand one after the other, written as ``forms`` says: float64 (pages,)."""
         found = np.zeros(len(self.lengths))
         starts = np.flatnonzero(self.terms == sequence[0])
@@ -143,7 +141,7 @@ class TermPlaces:
         found[self.pages[starts]] = 1.0
         return found
 
-    def quoted(self, quotations: Sequence[Sequence[int]], forms: npt.NDArray[np.uint8]) -> Floats:
+    def quoted(self, quotations: Sequence[Sequence[int]], forms: Forms) -> Floats:
         """The share of the quotations, each of terms in order, that a page holds as written: float64 (pages,)."""
         several = [quotation for quotation in quotations if len(quotation) >= _LEAST_QUOTED]
         held = [self.in_sequence(quotation, forms) for quotation in several]
@@ -153,7 +151,7 @@ class TermPlaces:
         """Return how many pages hold each of the question's ``count`` terms: int64 (t,)."""
         return _holding(self.pages, self.terms, count)
 
-    def as_written(self, forms: npt.NDArray[np.uint8], weights: Floats) -> Floats:
+    def as_written(self, forms: Forms, weights: Floats) -> Floats:
         """The share of ``weights`` of the terms that a page writes as the question does: float64 (pages,), 0 to 1."""
         total = float(weights.sum())
         same = np.flatnonzero(self.forms == forms[self.terms])
@@ -176,10 +174,10 @@ class WordPlaces:
     lengths: Ints
 
     @classmethod
-    def of(cls, words: PageWords, terms: Ints, forms: npt.NDArray[np.uint8]) -> WordPlaces:
+    def of(cls, words: PageWords, terms: Ints, forms: Forms) -> WordPlaces:
         """Find the question's words, all different: the hashes of their ``terms``, int64 (w,), and their ``forms``."""
-        starts = np.cumsum(words.lengths) - words.lengths
-        held, found = _found(_word_codes(words.terms, words.forms), _word_codes(terms, forms))
+        starts = words.starts
+        held, found = _found(words.terms, words.forms, terms, forms)
         pages = starts.searchsorted(held, "right") - 1
         return cls(held - starts[pages], pages, found, words.lengths)
 
@@ -225,24 +223,35 @@ class WordPlaces:
 
 
 def _holding(pages: Ints, words: Ints, count: int) -> Ints:
-    return np.bincount(np.unique(pages * count + words) % max(1, count), minlength=count)
+    """Return how many pages hold each of ``count`` words: int64 (count,)."""
+    held = np.zeros((int(pages.max(initial=-1)) + 1, count), np.bool_)
+    held[pages, words] = True
+    return np.asarray(held.sum(axis=0), np.int64)
 
 
-def _word_codes(terms: npt.NDArray[Any], forms: npt.NDArray[np.uint8]) -> Ints:
-    return np.asarray(terms.astype(np.int64) << 8 | forms)
+def _found(
+    terms: npt.NDArray[np.uint32], forms: Forms | None, asked_terms: Ints, asked_forms: Forms | None
+) -> tuple[Ints, Ints]:
+    """Return the places of the words that are asked for, ascending, and which of these each one is.
 
-
-def _found(codes: Ints, asked: Ints) -> tuple[Ints, Ints]:
-    """Return the places in ``codes`` of those that are asked for, ascending, and which of these each one is."""
+    Words are told apart by their terms, and by their forms where these are given.
+    """
+    asked = _codes(asked_terms, asked_forms)
     sort = np.argsort(asked)
     ascending = asked[sort]
     wanted = np.zeros(_LOW_BITS + 1, np.bool_)
-    wanted[_low(ascending)] = True
-    held = np.flatnonzero(wanted[_low(codes)])  # nearly all that are held, and few others
-    near = np.minimum(ascending.searchsorted(codes[held]), max(0, len(ascending) - 1))
-    same = np.flatnonzero(ascending[near] == codes[held])
+    wanted[_low(asked_terms.astype(np.uint32), asked_forms)] = True
+    held = np.flatnonzero(wanted[_low(terms, forms)])  # nearly all that are held, and few others
+    codes = _codes(terms[held], None if forms is None else forms[held])
+    near = np.minimum(ascending.searchsorted(codes), max(0, len(ascending) - 1))
+    same = np.flatnonzero(ascending[near] == codes)
     return held[same], sort[near[same]]
 
 
-def _low(codes: Ints) -> Ints:
-    return (codes ^ codes >> 16) & _LOW_BITS
+def _codes(terms: npt.NDArray[Any], forms: Forms | None) -> Ints:
+    codes = terms.astype(np.int64)
+    return codes if forms is None else np.asarray(codes << 8 | forms)
+
+
+def _low(terms: npt.NDArray[np.uint32], forms: Forms | None) -> npt.NDArray[np.uint32]:
+    return np.asarray((terms if forms is None else terms ^ forms * _SPREAD) & _LOW_BITS)

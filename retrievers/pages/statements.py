@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 from hybrid_core.text import tokens as words
@@ -12,6 +13,7 @@ from hybrid_core.text.sentences import sentences
 from hybrid_core.text.table_rows import GAP, TableRow, table_rows
 
 WINDOW_CHARS = 280
+_KEPT = 512  # pages whose statements are kept
 _NOTHING: frozenset[str] = frozenset()
 _BORDERS = re.compile(r"[^\W\d_]+|\d+")
 _LINE_END = re.compile("\n")
@@ -39,30 +41,50 @@ class Statement(NamedTuple):
     row: TableRow | None = None
 
 
+class _Piece(NamedTuple):
+    """A statement without a question. ``folded`` is its text as words are compared, ``plain`` without some signs."""
+
+    offset: int
+    text: str
+    heading: bool
+    row: TableRow | None
+    folded: str
+    plain: str
+
+
 def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[Statement]:
     """Return the statements of a text, of links what a reader sees; those longer than a window in pieces.
 
     ``headings`` are the characters of the text at which headings begin.
     """
+    parts = _beginnings(terms)
+    pieces = _pieces_of(text, tuple(headings))
+    return [Statement(one.offset, one.text, _find_terms(one, terms, parts), one.heading, one.row) for one in pieces]
+
+
+@lru_cache(maxsize=_KEPT)
+def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
+    """Return the statements of a text; those of pages that are shown again and again are kept."""
     spans = hidden(text)
     source, text = Offsets(spans).source if spans else int, visible(text, spans)
-    lines, parts = text.split("\n"), _beginnings(terms)
+    lines = text.split("\n")
     starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
     titled = {at for at, start in enumerate(starts) if headings and source(start) in headings}
     rows, code = table_rows(lines, range(len(lines))), _fenced(lines)
     numbers: dict[int, int] = {}  # by line: the last statement of its paragraph
-    page: list[Statement] = []
+    page: list[_Piece] = []
     for first, last in _blocks(lines, rows, titled, code):
         block = text[starts[first] : starts[last] + len(lines[last])]
         row = _row(rows.get(last, rows.get(first)), numbers)
         for begin, end in [(0, len(block))] if row else _pieces(block):
             piece = block[begin:end].lstrip()
             title = first in titled or not (row or first in code or not _title(piece))
-            at = source(starts[first] + end - len(piece))
-            page.append(Statement(at, piece, _find_terms(piece, terms, parts), title, row))
+            folded = words.fold(piece)
+            plain = folded.replace(",", "").replace("'", "")
+            page.append(_Piece(source(starts[first] + end - len(piece)), piece, title, row, folded, plain))
         for line in range(first, last + 1):
             numbers[line] = len(page) - 1
-    return page
+    return tuple(page)
 
 
 def _row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow | None:
@@ -73,13 +95,12 @@ def _row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow | None:
     return TableRow(heads, captions, -1)
 
 
-def _find_terms(text: str, terms: Set[str], parts: Collection[str]) -> Set[str]:
-    """Return those of the terms that a text holds, of which most texts hold no part."""
-    folded = words.fold(text)
-    plain = folded.replace(",", "").replace("'", "")
+def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[str]:
+    """Return those of the terms that a statement holds, of which most hold no part."""
+    plain = piece.plain
     for part in parts:
         if part in plain:
-            return terms & set(words.folded_terms(words.join_words(folded)))
+            return terms & set(words.folded_terms(words.join_words(piece.folded)))
     return _NOTHING
 
 
