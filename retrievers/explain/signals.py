@@ -13,9 +13,9 @@ from retrievers.pages.scores import PageVisit
 
 SIGNALS: Mapping[str, str] = {
     "covered": "the question's terms, by rarity, that the best page holds, less where its document is another's",
-    "score": "what the ranking model gives the first page",
-    "lead": "by how much that is more than the second page's",
-    "lead_five": "by how much it is more than the fifth page's",
+    "score": "what the ranking model gives the first page, at most 1.1",
+    "lead": "by how much that is more than the second page's, at most 0.3",
+    "lead_five": "by how much it is more than the fifth page's, at most 0.6",
     "cover": "share of the question's terms, by idf, on the first page",
     "window": "the same within 50 terms",
     "written": "the same, as the question writes them",
@@ -27,6 +27,8 @@ SIGNALS: Mapping[str, str] = {
 _OF_FIRST = ("cover", "window", "written", "pairs", "named")
 _JUDGED = 5
 _MOST_OF_COVERED = 1.6
+_MOST_SCORE, _MOST_LEAD, _MOST_LEAD_FIVE = 1.1, 0.3, 0.6
+"""A score above these says no more: half of all first pages have 1, and a quotation alone adds 2."""
 
 
 def signals(
@@ -46,9 +48,9 @@ def signals(
     covers = table.column("cover")
     return {
         "covered": covered,
-        "score": own[0],
-        "lead": own[0] - (own[1] if len(own) > 1 else 0.0),
-        "lead_five": own[0] - (own[4] if len(own) == _JUDGED else 0.0),
+        "score": min(_MOST_SCORE, own[0]),
+        "lead": min(_MOST_LEAD, own[0] - (own[1] if len(own) > 1 else 0.0)),
+        "lead_five": min(_MOST_LEAD_FIVE, own[0] - (own[4] if len(own) == _JUDGED else 0.0)),
         **{name: 0.0 if first is None else float(table.column(name)[first]) for name in _OF_FIRST},
         "cover_five": max((float(covers[row]) for row in held if row is not None), default=0.0),
     }
