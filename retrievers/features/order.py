@@ -217,8 +217,10 @@ class WordPlaces:
         for three in set(zip(sequence, sequence[1:], sequence[2:], strict=False)):
             if min(three) >= 0:
                 a, b, c = three
-                holding = np.unique(self.pages[first[codes == (a * count + b) * count + c]])
-                found[holding] += np.log1p((pages - len(holding) + 0.5) / (len(holding) + 0.5))
+                holding = np.zeros(len(found), np.bool_)
+                holding[self.pages[first[codes == (a * count + b) * count + c]]] = True
+                many = int(holding.sum())
+                found[holding] += np.log1p((pages - many + 0.5) / (many + 0.5))
         return found
 
 
