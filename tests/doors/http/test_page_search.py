@@ -331,6 +331,7 @@ def test_one_stream_serves_all_tabs_and_none_a_hidden_one(library: Serving, wind
         tabs[-1].goto(f"{library.url}/#token={START}" if len(tabs) == 1 else f"{library.url}/#/search")
         tabs[-1].locator("main").wait_for()
     for tab in tabs:
+        tab.bring_to_front()  # a question is typed where it is seen
         tab.goto(f"{library.url}/#/search")
         ask(tab, QUESTION)
         tab.locator(".hit").first.wait_for()
