@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hybrid_core.text.bm25 import idf
 from hybrid_core.text.term_order import STOP_WORD, TermOrder
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +46,7 @@ class PageWords:
 
     @property
     def starts(self) -> Ints:
-        """Where each page's words begin: int64 (pages,)."""
+        """Return where each page's words begin: int64 (pages,)."""
         return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     def numbers(self) -> Ints:
@@ -79,7 +80,7 @@ class TermPlaces:
         starts = words.starts
         before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # terms, ahead of each word
         lengths = before[starts + words.lengths] - before[starts]
-        held, terms = _found(words.terms, None, hashes, None)
+        held, terms = _find_words(words.terms, None, hashes, None)
         pages = starts.searchsorted(held, "right") - 1
         places = pages * _APART + (before[held] - before[starts[pages]])
         return cls(places, pages, terms, words.forms[held], lengths, words.numbers() / np.maximum(1, lengths))
@@ -162,7 +163,7 @@ class TermPlaces:
 
 @dataclass(frozen=True, eq=False)
 class WordPlaces:
-    """Where the words of a question stand on some pages as it writes them, stop words too.
+    """Places of a question's words on some pages, written as it writes them, stop words too.
 
     places: int64 (p,), ascending within a page, from 0. pages: int64 (p,). words: int64 (p,), the place among the
     question's different words. lengths: int64 (pages,), words a page.
@@ -177,7 +178,7 @@ class WordPlaces:
     def of(cls, words: PageWords, terms: Ints, forms: Forms) -> WordPlaces:
         """Find the question's words, all different: the hashes of their ``terms``, int64 (w,), and their ``forms``."""
         starts = words.starts
-        held, found = _found(words.terms, words.forms, terms, forms)
+        held, found = _find_words(words.terms, words.forms, terms, forms)
         pages = starts.searchsorted(held, "right") - 1
         return cls(held - starts[pages], pages, found, words.lengths)
 
@@ -185,20 +186,20 @@ class WordPlaces:
         """Return how many pages hold each of the question's ``count`` words: int64 (w,)."""
         return _holding(self.pages, self.words, count)
 
-    def best_passage(self, idf: Floats) -> Floats:
+    def best_passage(self, rarity: Floats) -> Floats:
         """Return the greatest BM25 of ``_PASSAGE`` words in a row: float64 (pages,), at least 0.
 
-        ``idf`` is float64 (w,). Passages overlap by half and count as equally long, so that b of the formula is 0
-        (Robertson and Zaragoza 2009).
+        ``rarity`` is the idf of each word, float64 (w,). Passages overlap by half and count as equally long, so that b
+        of the formula is 0 (Robertson and Zaragoza 2009).
         """
         blocks = 1 + np.maximum(0, self.lengths - 1) // (_PASSAGE // 2)
         firsts = np.cumsum(blocks) - blocks
         at = firsts[self.pages] + self.places // (_PASSAGE // 2)
         total = int(blocks.sum())
-        counts = np.bincount(at * len(idf) + self.words, minlength=total * len(idf)).reshape(total, len(idf))
+        counts = np.bincount(at * len(rarity) + self.words, minlength=total * len(rarity)).reshape(total, len(rarity))
         passages = counts.astype(np.float64)
         passages[:-1] += np.where(np.isin(np.arange(1, total), firsts)[:, None], 0, counts[1:])
-        scores = (passages * (_K1 + 1) / (passages + _K1)) @ idf
+        scores = (passages * (_K1 + 1) / (passages + _K1)) @ rarity
         return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
 
     def triples(self, sequence: Sequence[int], pages: int) -> Floats:
@@ -219,8 +220,7 @@ class WordPlaces:
                 a, b, c = three
                 holding = np.zeros(len(found), np.bool_)
                 holding[self.pages[first[codes == (a * count + b) * count + c]]] = True
-                many = int(holding.sum())
-                found[holding] += np.log1p((pages - many + 0.5) / (many + 0.5))
+                found[holding] += idf(pages, int(holding.sum()))
         return found
 
 
@@ -231,7 +231,7 @@ def _holding(pages: Ints, words: Ints, count: int) -> Ints:
     return np.asarray(held.sum(axis=0), np.int64)
 
 
-def _found(
+def _find_words(
     terms: npt.NDArray[np.uint32], forms: Forms | None, asked_terms: Ints, asked_forms: Forms | None
 ) -> tuple[Ints, Ints]:
     """Return the places of the words that are asked for, ascending, and which of these each one is.

@@ -14,7 +14,7 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.text.bm25 import Bm25
+from hybrid_core.text.bm25 import Bm25, idf
 from hybrid_core.text.term_order import TermOrder, form_check, word_hash
 from hybrid_core.text.tokens import tokenise, written_terms, written_words
 from hybrid_core.types.scoring import ScoringConfig
@@ -319,7 +319,7 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
     among = np.append(places.holding(len(query.terms)), len(places.lengths))
     of = np.array([number[term] if term else -1 for term, _ in asked], np.int64)
     holding = held[of] * written.holding(len(asked)) / np.maximum(1, among[of])
-    rarity = worth[of] * np.log1p((query.pages - holding + 0.5).clip(0.5) / (holding + 0.5))
+    rarity = worth[of] * idf(query.pages, np.minimum(holding, query.pages))
     return written.best_passage(rarity), written.triples([asked.get(word, -1) for word in sequence], query.pages)
 
 
