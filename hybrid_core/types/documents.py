@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ Group = Literal["page", "document"]  # whether results are pages by themselves o
 EvidenceLevel = Literal["strong", "weak", "none", "unclear"]
 HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
 LineRole = Literal[
-    "", "text", "heading", "code", "command", "config", "plain", "table", "image", "comment", "metadata"
+    "", "text", "heading", "code", "command", "config", "plain", "table", "image", "comment", "metadata", "hidden"
 ]  # fmt: skip
 
 
@@ -47,6 +47,41 @@ Places = tuple[tuple[int, str], ...]
 """Where in a file without pages the lines of a page stand: (line from 0, place), a pair where a place begins. A place
 is «paragraph 12», «slide 3 shape 5 box 7,7,93,20» (percent of the slide), «Sales!A1:H50», «line 40», «00:01:02», …
 """
+
+
+HIDDEN = "hidden text"
+"""The place of lines that a page holds and does not show; "" follows where those begin that it shows."""
+
+
+def hidden_places(lines: Sequence[Line]) -> Places:
+    """Return where lines of the role "hidden" begin and end."""
+    places: list[tuple[int, str]] = []
+    for number, line in enumerate(lines):
+        place = HIDDEN if line.role == "hidden" else ""
+        if place != (places[-1][1] if places else ""):
+            places.append((number, place))
+    return tuple(places)
+
+
+def hidden_lines(text: str, places: Places) -> tuple[str, ...]:
+    """Return the lines of a page's text that the page does not show."""
+    return tuple(line for line, hidden in _shown_or_hidden(text, places) if hidden)
+
+
+def shown_text(text: str, places: Places) -> str:
+    """Return a page's text without the lines that the page does not show."""
+    if not any(place == HIDDEN for _, place in places):
+        return text
+    return "\n".join(line for line, hidden in _shown_or_hidden(text, places) if not hidden)
+
+
+def _shown_or_hidden(text: str, places: Places) -> Iterator[tuple[str, bool]]:
+    if not any(place == HIDDEN for _, place in places):
+        return
+    begins, hidden = dict(places), False
+    for number, line in enumerate(text.split("\n")):
+        hidden = begins.get(number, HIDDEN if hidden else "") == HIDDEN
+        yield line, hidden
 
 
 _LINES = re.compile(r"lines? (\d+)(?:-\d+)?")
@@ -201,6 +236,11 @@ class Page:
     pictures: int = 0
     engine: str = ""
     sure: int = 0
+
+    @property
+    def hidden_text(self) -> tuple[str, ...]:
+        """The lines of ``text`` that the page does not show."""
+        return hidden_lines(self.text, self.places)
 
     @property
     def read_by_model(self) -> bool:

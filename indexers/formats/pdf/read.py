@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from sys import intern
 from typing import Any
@@ -12,15 +14,19 @@ import pymupdf
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from hybrid_core.text.tokens import clean, readable
-from hybrid_core.types.documents import Line, ParsedPage
+from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits, out_of_memory
+from indexers.formats.line_words import around
 from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
+from indexers.formats.pdf.comments import comments
 from indexers.formats.pdf.encoding import fold_forms, keep_unknown
-from indexers.formats.pdf.reading_order import Piece, arrange
+from indexers.formats.pdf.hidden import Visibility
+from indexers.formats.pdf.reading_order import Piece, arrange, said_once
 from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
 
 TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
+_WITH_SHAPES = pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_LAZY_VECTORS  # the latter leaves lines whole
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
@@ -136,27 +142,55 @@ def read_pages(
 
 def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> ParsedPage:
     page = document[number - 1]
-    textpage = page.get_textpage(flags=TEXT_FLAGS)
-    blocks = textpage.extractDICT()["blocks"]
+    textpage, blocks = _text_of(page)
     shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
-    pieces = list(_pieces(blocks, shown))
+    pictures = len(page.get_images())
+    visibility = Visibility(page, blocks, pictures > 0)
+    pieces = list(_pieces(blocks, shown, visibility))
     limits.check("max_page_lines", len(pieces), f"page {number} has {len(pieces):,} lines of text")
     characters = sum(len(piece.line.text) for piece in pieces)
     limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
-        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, from_right))
-    lines = tuple(arrange(pieces))
-    images = len(page.get_images()) if lines else int(_draws(page))
+        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
+    lines = [*arrange(said_once(pieces)), *comments(page)]
     return ParsedPage(
         number=number,
         label=_label(page),
         width=float(page.rect.width),
         height=float(page.rect.height),
-        lines=lines,
-        images=images,
-        needs_ocr=_unread(page, pieces) if lines else images > 0,
+        lines=tuple(lines),
+        images=pictures if lines else int(_draws(page)),
+        needs_ocr=_unread(page, pieces) if pieces else pictures > 0 or _draws(page),
+        places=hidden_places(lines),
     )
+
+
+def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]]]:
+    """Return a page's text and shapes in the order in which they are drawn.
+
+    Glyphs without an outline have no box, so they are lost: then all boxes are those of the fonts' lines.
+    """
+    textpage = page.get_textpage(flags=TEXT_FLAGS | _WITH_SHAPES)
+    blocks = textpage.extractDICT()["blocks"]
+    if _characters(textpage) > sum(_glyphs_of(block) for block in blocks):
+        textpage = page.get_textpage(flags=(TEXT_FLAGS | _WITH_SHAPES) & ~pymupdf.TEXT_ACCURATE_BBOXES)
+        blocks = textpage.extractDICT()["blocks"]
+    return textpage, blocks
+
+
+def _characters(textpage: pymupdf.TextPage) -> int:
+    """Count the characters of a page but for white space, those without a box included."""
+    mupdf = pymupdf.mupdf
+    buffer = mupdf.fz_new_buffer(4_096)
+    output = mupdf.FzOutput(buffer)
+    mupdf.fz_print_stext_page_as_text(output, textpage.this)
+    output.fz_close_output()
+    return len("".join(bytes(buffer.fz_buffer_extract()).decode("utf-8", "replace").split()))
+
+
+def _glyphs_of(block: dict[str, Any]) -> int:
+    return len("".join("".join(span["text"] for line in block.get("lines", ()) for span in line["spans"]).split()))
 
 
 def _unread(page: pymupdf.Page, pieces: Sequence[Piece]) -> bool:
@@ -196,31 +230,45 @@ def _draws(page: pymupdf.Page) -> bool:
     return not mupdf.fz_is_empty_rect(drawn)
 
 
-def _pieces(blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, from_right: bool = False) -> Iterator[Piece]:
+def _pieces(
+    blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, visibility: Visibility, from_right: bool = False
+) -> Iterator[Piece]:
     """Stretches of text as MuPDF gives them; from "rawdict" blocks where order needs the glyphs' places."""
     for block in blocks:
         for raw in block.get("lines", ()):
-            spans = raw["spans"]
             along_x, along_y = raw["dir"]
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
-            if len(spans) == 1 and "text" in spans[0]:
-                text = spans[0]["text"]
-            else:
-                text = "".join([span["text"] if "text" in span else _said(span) for span in spans])
-            if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
-                glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
-                text = read_line(glyphs, spans[0]["size"], from_right)
-            if not text.isprintable() or not text.isascii():
-                text = fold_forms(keep_unknown(text))
-            text = clean(text).strip()
-            if not text:
-                continue
-            main = spans[0] if len(spans) == 1 else max(spans, key=_length)
-            flags, font = main["flags"], intern(main["font"])
-            x0, y0, x1, y1 = raw["bbox"] if shown is None else pymupdf.Rect(raw["bbox"]) * shown
-            bold = bool(flags & _BOLD) or _is_bold(font)
-            line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font)
-            yield Piece(line, level, raw["wmode"] == 1)
+            for spans, hidden in _parted(block["number"], raw["spans"], visibility):
+                text = "".join([_said(span) for span in spans])
+                if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
+                    glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
+                    text = read_line(glyphs, spans[0]["size"], from_right)
+                if not text.isprintable() or not text.isascii():
+                    text = fold_forms(keep_unknown(text))
+                text = clean(text).strip()
+                if not text:
+                    continue
+                main = spans[0] if len(spans) == 1 else max(spans, key=_length)
+                flags, font = main["flags"], intern(main["font"])
+                box = raw["bbox"] if len(spans) == len(raw["spans"]) else around([span["bbox"] for span in spans])
+                x0, y0, x1, y1 = box if shown is None else pymupdf.Rect(box) * shown
+                bold = bool(flags & _BOLD) or _is_bold(font)
+                role: LineRole = "hidden" if hidden else ""
+                line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font, role)
+                yield Piece(line, level, raw["wmode"] == 1)
+
+
+def _parted(
+    number: int, spans: list[dict[str, Any]], visibility: Visibility
+) -> Iterator[tuple[list[dict[str, Any]], bool]]:
+    """The spans of a line, those that are seen apart from those that are not."""
+    hidden = [visibility.hides(number, span, _said(span)) for span in spans]
+    if not any(hidden):
+        if spans:
+            yield spans, False
+        return
+    for is_hidden, run in groupby(zip(spans, hidden, strict=True), key=itemgetter(1)):
+        yield [span for span, _ in run], is_hidden
 
 
 @lru_cache(maxsize=1_000)
@@ -229,8 +277,8 @@ def _is_bold(font: str) -> bool:
 
 
 def _said(span: dict[str, Any]) -> str:
-    return "".join([glyph["c"] for glyph in span["chars"]])
+    return span["text"] if "text" in span else "".join([glyph["c"] for glyph in span["chars"]])
 
 
 def _length(span: dict[str, Any]) -> int:
-    return len((span["text"] if "text" in span else _said(span)).strip())
+    return len(_said(span).strip())

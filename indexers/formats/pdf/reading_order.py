@@ -19,6 +19,8 @@ _CELL_GAP = "  "  # between pieces of one row; inside a piece white space is alw
 _LONG = 18  # characters of a piece that may be a line of running text in a column
 _STACK = 3  # single characters one below the other that make a vertical line
 _BINS = 120
+_ASIDE = 0.3  # font sizes between a text and its copy that is to look bold or like a shadow
+_COPIES = 200  # of one text that a piece is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,32 @@ class Piece:
     line: Line
     level: bool
     vertical: bool = False  # its characters stand one below the other
+
+
+def said_once(pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces without those that are drawn again a little aside, as bold letters and shadows are made.
+
+    One that is seen stands for its hidden copies.
+    """
+    copies: dict[str, list[Piece]] = {}
+    for piece in pieces:
+        copies.setdefault(piece.line.text, []).append(piece)
+    if len(copies) == len(pieces):
+        return list(pieces)
+    dropped: set[int] = set()
+    for same in copies.values():
+        kept: list[Line] = []
+        for piece in sorted(same, key=lambda piece: piece.line.role == "hidden") if len(same) > 1 else ():
+            if any(_drawn_upon(other, piece.line) for other in kept[-_COPIES:]):
+                dropped.add(id(piece))
+            else:
+                kept.append(piece.line)
+    return [piece for piece in pieces if id(piece) not in dropped]
+
+
+def _drawn_upon(one: Line, other: Line) -> bool:
+    near = _ASIDE * min(one.size, other.size)
+    return all(abs(a - b) <= near for a, b in ((one.x0, other.x0), (one.y0, other.y0), (one.x1, other.x1)))
 
 
 def arrange(pieces: Sequence[Piece]) -> list[Line]:
@@ -48,7 +76,7 @@ def _rows(pieces: Iterable[Piece]) -> Iterator[Line]:
     row_level = False
     for piece in pieces:
         line, level = piece.line, piece.level
-        if row is not None and row_level and level and line.x0 >= row.x1 - 1 and _same_height(row, line):
+        if row is not None and row_level and level and line.x0 >= row.x1 - 1 and _joins(row, line):
             row = _join(row, line, _CELL_GAP if line.x0 - row.x1 > 0.6 * line.size else " ")
             continue
         if row is not None:
@@ -64,7 +92,7 @@ def _rows_from_right(pieces: Sequence[Piece]) -> Iterator[Line]:
     group_level = False
     for piece in pieces:
         line = piece.line
-        if group and group_level and piece.level and _same_height(group[-1], line) and all(
+        if group and group_level and piece.level and _joins(group[-1], line) and all(
             line.x0 >= other.x1 - 1 or line.x1 <= other.x0 + 1 for other in group
         ):  # fmt: skip
             group.append(line)
@@ -92,8 +120,13 @@ def _join(row: Line, line: Line, gap: str) -> Line:
     longer = row if len(row.text) >= len(line.text) else line
     return Line(
         row.text + gap + line.text, min(row.x0, line.x0), min(row.y0, line.y0), max(row.x1, line.x1),
-        max(row.y1, line.y1), longer.size, row.bold and line.bold, row.italic and line.italic, longer.font,
+        max(row.y1, line.y1), longer.size, row.bold and line.bold, row.italic and line.italic, longer.font, row.role,
     )  # fmt: skip
+
+
+def _joins(left: Line, right: Line) -> bool:
+    """Whether two pieces are of one row: a hidden one is not of a row that is shown."""
+    return left.role == right.role and _same_height(left, right)
 
 
 def _same_height(left: Line, right: Line) -> bool:

@@ -1,0 +1,139 @@
+"""Text of a page that nobody sees: invisible, transparent, tiny, off the page, in the colour of its ground, covered.
+
+An invisible text upon a picture is the text layer of a scan: that is not hidden. What the colours and the order of
+drawing leave open is decided on the drawn page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pymupdf
+
+_DRAWN = 16 | 32  # bits of a span's ``char_flags``: its glyphs are filled, stroked
+_TRANSPARENT = 12  # of 255: an opacity below which nothing is seen
+_TINY = 1.0  # points
+_LIGHT = 0xD8  # of 255: the darkest channel of a colour that may vanish on paper
+_ALIKE = 24  # of 255: difference of two colours that no reader sees
+_LETTERS = 3  # in a row make a word; single signs are parts of formulas and boxes to tick
+_SLACK = 1.0  # points by which a cover may be smaller than its text
+_DPI = 100
+_MOST_PIXELS = 8_000_000
+_SEEN = 0.01  # share of pixels in the text's colour that shows the text is there
+
+Box = tuple[float, float, float, float]
+
+
+class Visibility:
+    """Tells which spans of a page are hidden; the page is drawn only where nothing else tells."""
+
+    def __init__(self, page: pymupdf.Page, blocks: Sequence[Mapping[str, Any]], pictured: bool) -> None:
+        self._page, self._pictured = page, pictured
+        self._shapes = [
+            (block["number"], block["bbox"], block["color"], block["isrect"])
+            for block in blocks
+            if block["type"] == 3 and not block["stroked"] and block["alpha"] > 250
+        ]
+
+    def hides(self, number: int, span: Mapping[str, Any], text: str) -> bool:
+        """Return whether a span of a block, counted in the order of drawing, is text that nobody sees."""
+        invisible = not span["char_flags"] & _DRAWN or span["alpha"] < _TRANSPARENT
+        if not invisible and span["size"] >= _TINY and not self._doubtful(number, span):
+            return False
+        if not _has_word(text):
+            return False
+        if invisible:
+            return not self._on_picture(span["bbox"])
+        return span["size"] < _TINY or not self._seen(span["bbox"], span["color"])
+
+    def _doubtful(self, number: int, span: Mapping[str, Any]) -> bool:
+        """Return whether colours and the order of drawing leave it open that a span is seen."""
+        box, colour = span["bbox"], span["color"]
+        below = None
+        for order, shape, fill, is_rectangle in self._shapes:
+            if _holds(shape, box):
+                if order > number:
+                    return True
+                below = fill if is_rectangle else below
+        if below is not None and _alike(colour, below):
+            return True
+        if below is None and min(_channels(colour)) >= _LIGHT:
+            return True
+        return self._pictured and any(_holds(picture, box) for picture in self._covers)
+
+    def _on_picture(self, box: Box) -> bool:
+        """Return whether a picture, or letters drawn as curves, shows what an invisible text says."""
+        x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+        return (self._pictured and any(_inside(picture, x, y) for picture in self._pictures)) or any(
+            not is_rectangle and _inside(shape, x, y) for _, shape, _, is_rectangle in self._shapes
+        )
+
+    @cached_property
+    def _pictures(self) -> list[Box]:
+        return [tuple(image["bbox"]) for image in self._page.get_image_info()]
+
+    @cached_property
+    def _covers(self) -> list[Box]:
+        """Pictures that are drawn upon text. One of most of the page is a scan upon its own text layer."""
+        whole = abs(self._page.rect)
+        covers, texts = [], []
+        for kind, box in self._page.get_bboxlog():
+            if kind == "fill-text":
+                texts.append(box)
+            elif kind == "fill-image" and abs(pymupdf.Rect(box)) < 0.5 * whole:
+                covers += [tuple(box)] if any(pymupdf.Rect(box).intersects(text) for text in texts) else []
+        return covers
+
+    def _seen(self, box: Box, colour: int) -> bool:
+        """Return whether the drawn page has the text's colour, and another one, where the text stands."""
+        left, top, right, bottom = (round(side * self._scale) for side in box)
+        part = self._drawn[max(0, top) : max(0, bottom) + 1, max(0, left) : max(0, right) + 1].astype(int)
+        if not part.size:
+            return True
+        share = float((np.abs(part - np.array(_channels(colour))).max(axis=2) <= 2 * _ALIKE).mean())
+        uniform = int(np.ptp(part.reshape(-1, 3), axis=0).max()) <= _ALIKE
+        return share > _SEEN and not uniform
+
+    @property
+    def _scale(self) -> float:
+        return min(_DPI / 72, float((_MOST_PIXELS / max(1.0, abs(self._page.rect))) ** 0.5))
+
+    @cached_property
+    def _drawn(self) -> npt.NDArray[np.uint8]:
+        """The page as it is drawn, before it is turned."""
+        turned = self._page.derotation_matrix if self._page.rotation else pymupdf.Identity
+        matrix = turned * pymupdf.Matrix(self._scale, self._scale)
+        drawn = self._page.get_pixmap(matrix=matrix, colorspace=pymupdf.csRGB, alpha=False)
+        return np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.width, 3)
+
+
+def _has_word(text: str) -> bool:
+    run = 0
+    for char in text:
+        run = run + 1 if char.isalnum() else 0
+        if run == _LETTERS or "\u2e80" <= char <= "\ud7af":
+            return True
+    return False
+
+
+def _channels(colour: int) -> tuple[int, int, int]:
+    return colour >> 16 & 255, colour >> 8 & 255, colour & 255
+
+
+def _alike(one: int, other: int) -> bool:
+    return max(abs(a - b) for a, b in zip(_channels(one), _channels(other), strict=True)) <= _ALIKE
+
+
+def _holds(outer: Box, inner: Box) -> bool:
+    return (
+        outer[0] <= inner[0] + _SLACK and outer[1] <= inner[1] + _SLACK
+        and outer[2] >= inner[2] - _SLACK and outer[3] >= inner[3] - _SLACK
+    )  # fmt: skip
+
+
+def _inside(box: Box, x: float, y: float) -> bool:
+    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
