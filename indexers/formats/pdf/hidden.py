@@ -44,7 +44,7 @@ class Visibility:
         invisible = not span["char_flags"] & _DRAWN or span["alpha"] < _TRANSPARENT
         if not invisible and span["size"] >= _TINY and not self._doubtful(number, span):
             return False
-        if not _has_word(text):
+        if not has_word(text):
             return False
         if invisible:
             return not self._on_picture(span["bbox"])
@@ -111,7 +111,8 @@ class Visibility:
         return np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.width, 3)
 
 
-def _has_word(text: str) -> bool:
+def has_word(text: str) -> bool:
+    """Return whether a text has letters in a row, or a character that is a word by itself."""
     run = 0
     for char in text:
         run = run + 1 if char.isalnum() else 0

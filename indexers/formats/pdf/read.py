@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -21,7 +22,7 @@ from indexers.formats.line_words import around
 from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
 from indexers.formats.pdf.comments import comments
 from indexers.formats.pdf.encoding import fold_forms, keep_unknown
-from indexers.formats.pdf.hidden import Visibility
+from indexers.formats.pdf.hidden import Visibility, has_word
 from indexers.formats.pdf.reading_order import Piece, arrange, said_once
 from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
 
@@ -29,6 +30,7 @@ TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pym
 _WITH_SHAPES = pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_LAZY_VECTORS  # the latter leaves lines whole
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
+_EVERYWHERE = pymupdf.INFINITE_RECT()
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
 _RUNNING_HEAD = 400  # the same, where all of it stands at the page's edges or across the page
 _EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # of the page's height and width
@@ -142,7 +144,7 @@ def read_pages(
 
 def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> ParsedPage:
     page = document[number - 1]
-    textpage, blocks = _text_of(page)
+    textpage, blocks, outside = _text_of(page)
     shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
     pictures = len(page.get_images())
     visibility = Visibility(page, blocks, pictures > 0)
@@ -153,7 +155,10 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
         pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
-    lines = [*arrange(said_once(pieces)), *comments(page)]
+    texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
+    pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
+    pieces = [_unhidden(piece) if piece.line.text in texts else piece for piece in said_once(pieces)]
+    lines = [*arrange(pieces), *comments(page)]
     return ParsedPage(
         number=number,
         label=_label(page),
@@ -166,17 +171,29 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     )
 
 
-def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]]]:
-    """Return a page's text and shapes in the order in which they are drawn.
+def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a page's text, it and its shapes in the order in which they are drawn, and lines beside the page.
 
     Glyphs without an outline have no box, so they are lost: then all boxes are those of the fonts' lines.
     """
-    textpage = page.get_textpage(flags=TEXT_FLAGS | _WITH_SHAPES)
+    flags = TEXT_FLAGS | _WITH_SHAPES
+    textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
     blocks = textpage.extractDICT()["blocks"]
-    if _characters(textpage) > sum(_glyphs_of(block) for block in blocks):
-        textpage = page.get_textpage(flags=(TEXT_FLAGS | _WITH_SHAPES) & ~pymupdf.TEXT_ACCURATE_BBOXES)
+    if _characters(textpage) > sum(map(_glyphs_of, blocks)):
+        flags &= ~pymupdf.TEXT_ACCURATE_BBOXES
+        textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
         blocks = textpage.extractDICT()["blocks"]
-    return textpage, blocks
+    whole = page.rect * page.derotation_matrix if page.rotation else page.rect
+    if all(whole.contains(line["bbox"]) for line in _lines(blocks) if line["spans"]):
+        return textpage, blocks, []
+    outside = [line for line in _lines(blocks) if line["spans"] and not whole.intersects(line["bbox"])]
+    textpage = page.get_textpage(flags=flags)
+    return textpage, textpage.extractDICT()["blocks"], outside
+
+
+def _lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for block in blocks:
+        yield from block.get("lines", ())
 
 
 def _characters(textpage: pymupdf.TextPage) -> int:
@@ -231,7 +248,7 @@ def _draws(page: pymupdf.Page) -> bool:
 
 
 def _pieces(
-    blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, visibility: Visibility, from_right: bool = False
+    blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, visibility: Visibility | None, from_right: bool = False
 ) -> Iterator[Piece]:
     """Stretches of text as MuPDF gives them; from "rawdict" blocks where order needs the glyphs' places."""
     for block in blocks:
@@ -258,11 +275,23 @@ def _pieces(
                 yield Piece(line, level, raw["wmode"] == 1)
 
 
+def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:
+    """Words that stand beside the page, all hidden."""
+    blocks = [{"number": 0, "lines": [line]} for line in lines if any(has_word(_said(span)) for span in line["spans"])]
+    for piece in _pieces(blocks, shown, None):
+        yield replace(piece, line=replace(piece.line, role="hidden"))
+
+
+def _unhidden(piece: Piece) -> Piece:
+    """A hidden piece whose text the page shows at another place hides nothing."""
+    return piece if piece.line.role != "hidden" else replace(piece, line=replace(piece.line, role=""))
+
+
 def _parted(
-    number: int, spans: list[dict[str, Any]], visibility: Visibility
+    number: int, spans: list[dict[str, Any]], visibility: Visibility | None
 ) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """The spans of a line, those that are seen apart from those that are not."""
-    hidden = [visibility.hides(number, span, _said(span)) for span in spans]
+    hidden = [visibility is not None and visibility.hides(number, span, _said(span)) for span in spans]
     if not any(hidden):
         if spans:
             yield spans, False
