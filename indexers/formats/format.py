@@ -79,6 +79,7 @@ class Format:
 
     ``place`` is what a numbered place in a file is called: page, slide, sheet, lines, …; its label says which one
     it is. ``members`` lists the files inside a file, which become documents of their own; None: there are none.
+    ``embeds`` tells at a glance whether a file has any; None: each may.
 
     What follows is None where pages have no look. ``look`` tells what is drawn on pages from a first to a last one
     (1-based, excluded), ``draw`` gives the pictures of one page for a model, ``show`` one picture of one page or of
@@ -104,6 +105,11 @@ class Format:
     show: Show | None = None
     layout: Layout | None = None
     regions: Regions | None = None
+    embeds: Callable[[Path], bool] | None = None
+
+    def may_hold(self, path: Path) -> bool:
+        """Return whether files may lie in a file of this format."""
+        return self.members is not None and (self.embeds is None or self.embeds(path))
 
     @property
     def seen(self) -> bool:

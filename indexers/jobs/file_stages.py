@@ -172,7 +172,9 @@ class FileStages:
         if turn.anew:
             for kind in ("ocr", "regions"):
                 self._cache.clear(f"{kind}/{sha256}/")
-        if holds_members(self._catalog, library, turn.job.subject, format):
+        if holds_members(self._catalog, library, turn.job.subject, format) and (
+            format.may_hold(turn.source) or self._catalog.members(library, turn.job.subject)
+        ):
             self._members.follow(turn, sha256, keep=not same)
         if known is not None and same:
             self._stamps.add(known, stamp)

@@ -10,7 +10,12 @@ from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Line
 
 _UNTEXTED = frozenset(
-    {pymupdf.PDF_ANNOT_LINK, pymupdf.PDF_ANNOT_POPUP, pymupdf.PDF_ANNOT_WIDGET, pymupdf.PDF_ANNOT_FREE_TEXT}
+    {
+        pymupdf.mupdf.PDF_ANNOT_LINK,
+        pymupdf.mupdf.PDF_ANNOT_POPUP,
+        pymupdf.mupdf.PDF_ANNOT_WIDGET,
+        pymupdf.mupdf.PDF_ANNOT_FREE_TEXT,
+    }
 )  # whose text stands on the page, or who have none
 _MOST, _LONGEST = 1_000, 20_000  # comments of a page, characters of one
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import mmap
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hybrid_core.types.layouts import PageLayout, PlacedLine, Region
 from indexers.formats.drawing import Drawing, Picture
 from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
+from indexers.formats.members import Member
 from indexers.formats.page_look import PageLook
 
 
@@ -45,6 +47,21 @@ def _layout(
     return pdf_layout(path, password, number, lines, limits)
 
 
+def _members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    from indexers.formats.pdf.attachments import pdf_members
+
+    return pdf_members(path, limits)
+
+
+def _embeds(path: Path) -> bool:
+    """Return whether a PDF may embed files: the dictionary of such a file is never packed."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(b"/EmbeddedFile") >= 0
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return False
+
+
 def _regions(
     path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
 ) -> tuple[Region, ...]:
@@ -66,4 +83,6 @@ PDF = Format(
     show=_show,
     layout=_layout,
     regions=_regions,
+    members=_members,
+    embeds=_embeds,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -31,6 +33,10 @@ _WITH_SHAPES = pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_LAZY_VECTORS  # the l
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
 _EVERYWHERE = pymupdf.INFINITE_RECT()
+_ENCRYPT = re.compile(rb"/Encrypt\s+(\d+)\s+(\d+)\s+R")
+_HANDLER = re.compile(rb"/Filter\s*/([A-Za-z][\w.]*)")
+_NO_HANDLERS = frozenset({"Standard", "FlateDecode", "Crypt"})
+_ENCRYPT_BYTES = 20_000
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
 _RUNNING_HEAD = 400  # the same, where all of it stands at the page's edges or across the page
 _EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # of the page's height and width
@@ -62,6 +68,8 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
     except Exception as error:  # MuPDF raises many types for damaged input
         if out_of_memory(error):
             raise _too_large(f"{path}: it") from error
+        if handler := _security_handler(path):
+            raise _unopened(path, handler) from error
         reason = " ".join(str(error).replace(str(path), path.name).split())
         raise DocumentError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
     if locked:
@@ -78,6 +86,31 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
         document.close()
         raise
     return document
+
+
+def _security_handler(path: Path) -> str:
+    """Return the name of the handler that a file is encrypted by, "" where none or the usual one; by its bytes."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            reference = _ENCRYPT.search(data)
+            start = data.find(b"%d %d obj" % (int(reference[1]), int(reference[2]))) if reference else -1
+            # the handler's name stands in the object, or in the trailer itself
+            around = data[start : start + _ENCRYPT_BYTES] if start >= 0 else b""
+            around = around or (
+                data[inline : inline + _ENCRYPT_BYTES] if (inline := data.find(b"/Encrypt")) >= 0 else b""
+            )
+            handlers = [name.decode("latin-1") for name in _HANDLER.findall(around.split(b"endobj")[0])]
+    except (OSError, ValueError):
+        return ""
+    return next((name for name in handlers if name not in _NO_HANDLERS), "")
+
+
+def _unopened(path: Path, handler: str) -> DocumentError:
+    if "pubsec" in handler.lower() or "ppk" in handler.lower():
+        said, what = "encrypted with a certificate, which no password opens.", "the certificate"
+    else:
+        said, what = f"encrypted by '{handler}', which only its own program opens.", "that program"
+    return DocumentError(f"{path}: {said}", f"Open it with {what}, save it without encryption, and index that copy.")
 
 
 class PdfFile:

@@ -7,6 +7,7 @@ left to right, characters set one below the other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,6 +20,10 @@ _CELL_GAP = "  "  # between pieces of one row; inside a piece white space is alw
 _LONG = 18  # characters of a piece that may be a line of running text in a column
 _STACK = 3  # single characters one below the other that make a vertical line
 _BINS = 120
+_LEAST_ROWS, _LEAST_CELLS, _LONGEST_CELL = 2, 3, 40  # of a table that is as wide as a page of columns
+_WORDS = 5  # of a line of running text
+_LOOSE = 0.65  # share of the page's width that a row of it fills at most
+_FIGURE = re.compile(r"[($€£¥+\-–−]*\s?\d[\d.,\s]*[)%]*")
 _ASIDE = 0.3  # font sizes between a text and its copy that is to look bold or like a shadow
 _COPIES = 200  # of one text that a piece is compared with
 
@@ -194,16 +199,26 @@ def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None
     """
     left, right = min(p.line.x0 for p in pieces), max(p.line.x1 for p in pieces)
     width = right - left
-    body = [p.line for p in pieces if p.level and len(p.line.text) >= _LONG and p.line.x1 - p.line.x0 < 0.62 * width]
+    table = _wide_tables(pieces, left, width)
+    body = [
+        p.line
+        for p in pieces
+        if p.level and len(p.line.text) >= _LONG and p.line.x1 - p.line.x0 < 0.62 * width and id(p) not in table
+    ]
     gutters = _gutters(body, left, width)
     if not 1 <= len(gutters) <= 4 or not all(map(_running_text, _split(body, gutters))):
         return None
     turn = -1 if from_right and is_right_to_left("".join(line.text for line in body)) else 1
     order: list[tuple[int, int, float, float, Piece]] = []
     band = 0
+    row = -1
     for piece in sorted(pieces, key=lambda p: p.line.y0 + p.line.y1):
         line = piece.line
-        if any(line.x0 < gutter - 1 and line.x1 > gutter + 1 for gutter in gutters):
+        if id(piece) in table:
+            band += 0 if table[id(piece)] == row else 2
+            row = table[id(piece)]
+            order.append((band - 1, 0, line.x0, line.y0, piece))
+        elif any(line.x0 < gutter - 1 and line.x1 > gutter + 1 for gutter in gutters):
             band += 2
             order.append((band - 1, 0, line.y0, line.x0, piece))
         else:
@@ -211,6 +226,41 @@ def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None
             order.append((band, turn * column, line.y0, line.x0, piece))
     order.sort(key=lambda item: item[:4])
     return [item[4] for item in order]
+
+
+def _wide_tables(pieces: Sequence[Piece], left: float, width: float) -> dict[int, int]:
+    """Return the rows of tables as wide as the page, by the ids of their pieces.
+
+    Such a row has short pieces on both halves of the page, and several side by side or figures among them.
+    """
+    rows: list[list[Piece]] = []
+    for piece in sorted((p for p in pieces if p.level), key=lambda p: (p.line.y0 + p.line.y1, p.line.x0)):
+        if rows and _same_height(rows[-1][0].line, piece.line):
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    found: dict[int, int] = {}
+    run: list[list[Piece]] = []
+    for row in [*rows, []]:
+        if row and _is_table_row([piece.line for piece in row], left, width):
+            run.append(row)
+            continue
+        if len(run) >= _LEAST_ROWS:
+            found |= {id(piece): id(one) for one in run for piece in one}
+        run = []
+    return found
+
+
+def _is_table_row(row: Sequence[Line], left: float, width: float) -> bool:
+    middle = left + width / 2
+    filled = sum(line.x1 - line.x0 for line in row)
+    beside = len(row) >= _LEAST_CELLS or any(_FIGURE.fullmatch(line.text) for line in row)
+    return (
+        beside
+        and filled < _LOOSE * width
+        and min(line.x0 for line in row) < middle < max(line.x1 for line in row)
+        and max(len(line.text) for line in row) < _LONGEST_CELL
+    )
 
 
 def _gutters(body: Sequence[Line], left: float, width: float) -> list[float]:
@@ -244,6 +294,11 @@ def _split(body: Sequence[Line], gutters: Sequence[float]) -> list[list[Line]]:
     return columns
 
 
+def _worded(column: Sequence[Line]) -> bool:
+    """Whether lines have as many words as running text, whatever they begin with; a cell of a table has few."""
+    return median(len(line.text.split()) for line in column) >= _WORDS
+
+
 def _running_text(column: Sequence[Line]) -> bool:
     """Lines that fill their column, close below each other, in mid-sentence; not the cells of a table."""
     if len(column) < 6:
@@ -258,5 +313,5 @@ def _running_text(column: Sequence[Line]) -> bool:
         median(widths) >= (0.7 if cased else 0.85) * max(widths)
         and pitch <= 1.9 * median(line.size for line in column)
         and letters >= 0.6 * len(text.replace(" ", ""))
-        and (small > large or not cased)
+        and (small > large or not cased or (median(widths) >= 0.85 * max(widths) and _worded(column)))
     )

@@ -86,7 +86,7 @@ class _Opening:
             max_expanded_bytes=max(1, self._limits.max_expanded_bytes - size),
         )
         for at, member in enumerate(unpacked.members):
-            if format_of(member.file).members is not None:
+            if format_of(member.file).may_hold(member.file):
                 self._inner(member_address(address, member.name), member.file, folder / f"in-{at}", depth)
 
     def _inner(self, address: str, file: Path, folder: Path, depth: int) -> None:
