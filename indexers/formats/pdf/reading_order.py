@@ -20,9 +20,9 @@ _CELL_GAP = "  "  # between pieces of one row; inside a piece white space is alw
 _LONG = 18  # characters of a piece that may be a line of running text in a column
 _STACK = 3  # single characters one below the other that make a vertical line
 _BINS = 120
-_LEAST_ROWS, _LEAST_CELLS, _LONGEST_CELL = 2, 3, 40  # of a table that is as wide as a page of columns
+_LEAST_ROWS = 2  # of a table that is as wide as a page of columns, and columns that a row of it stands in
 _WORDS = 5  # of a line of running text
-_LOOSE = 0.65  # share of the page's width that a row of it fills at most
+_LOOSE = 0.7  # share of a column's width that a row of it fills at most
 _FIGURE = re.compile(r"[($€£¥+\-–−]*\s?\d[\d.,\s]*[)%]*")
 _ASIDE = 0.3  # font sizes between a text and its copy that is to look bold or like a shadow
 _COPIES = 200  # of one text that a piece is compared with
@@ -199,15 +199,11 @@ def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None
     """
     left, right = min(p.line.x0 for p in pieces), max(p.line.x1 for p in pieces)
     width = right - left
-    table = _wide_tables(pieces, left, width)
-    body = [
-        p.line
-        for p in pieces
-        if p.level and len(p.line.text) >= _LONG and p.line.x1 - p.line.x0 < 0.62 * width and id(p) not in table
-    ]
+    body = [p.line for p in pieces if p.level and len(p.line.text) >= _LONG and p.line.x1 - p.line.x0 < 0.62 * width]
     gutters = _gutters(body, left, width)
     if not 1 <= len(gutters) <= 4 or not all(map(_running_text, _split(body, gutters))):
         return None
+    table = _wide_tables(pieces, [left, *gutters, right])
     turn = -1 if from_right and is_right_to_left("".join(line.text for line in body)) else 1
     order: list[tuple[int, int, float, float, Piece]] = []
     band = 0
@@ -228,11 +224,8 @@ def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None
     return [item[4] for item in order]
 
 
-def _wide_tables(pieces: Sequence[Piece], left: float, width: float) -> dict[int, int]:
-    """Return the rows of tables as wide as the page, by the ids of their pieces.
-
-    Such a row has short pieces on both halves of the page, and several side by side or figures among them.
-    """
+def _wide_tables(pieces: Sequence[Piece], edges: Sequence[float]) -> dict[int, int]:
+    """Return the rows of tables that are as wide as the page, by the ids of their pieces; ``edges`` are of columns."""
     rows: list[list[Piece]] = []
     for piece in sorted((p for p in pieces if p.level), key=lambda p: (p.line.y0 + p.line.y1, p.line.x0)):
         if rows and _same_height(rows[-1][0].line, piece.line):
@@ -242,7 +235,7 @@ def _wide_tables(pieces: Sequence[Piece], left: float, width: float) -> dict[int
     found: dict[int, int] = {}
     run: list[list[Piece]] = []
     for row in [*rows, []]:
-        if row and _is_table_row([piece.line for piece in row], left, width):
+        if row and _is_table_row([piece.line for piece in row], edges):
             run.append(row)
             continue
         if len(run) >= _LEAST_ROWS:
@@ -251,16 +244,19 @@ def _wide_tables(pieces: Sequence[Piece], left: float, width: float) -> dict[int
     return found
 
 
-def _is_table_row(row: Sequence[Line], left: float, width: float) -> bool:
-    middle = left + width / 2
-    filled = sum(line.x1 - line.x0 for line in row)
-    beside = len(row) >= _LEAST_CELLS or any(_FIGURE.fullmatch(line.text) for line in row)
-    return (
-        beside
-        and filled < _LOOSE * width
-        and min(line.x0 for line in row) < middle < max(line.x1 for line in row)
-        and max(len(line.text) for line in row) < _LONGEST_CELL
+def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
+    """Whether a row has short pieces in several columns of the page, more than one in a column or figures."""
+    columns = [
+        [line for line in row if left < line.x0 + line.x1 <= right] for left, right in pairwise(2 * x for x in edges)
+    ]
+    filled = [columns[at] for at in range(len(columns)) if columns[at]]
+    if len(filled) < _LEAST_ROWS:  # a table within one column keeps its place there
+        return False
+    loose = all(
+        sum(line.x1 - line.x0 for line in column) < _LOOSE * (right - left)
+        for column, (left, right) in zip(columns, pairwise(edges), strict=True)
     )
+    return loose and (any(len(column) > 1 for column in filled) or any(_FIGURE.fullmatch(line.text) for line in row))
 
 
 def _gutters(body: Sequence[Line], left: float, width: float) -> list[float]:
@@ -313,5 +309,5 @@ def _running_text(column: Sequence[Line]) -> bool:
         median(widths) >= (0.7 if cased else 0.85) * max(widths)
         and pitch <= 1.9 * median(line.size for line in column)
         and letters >= 0.6 * len(text.replace(" ", ""))
-        and (small > large or not cased or (median(widths) >= 0.85 * max(widths) and _worded(column)))
+        and (small > large or not cased or (median(widths) >= 0.75 * max(widths) and _worded(column)))
     )
