@@ -97,12 +97,25 @@ def place_of(label: str, places: Places, line: int) -> str:
 
 
 class PageText(NamedTuple):
-    """What a search reads of a page: ``label`` as printed, where its lines stand in the file, what a model saw."""
+    """What a search reads of a page: ``label`` as printed, where its lines stand in the file, what a model saw.
+
+    ``text`` has blanks in place of the lines that the page does not show; these are ``hidden``.
+    """
 
     label: str
     text: str
     places: Places = ()
     described: str = ""
+    hidden: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, label: str, text: str, places: Places, described: str) -> PageText:
+        """Return a page's text with its hidden lines set apart."""
+        lines = list(_shown_or_hidden(text, places))
+        if not lines:
+            return cls(label, text, places, described)
+        shown = "\n".join(" " * len(line) if hidden else line for line, hidden in lines)
+        return cls(label, shown, places, described, tuple(line for line, hidden in lines if hidden))
 
     @property
     def whole(self) -> str:
@@ -241,6 +254,11 @@ class Page:
     def hidden_text(self) -> tuple[str, ...]:
         """The lines of ``text`` that the page does not show."""
         return hidden_lines(self.text, self.places)
+
+    @property
+    def visible(self) -> str:
+        """``text`` with blanks in place of the lines that the page does not show, as models read it."""
+        return PageText.of(self.label, self.text, self.places, "").text
 
     @property
     def read_by_model(self) -> bool:

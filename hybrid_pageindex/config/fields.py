@@ -123,6 +123,10 @@ class IndexSettings:
     max_download_size: int = setting(100 * 10**6, "a file of the web that is larger is refused", least=1, size=True)
     max_cells: int = setting(5_000_000, "a sheet that reaches over more is left out or refused", least=1)
     max_pixels: int = setting(100_000_000, "a picture with more is refused", least=1)
+    hidden_text: Literal["mark", "leave_out"] = setting(
+        "mark", "text that a page of a PDF does not show is read and marked, or left out",
+        advice="Choose mark or leave_out.",
+    )  # fmt: skip
     seconds_per_page: float = setting(15.0, "of computing; a page that needs more is left empty and reported", least=1)
     ocr: Literal["auto", "never"] = setting(
         "auto", "pages without readable text are read from their pictures where Tesseract or RapidOCR is installed"

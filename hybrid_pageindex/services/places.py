@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hybrid_core.types.documents import Page, ParsedPage, Section, place_of
+from hybrid_core.types.documents import HIDDEN, Page, ParsedPage, Section, place_of
 from hybrid_core.types.locators import distance, names_of
 from hybrid_pageindex.services.page_places import PlaceRead
 
@@ -33,7 +33,7 @@ def places_of(page: Page | ParsedPage, sections: Sequence[Section]) -> tuple[Pla
     return tuple(
         PlaceRead(line, place, lines[line][:_QUOTE], _path(here, page.number, starts[line]))
         for line, place in page.places
-        if line < len(lines)
+        if line < len(lines) and place not in ("", HIDDEN)
     )
 
 

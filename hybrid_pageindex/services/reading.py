@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document, Page, Section
 from hybrid_pageindex.services.page_places import PlaceRead
 from retrievers.documents import select
@@ -48,11 +50,26 @@ class PageRead:
     read_by: str  # who read text from pictures (``ocr``): "OCR (ENGINE, 93 % sure)", "the vision model NAME", else ""
     places: tuple[PlaceRead, ...] = ()
     note: str = ""  # what of the page could not be shown as asked
+    hidden_text: tuple[str, ...] = ()  # lines of ``text`` that the page does not show
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape: ``places`` only where the format has no pages of its own, ``note`` where there is one."""
         shape = asdict(self) | {"places": [place.to_dict() for place in self.places]}
         return {name: part for name, part in shape.items() if part or name not in ("places", "note")}
+
+    def shown(self) -> PageRead:
+        """Return the page without the text that it does not show, as a language model reads it."""
+        if not self.hidden_text:
+            return self
+        left: list[str] = []
+        hidden = Counter(self.hidden_text)
+        for line in self.text.split("\n"):
+            if hidden[line]:
+                hidden[line] -= 1
+            else:
+                left.append(line)
+        said = f"hidden text on this page: {counted(len(self.hidden_text), 'line')} left out"
+        return replace(self, text="\n".join(left), note="; ".join(filter(None, (said, self.note))))
 
     @property
     def span(self) -> str:
@@ -133,7 +150,7 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
             found.doc_id, found.name, number, pages[number].label, pages[number].text, pages[number].summary,
             _on_page(sections, number), pages[number].needs_ocr, pages[number].ocr,
             found.indexed_at, pages[number].described, _read_by(found, pages[number]),
-            places_of(pages[number], sections),
+            places_of(pages[number], sections), hidden_text=pages[number].hidden_text,
         )
         for number in wanted
     ]  # fmt: skip

@@ -47,7 +47,7 @@ def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list
                     lines.append(line)
                 offset += len(line.text) + 1
             images += page.images if number > first or start == 0 else 0
-        marked = bool(lines and lines[0].role)
+        marked = bool(lines and lines[0].role not in ("", "hidden", "comment"))
         held = _told_by_markup(lines) if marked else _told_by_look(lines, images > 0 and not everywhere)
         found.append(tuple(flag for flag in FLAGS if held[flag]))
     return found

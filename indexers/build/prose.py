@@ -6,7 +6,7 @@ import re
 
 from hybrid_core.types.documents import Line, ParsedPage
 
-_HIDDEN = frozenset({"heading", "code", "command", "config", "plain", "comment", "metadata"})
+_HIDDEN = frozenset({"hidden", "heading", "code", "command", "config", "plain", "comment", "metadata"})
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*(?:\s\"[^\"]*\")?\)|\[[^\[\]]*\])")
 _MARKS = re.compile(r"\*{1,3}|`+|~~|(?<!\w)_{1,3}|_{1,3}(?!\w)|<[a-zA-Z/!][^<>]*>")
 _BEGINNING = re.compile(r"(?:>\s?|[-*+]\s(?:\[[ xX]\]\s)?)+")

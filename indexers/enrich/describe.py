@@ -39,7 +39,7 @@ def describe_document(
 ) -> DescriptionResult:
     """What kind of document it is, whose, of when, about what: one line, from its beginning and its main sections."""
     session = Session(model, scope, language=language_of([page.text for page in pages]))
-    beginning = "\n".join(page.text or page.summary for page in pages[:3])
+    beginning = "\n".join(page.visible or page.summary for page in pages[:3])
     values = {"title": title, "beginning": cut(beginning, _BEGINNING), "sections": "\n".join(_main(sections))}
     try:
         said = session.ask("document-description", Description, values, tokens=300).description

@@ -193,7 +193,7 @@ def _described(session: Session, page: Page, ahead: _Ahead, place: PagePlace, sc
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
-    text = cut(page.text, _SHOWN)
+    text = cut(page.visible, _SHOWN)
     wanted = _WANTED if _textless(page) else _SCANNED if scan else _KNOWN
     key = session.key(PROMPT, wanted, place.own, text, *images, kind="page")
     refused_key = session.key(PROMPT, wanted, place.own, text, *images, kind=_REFUSED)

@@ -103,7 +103,7 @@ def _own(
     fragments = []
     for number in range(first[0], last[0] + 1):
         start = first[1] if number == first[0] else 0
-        fragments.append(pages[number - 1].text[start : last[1] if number == last[0] else None].strip())
+        fragments.append(pages[number - 1].visible[start : last[1] if number == last[0] else None].strip())
     head, _, rest = fragments[0].partition("\n")
     if head.strip() == section.title:
         fragments[0] = rest.strip()

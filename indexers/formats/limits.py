@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from hybrid_core.errors import LimitError
 from hybrid_core.types.documents import ParsedPage
@@ -28,6 +28,7 @@ class ParseLimits:
     where there are more, or where they are nested deeper than MAX_BOOKMARK_DEPTH, all are ignored.
     ``max_entries``, ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their size unpacked.
     ``max_nesting``: containers inside one another, each of which may multiply what lies in the one around it.
+    ``hidden_text``: "mark" text that a page does not show, or "leave_out".
     ``max_cells``: of a sheet, counting empty ones between filled ones. ``max_pixels``: of a picture.
     """
 
@@ -42,10 +43,11 @@ class ParseLimits:
     max_nesting: int = 3
     max_cells: int = 5_000_000
     max_pixels: int = 100_000_000
+    hidden_text: str = "mark"
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            if getattr(self, field.name) < 1:
+            if field.name != "hidden_text" and getattr(self, field.name) < 1:
                 raise ValueError(f"{field.name} must be at least 1.")
 
     def check(self, name: str, found: int, what: str) -> None:
@@ -65,7 +67,13 @@ class ParseLimits:
                 self.check("max_page_characters", number, f"page {page.number} has {number:,} characters")
         except LimitError as error:
             return error
+        return page if self.hidden_text == "mark" else _without_hidden(page)
+
+
+def _without_hidden(page: ParsedPage) -> ParsedPage:
+    if all(line.role != "hidden" for line in page.lines):
         return page
+    return replace(page, lines=tuple(line for line in page.lines if line.role != "hidden"), places=())
 
 
 MAX_SLOW_PAGES = 3  # each costs its seconds and a worker: with more, the file is refused

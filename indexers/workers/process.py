@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
+from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import ParsedPage
-from indexers.build.content import build_content
+from indexers.build.content import build_content, ranges
 from indexers.build.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.defects import plain_reason
 from indexers.formats.format import OpenFile
@@ -122,15 +123,21 @@ class _Worker:
         pages: list[ParsedPage] = []
         terms: list[PageTerms] = []
         warnings: list[str] = []
+        hidden: list[int] = []
         seconds = task.limits.seconds_per_page
         kept = format_of(task.path).limits
         for number, found in self._read(file, range(task.start, stop), task.left_out, seconds):
             page = found if isinstance(found, DocumentError) else task.limits.page(found, kept)
+            if isinstance(found, ParsedPage) and any(line.role == "hidden" for line in found.lines):
+                hidden.append(number)
             if isinstance(page, DocumentError):
                 warnings.append(str(page).removesuffix("."))
                 page = ParsedPage(number)
             pages.append(page)
             terms.append(PageTerms.of_text(page.text))
+        if hidden:
+            said = "is marked" if task.limits.hidden_text == "mark" else "was left out"
+            warnings.insert(0, f"text that is hidden on {counted(len(hidden), 'page')} {said}: {ranges(hidden)}")
         if len(warnings) > _WARNINGS:
             more = len(warnings) - _WARNINGS
             warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]

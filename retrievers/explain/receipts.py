@@ -81,7 +81,7 @@ class Explainer:
             routing_reason=scores.candidate.reason,
             section_path=section.path,
             node_score=section.node_score,
-            verdict=self._verdicts.get((visit.doc, page)) or f"best-first walk, found in «{section.title}»",
+            verdict=self._verdict((visit.doc, page), section.title, held),
             learned_sparse=_maybe(known.get("learned_sparse")),
             rerank=_maybe(own.pop("rerank", None)),
             reasoning=_maybe(own.pop("reasoning", None)),
@@ -96,8 +96,12 @@ class Explainer:
         return PageFound(
             document.doc_id, document.name, page, held.label, score, shown.text, section, receipt, also_in,
             self._short_path(visit.doc), place=place_of(held.label, held.places, held.text.count("\n", 0, offset)),
-            mark=shown.mark, contents=lists_pages(held.text, content.pages),
+            mark=shown.mark, contents=lists_pages(held.text, content.pages), hidden_text=held.hidden,
         )  # fmt: skip
+
+    def _verdict(self, place: tuple[int, int], title: str, held: PageText) -> str:
+        verdict = self._verdicts.get(place) or f"best-first walk, found in «{title}»"
+        return f"{verdict}; hidden text on this page" if held.hidden else verdict
 
     def _short_path(self, doc: int) -> str:
         return self._path_of(self._scores[doc].candidate.document.path)

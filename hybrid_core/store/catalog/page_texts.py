@@ -22,7 +22,7 @@ _ORDER = ("content_id", "number", "terms")
 def page_texts(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
     """By (content_id, number); pages that are not there are left out."""
     return {
-        (row.content_id, row.number): PageText(row.label, row.text, rows.to_places(row.places), row.described)
+        (row.content_id, row.number): PageText.of(row.label, row.text, rows.to_places(row.places), row.described)
         for row in _rows(connection, schema.pages, _READ, wanted)
     }
 

@@ -140,6 +140,7 @@ def search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
         receipt = found.receipt
         where = f"page {found.page}{label(found.label, found.page)}{place(found.place, found.label)}"
         where += ", printed contents or an index" if found.contents else ""
+        where += ", hidden text on this page" if found.hidden_text else ""
         name = escape((f"{found.library}: " if found.library else "") + (found.short_path or found.doc_name))
         console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {found.score:.3f}")
         console.print(f"   {escape(_PATH.join(found.section.path))}  ({_span(found.section)})")
@@ -251,6 +252,10 @@ def pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
             console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; see the page with --image[/]")
         if page.note:
             console.print(f"[yellow]note[/] {escape(page.note)}")
+        if page.hidden_text:
+            console.print("[yellow]hidden text on this page[/]: readers of the file do not see these lines")
+            for line in page.hidden_text:
+                console.print(f"[yellow]hidden[/] {escape(line)}")
         if page.summary:
             console.print(f"[italic]Summary: {escape(page.summary)}[/]")
         if page.described:

@@ -115,6 +115,7 @@ def register(server: FastMCP, door: Door) -> None:
         format: Annotated[Literal["text", "image", "sheet"], "sheet: 12 small pages in a picture"] = "text",
         library: str = "",
         cursor: str = "",
+        hidden_text: Annotated[bool, "Also text that the pages hold and do not show"] = False,
     ) -> ToolResult:
         """The text of pages, or pictures of them (for tables, charts, scans)."""
         found = await door.document(document, library)
@@ -125,7 +126,10 @@ def register(server: FastMCP, door: Door) -> None:
             numbers = shapes.page_range(first.start_page, first.end_page)
         else:
             numbers = short("pages", pages)
-        call = {"document": document, "pages": pages, "node": node, "format": format, "library": library}
+        call: dict[str, Any] = {
+            "document": document, "pages": pages, "node": node, "format": format, "library": library
+        }  # fmt: skip
+        call |= {"hidden_text": True} if hidden_text else {}
         at = budget.resume(call, cursor)
         wanted = await door.engine.pages(found.doc_id, numbers, library=library or None)
         head = shapes.quoted("sections", "text", "described") | {"document": found.name, "doc_id": found.doc_id}
@@ -137,6 +141,8 @@ def register(server: FastMCP, door: Door) -> None:
             end, within = at[0] + len(shown), 0
             said = [{"page": page.page} if format == "sheet" else shapes.page(page, "") for page in shown]
         else:
+            if not hidden_text:
+                wanted = [page.shown() for page in wanted]
             said, (end, within) = await _texts(door, wanted, at, library)
             shown, images = wanted[at[0] : end + bool(within)], []
         more = budget.cursor(call, end, within) if end < len(wanted) else ""

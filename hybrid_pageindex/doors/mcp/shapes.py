@@ -68,6 +68,7 @@ def result(found: PageFound) -> dict[str, Any]:
         "section_pages": page_range(section.start_page, section.end_page), "snippet": found.snippet,
         "contents": found.contents or None, "why": found.why, "also_in": list(found.also_in),
         "see": [f"{one.written}: page {one.page}" for one in found.see],
+        "note": "hidden text on this page" if found.hidden_text else "",
     })  # fmt: skip
 
 

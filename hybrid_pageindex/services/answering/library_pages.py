@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hybrid_core.llm.token_estimate import cut, estimate, shares
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.text.links import visible
-from hybrid_core.types.documents import Document, Page, Section
+from hybrid_core.types.documents import Document, Page, PageText, Section
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from retrievers.answer.wishes import MOST_PAGES, Wish
 
@@ -23,6 +23,10 @@ class ListedDocument:
     document: Document
     sections: tuple[Section, ...]
     like: PageFound
+
+
+def _hides(page: PageText | None) -> bool:
+    return page is not None and bool(page.hidden)
 
 
 class LibraryPages:
@@ -40,7 +44,13 @@ class LibraryPages:
             held = snapshot.page_texts(places)
         texts = [held[at].whole if at in held else page.snippet for at, page in zip(places, found, strict=True)]
         gone = [f"{p.doc_name}, page {p.page}" for place, p in zip(places, found, strict=True) if place not in held]
-        return texts, [f"removed since it was found, so only the passage is left: {page}" for page in gone]
+        hidden = [
+            f"{p.doc_name}, page {p.page}" for place, p in zip(places, found, strict=True) if _hides(held.get(place))
+        ]
+        return texts, [
+            *(f"removed since it was found, so only the passage is left: {page}" for page in gone),
+            *(f"hidden text on this page, left out: {page}" for page in hidden),
+        ]
 
     def library(self, found: Sequence[PageFound]) -> str:
         """The id of the one library that all of them are of, "" where there are several."""

@@ -24,7 +24,7 @@ def seen(pages: Sequence[Page]) -> DocumentView:
 
 
 def _parsed(page: Page) -> ParsedPage:
-    texts = page.text.split("\n") if page.text else []
+    texts = page.visible.split("\n") if page.text else []
     if len(page.boxes) == len(texts):
         placed = [(*map(float, box),) for box in page.boxes]
         height = page.height
