@@ -102,7 +102,8 @@ class Grid:
         if len(self) < 3 or max(widths) < 2:
             return None
         wide = max(2, _WIDE * max(widths))
-        first = next(at for at, width in enumerate(widths) if width >= wide)
+        full = [at for at, width in enumerate(widths) if width >= wide]
+        first = next((at for at in full[:-1] if self.numbers[at + 1] == self.numbers[at] + 1), full[0])
         if first + 1 >= len(self) or any(_is_figure(cell) for cell in top[first] if cell):
             first = 0 if widths[0] > 1 else -1
             return None if first < 0 else Heads(0, 1, tuple(top[0]))

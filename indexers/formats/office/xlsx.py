@@ -16,7 +16,7 @@ from indexers.formats.flow.blocks import Block, Note, Paragraph
 from indexers.formats.flow.safety import Package
 from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.equations import EQUATION, equation
+from indexers.formats.office.drawing_text import CHART, drawn_lines
 from indexers.formats.office.grid import Grid, Span
 from indexers.formats.office.number_formats import BUILT_IN, show
 from indexers.formats.office.ooxml import R, main_part, part, relations
@@ -143,48 +143,12 @@ class XlsxBook:
             row = int(said) + 1 if said.isdigit() else 0
             for line in drawn_lines(anchor):
                 yield row, Paragraph(line)
-            for chart in anchor.iter("{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"):
+            for chart in anchor.iter(f"{CHART}chart"):
                 _, found = related.get(chart.get(f"{R}id") or "", ("", ""))
                 if found in self._package:
-                    lines = [line for line in drawn_lines(part(self._package, found))]
+                    lines = list(drawn_lines(part(self._package, found)))
                     if lines:
                         yield row, Paragraph(" · ".join(lines))
-
-
-def drawn_lines(shape: etree._Element) -> Iterator[str]:
-    """The paragraphs of a drawn shape and its alternative text; of an alternative only what is preferred."""
-    for one in list(shape.iter("{*}Fallback")):
-        parent = one.getparent()
-        if parent is not None:
-            parent.remove(one)
-    for one in shape.iter("{*}cNvPr"):
-        if one.get("descr"):
-            yield " ".join((one.get("descr") or "").split())
-    for paragraph in shape.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}p"):
-        if line := " ".join(paragraph_text(paragraph).split()):
-            yield line
-
-
-def paragraph_text(paragraph: etree._Element) -> str:
-    """A paragraph of DrawingML, with what stands above and below its lines, and its equations."""
-    pieces: list[Piece] = []
-    waiting: list[tuple[Any, int, bool]] = [(one, 0, False) for one in reversed(paragraph)]
-    while waiting:
-        element, shift, struck = waiting.pop()
-        name = str(element.tag).rpartition("}")[2]
-        if element.tag == EQUATION:
-            pieces.append(Piece(equation(element)))
-        elif name == "t":
-            pieces.append(Piece(element.text or "", shift, struck))
-        elif name == "br":
-            pieces.append(Piece("\n"))
-        elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):
-            if name == "r" and (how := element.find("{*}rPr")) is not None:
-                raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
-                shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
-                struck = how.get("strike") in ("sngStrike", "dblStrike")
-            waiting += [(one, shift, struck) for one in reversed(element)]
-    return linear(pieces)
 
 
 class _Rows:
