@@ -14,7 +14,7 @@ from indexers.formats.limits import ParseLimits
 
 _RTF = b"{\\rtf"
 _PAGE_END = re.compile(r"\\page(?![a-z])\s?")
-_FONT = re.compile(r"\\f\d+(?:\\[a-z]+-?\d*)*(?=[ {;])")
+_FONT = re.compile(r"\\f\d+(?![a-z\d])")
 _FONTS = re.compile(r"\{\s?\\fonttbl")
 _SHIFTED = re.compile(r"\\(super|sub)(?![a-z])((?:\\[a-z]+-?\d*)*)(?: |(?=[^\\{} ]))([^\\{}]{1,60})")
 _NOTE = re.compile(r"\{\s?(?:\\\*)?\\(footnote|annotation)(?![a-z])")
@@ -74,9 +74,11 @@ def _with_charsets(source: str) -> str:
     if begin is None:
         return source
     end = _group_end(source, begin.start())
-    table = _FONT.sub(
-        lambda font: font[0] if "\\fcharset" in font[0] else f"{font[0]}\\fcharset1", source[begin.start() : end]
-    )
+    table = source[begin.start() : end]
+    starts = [font.end() for font in _FONT.finditer(table)]
+    for at, stop in reversed(list(zip(starts, [*starts[1:], len(table)], strict=True))):
+        if "\\fcharset" not in table[at:stop]:
+            table = f"{table[:at]}\\fcharset1{table[at:]}"
     return source[: begin.start()] + table + source[end:]
 
 
@@ -109,4 +111,4 @@ def _written(shifted: re.Match[str]) -> str:
     """Words above or below the line as plain ones; what is no ASCII is escaped."""
     text = linear([Piece("x"), Piece(shifted[3], 1 if shifted[1] == "super" else -1)])[1:]
     escaped = "".join(char if char.isascii() else f"{{\\uc1\\u{ord(char)}?}}" for char in text)
-    return f"{shifted[2]} {escaped}"
+    return f"{shifted[2]} {escaped}" if shifted[2] else f"{{}}{escaped}"  # no word of control goes on in it

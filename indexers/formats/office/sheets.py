@@ -41,7 +41,9 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
     DocumentError where it is damaged.
     """
     warnings: list[str] = []
-    if zipfile.is_zipfile(path):
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head.startswith(_OLE) and zipfile.is_zipfile(path):
         package = Package(path, limits)
         if "content.xml" in package:
             return Flow(_grids(read_ods(package, path, limits, warnings)), {}, warnings, close=package.close)
@@ -53,8 +55,6 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
         package.close()
     else:
         metadata = {}
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
         if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
             return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
         if _BEFORE_1993.match(head):

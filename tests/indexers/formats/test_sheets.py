@@ -54,7 +54,7 @@ def row(number: int, *cells: object) -> str:
         (421, "00000", "00421"), (5551234567, "(000) 000-0000", "(555) 123-4567"), (7, "000", "007"),
         (1.5208333333333333, "[h]:mm", "36:30"), (0.5, "[m]", "720"), (2, "[h]:mm:ss", "48:00:00"),
         (0.6041666666, "h:mm AM/PM", "2:30 PM"), (0.6041666666, "hh:mm", "14:30"), (0.25, "h:mm:ss", "06:00:00"),
-        (45323, "mmm-yy", "2024-02-01"), (45323, 'yyyy"年"m"月"d"日"', "2024-02-01"), 
+        (45323, "mmm-yy", "2024-02-01"), (45323, 'yyyy"年"m"月"d"日"', "2024-02-01"),
         (45323.5, "d/m/yy h:mm", "2024-02-01 12:00:00"),
         (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"), (-1234.5, "#,##0.00_);[Red]\\(#,##0.00\\)", "(1,234.50)"),
         (0, '_(* #,##0_);_(* \\(#,##0\\);_(* "-"??_)', "-"), (12345678, '0.0,,"M"', "12.3M"),
@@ -73,8 +73,11 @@ def test_errors_and_formulas_without_a_value_are_shown_and_noted(tmp_path: Path)
     rows = row(1, "Part", "State") + "".join(
         f'<row r="{at}"><c r="A{at}"><v>{at}</v></c>{cell}</row>'
         for at, cell in enumerate(
-            ('<c r="B2" t="e"><v>#N/A</v></c>', '<c r="B3" t="e"><f>1/0</f><v>#DIV/0!</v></c>', '<c r="B4"><f>A2*2</f></c>',
-             '<c r="B5"><f t="shared" si="0" ref="B5:B6">A2+1</f><v></v></c>', '<c r="B6"><f t="shared" si="0"/></c>'), 2)
+            ('<c r="B2" t="e"><v>#N/A</v></c>',
+             '<c r="B3" t="e"><f>1/0</f><v>#DIV/0!</v></c>',
+             '<c r="B4"><f>A2*2</f></c>',
+             '<c r="B5"><f t="shared" si="0" ref="B5:B6">A2+1</f><v></v></c>',
+             '<c r="B6"><f t="shared" si="0"/></c>'), 2)
     )  # fmt: skip
     info, (page,) = read(sheet(tmp_path / "a.xlsx", rows))
     for cells in ("2 | #N/A", "3 | #DIV/0!", "4 | =A2*2", "5 | =A2+1", "6 | =A2+1 (shared)"):
@@ -90,7 +93,8 @@ def test_merged_blocks_stand_on_each_of_their_rows(tmp_path: Path) -> None:
     text = text_of(sheet(tmp_path / "a.xlsx", rows, merged))
     assert "| Alpha | Bolt | East |" in text and "| Beta | Pin | East |" in text
     spanned = (
-        '<table:table table:name="S"><table:table-row><table:table-cell table:number-rows-spanned="2"><text:p>Alpha</text:p>'
+        '<table:table table:name="S"><table:table-row><table:table-cell '
+        'table:number-rows-spanned="2"><text:p>Alpha</text:p>'
         "</table:table-cell><table:table-cell><text:p>Nut</text:p></table:table-cell></table:table-row><table:table-row>"
         "<table:covered-table-cell/><table:table-cell><text:p>Bolt</text:p></table:table-cell></table:table-row></table:table>"
     )
@@ -188,5 +192,5 @@ def test_texts_named_as_workbooks_are_read_by_what_they_are(tmp_path: Path, cont
 )
 def test_excel_of_before_1993_is_called_so(tmp_path: Path, head: bytes) -> None:
     (tmp_path / "a.xls").write_bytes(head + bytes(100))
-    with pytest.raises(DocumentError, match="Excel before 1993.*Save it as XLSX"):
+    with pytest.raises(DocumentError, match=r"Excel before 1993.*Save it as XLSX"):
         read(tmp_path / "a.xls")
