@@ -48,15 +48,16 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
     )  # fmt: skip
 
 
+_EMBEDDED = "office.embedded:office_members"
 _TARS = "tar tgz gz tbz2 bz2 txz xz"
 
 FLOWS = (
-    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", version=3),
-    _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", version=2),
+    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=3),
+    _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", _EMBEDDED, version=2),
     _flow("word97", "Word 97", "doc dot", "office.older:read_doc", "paragraphs", version=2),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.older:read_ppt", "slide", version=2),
-    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows"),
-    _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows"),
+    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED),
+    _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED),
     _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows"),
     _flow("ods", "OpenDocument sheet", "ods", "office.sheets:read_workbook", "rows"),
     _flow("odt", "OpenDocument text", "odt ott", "office.opendocument:read_opendocument", "paragraphs", version=3),
@@ -65,7 +66,7 @@ FLOWS = (
     _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=3),
     _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs", version=2),
     _flow("txt", "plain text", "txt text", "plain.text:read_txt", "lines"),
-    _flow("rtf", "RTF", "rtf", "plain.text:read_rtf", "paragraphs", version=2),
+    _flow("rtf", "RTF", "rtf", "office.rtf:read_rtf", "paragraphs", version=2),
     _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows"),
     _flow("ipynb", "Jupyter notebook", "ipynb", "plain.notebook:read_notebook", "cells", version=2),
     _flow("subtitles", "subtitles", "vtt srt", "plain.subtitles:read_subtitles", "times"),

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import LineRole
@@ -26,6 +27,7 @@ from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH, cut_pages
 _LONGEST_LINE = 1_600  # characters; a longer paragraph is several lines, or a page could not end inside it
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=[。！？；])|\s")
 _LONGEST_TITLE, _LONGEST_FIELD = 300, 2_000
+_LONGEST_HEADS = 800  # characters of a table's heads that are said again on its next page
 _WORDS = re.compile(r"[^ ]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")  # halves of characters, which no file or database takes
 
@@ -42,6 +44,7 @@ class _Text:
     headings: list[TitledLine] = field(default_factory=list)
     numbers: list[tuple[int, str]] = field(default_factory=list)  # lines of headings with their numbers
     pictures: list[tuple[int, str]] = field(default_factory=list)  # the line before which one's words come, its name
+    tables: list[tuple[int, int]] = field(default_factory=list)  # first line, and that after the last, under heads
     start: int = 0  # of the part that is being written
 
     def add(self, text: str, role: LineRole, place: str, border: int = INSIDE) -> None:
@@ -55,6 +58,34 @@ class _Text:
         while len(self.lines) > self.start and not self.lines[-1]:
             for held in (self.lines, self.roles, self.borders, self.places):
                 held.pop()
+
+    def repeat_heads(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Write a table's heads once more where a page begins inside it. Return the pages with their new lines."""
+        begins = [start for start, _ in self.tables]
+        places: list[tuple[int, int]] = []  # a line, and that of the heads which come before it
+        for line, _ in spans:
+            at = bisect_right(begins, line - 2) - 1
+            if at >= 0 and line < self.tables[at][1]:
+                places.append((line, self.tables[at][0]))
+        if not places:
+            return list(spans)
+        for rows in (self.lines, self.roles, self.borders, self.places):
+            held: list[Any] = rows
+            made, last = held[: places[0][0]], places[0][0]
+            for line, heads in places:
+                made += [*held[last:line], *held[heads : heads + 2]]
+                last = line
+            held[:] = made + held[last:]
+        lines = [line for line, _ in places]
+
+        def moved(line: int) -> int:
+            return line + 2 * bisect_right(lines, line)
+
+        self.paragraphs = list(map(moved, self.paragraphs))
+        self.headings = [replace(one, line=moved(one.line)) for one in self.headings]
+        self.numbers = [(moved(line), number) for line, number in self.numbers]
+        self.pictures = [(moved(line), name) for line, name in self.pictures]
+        return [(moved(first) - 2 * (first in lines), moved(end - 1) + 1) for first, end in spans]
 
     def gap(self) -> None:
         if len(self.lines) > self.start and self.lines[-1]:
@@ -101,6 +132,9 @@ class _Pages:
             paragraphs = text.paragraphs if self._flow.clauses else ()
             borders = page_borders(text.borders, text.lines, text.roles, paragraphs, start)
             spans = [(start + a, start + b) for a, b in cut_pages(text.lines[start:], borders)]
+            spans = text.repeat_heads(spans)
+            end = len(text.lines)
+        text.tables.clear()
         shown = text.pictures if self._flow.images is not None else []
         lines = {name: line for line, name in reversed(shown) if name not in self._seen}
         pictures = sorted((line, name) for name, line in lines.items())
@@ -209,6 +243,9 @@ def _table(table: Table, text: _Text) -> None:
         text.add(line, "table", table.place, PARAGRAPH if not at or len(line) > _LONGEST_LINE // 4 else INSIDE)
         if not at and table.header and len(rows) > 1:
             text.add(f"|{'---|' * width}", "table", table.place)
+    first = len(text.lines) - len(rows) - 1
+    if table.header and len(rows) > 2 and sum(map(bool, rows[0])) > 1 and len(text.lines[first]) < _LONGEST_HEADS:
+        text.tables.append((first, len(text.lines)))
     text.gap()
 
 

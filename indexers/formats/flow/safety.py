@@ -6,6 +6,7 @@ import io
 import zipfile
 import zlib
 from pathlib import Path
+from typing import IO
 
 from lxml import etree
 
@@ -73,6 +74,18 @@ class Package:
         try:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
+            raise DocumentError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
+
+    def stream(self, name: str) -> IO[bytes]:
+        """An entry to be read piece by piece. Raises as ``read``; what is damaged in it shows when it is read."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise DocumentError(f"{self._path}: damaged, «{name}» is missing in it.")
+        if entry.flag_bits & _ENCRYPTED:
+            raise PasswordError(f"{self._path}: encrypted.", "Save it without a password.")
+        try:
+            return self._zip.open(entry)
+        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
             raise DocumentError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
 
     def xml(self, name: str) -> etree._Element:

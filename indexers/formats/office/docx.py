@@ -17,23 +17,35 @@ from hybrid_core.errors import DocumentError
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package, words_of
+from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.drawing_text import CHART, DRAWN, diagram_lines
+from indexers.formats.office.equations import EQUATION, equation
 from indexers.formats.office.numbering import Numbering
 from indexers.formats.office.ooxml import R, W, main_part, part, properties, relations
 
 _DROPPED = frozenset(f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "rt"))
 _ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
-_DRAWN_TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
-_CHART_TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/chart}v"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
 _CODE_STYLE = re.compile(r"\bcode\b|source ?code|sourcetext|verbatim|preformatted|listing|console|terminal", re.I)
 _TYPED = 0.8  # share of a document's paragraphs
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|fixed", re.I)
 _DEEPEST = 25  # tables inside tables
+_HEADING_STYLE = re.compile(  # as files of other programs name Word's own styles, which store no outline level
+    r"(?:heading|überschrift|titre|título|titulo|encabezado|titolo|kop|rubrik|overskrift|otsikko|nagłówek|заголовок|nadpis|"
+    r"címsor|başlık|επικεφαλίδα|标题|標題|見出し|제목|כותרת|عنوان)\s?([1-9])"
+)
+_SHIFTS = {"superscript": 1, "subscript": -1}
+_INSIDE_CELL = 600  # characters of a table inside a cell that is written in its place
+_SYMBOLS = {  # of the fonts for signs, by their last byte
+    "wingdings": {0x6F: "☐", 0xA8: "☐", 0x71: "☐", 0xFE: "☒", 0xFD: "☒", 0x78: "☒", 0xFC: "✓", 0xFB: "✗", 0xE0: "→"},
+    "symbol": {0x61: "α", 0x62: "β", 0x67: "γ", 0x64: "δ", 0x6C: "λ", 0x6D: "μ", 0x70: "π", 0x73: "σ", 0x44: "Δ",
+               0x57: "Ω", 0x53: "Σ", 0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB4: "×", 0xB9: "≠", 0xBB: "≈",
+               0xA5: "∞", 0xAE: "→", 0x2D: "−", 0xB7: "•"},
+}  # fmt: skip
 _BODY = 9  # the outline level that stands for none
 
 
@@ -64,12 +76,15 @@ class _Style:
 class _Words:
     """What a paragraph says; what stands in it apart from its line comes after it."""
 
-    text: list[str] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
     boxes: list[etree._Element] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)  # kind, id
     pictures: list[str] = field(default_factory=list)  # what is said of them or drawn in them
     images: list[str] = field(default_factory=list)
     turned: int = 0  # pages that end inside it
+
+    def add(self, text: str, how: tuple[int, bool] = (0, False)) -> None:
+        self.pieces.append(Piece(text, *how))
 
 
 class _Reader:
@@ -78,6 +93,7 @@ class _Reader:
         self._package, self._path = package, path
         self._related = relations(package, name)
         self._styles, self._default = _styles(self._parts("styles"))
+        self._raised = _raised(self._parts("styles"))
         self._numbering = Numbering.of(self._parts("numbering"))
         self._notes = {
             kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
@@ -144,13 +160,13 @@ class _Reader:
         place = f"paragraph {self._count}"
         words = _Words()
         self._read(paragraph, words)
-        text = "".join(words.text).strip()
+        text = linear(words.pieces).strip()
         if self._laid_out:
             self.printed[place] = f"p. {self._page - words.turned}"
         level, (name, at) = self._ranked(paragraph)
         mark = self._numbering.next(name, at) if name and (text or words.boxes) else ""
         if text and level is None and not mark and not self._typed and self._like_code(paragraph):
-            yield Code("".join(words.text), place=place)
+            yield Code("".join(piece.text for piece in words.pieces), place=place)
         elif text and level is not None:
             yield Heading(level + 1, text, "" if mark == "-" else mark, place)
         elif text and mark:
@@ -205,23 +221,29 @@ class _Reader:
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """The words of a paragraph in order, iteratively: a hostile file nests deeper than Python calls."""
-        waiting = list(reversed(element))
+        waiting: list[tuple[etree._Element, tuple[int, bool]]] = [(one, (0, False)) for one in reversed(element)]
         while waiting:
-            child = waiting.pop()
+            child, how = waiting.pop()
             tag = child.tag
             if tag in _DROPPED or tag == _FALLBACK:
                 continue
-            if tag in (f"{W}t", _MATH):
-                words.text.append(child.text or "")
+            if tag == f"{W}t":
+                words.add(child.text or "", how)
+            elif tag == EQUATION:
+                words.add(equation(child))
             elif tag == f"{W}tab":
-                words.text.append("\t")
+                words.add("\t")
             elif tag in (f"{W}br", f"{W}cr"):
-                words.text.append("\n")
+                words.add("\n")
             elif tag == f"{W}lastRenderedPageBreak":
                 self._page += 1
-                words.turned += any(words.text)
+                words.turned += any(piece.text for piece in words.pieces)
             elif tag == f"{W}noBreakHyphen":
-                words.text.append("-")
+                words.add("-")
+            elif tag == f"{W}sym":
+                words.add(_symbol(child))
+            elif tag == f"{W}ffData":
+                words.add(_form_field(child))
             elif tag == f"{W}txbxContent":
                 words.boxes.append(child)
             elif tag in (f"{W}footnoteReference", f"{W}endnoteReference", f"{W}commentReference"):
@@ -229,7 +251,7 @@ class _Reader:
                 number = child.get(f"{W}id", "")
                 words.notes.append((kind, number))
                 if kind != "comment":
-                    words.text.append(f"[{number}]")
+                    words.add(f"[{number}]")
             elif tag == _DRAWING:
                 if alt := child.get("descr") or child.get("title"):
                     words.pictures.append(alt)
@@ -237,14 +259,27 @@ class _Reader:
                 _, target = self._related.get(child.get(_IMAGES[tag], ""), ("", ""))
                 if image := picture_in(self._package, target):
                     words.images.append(image)
-            elif tag == _DRAWN_TEXT:
+            elif tag == f"{DRAWN}t":
                 words.pictures.append(child.text or "")
             elif tag.endswith("}chart") and child.get(f"{R}id"):
                 words.pictures += self._drawn(child.get(f"{R}id", ""))
             elif tag.endswith("}relIds"):
                 words.pictures += self._drawn(child.get(f"{R}dm", ""))
             else:
-                waiting.extend(reversed(child))
+                if tag == f"{W}r" and (look := child.find(f"{W}rPr")) is not None:
+                    how = self._look(look)
+                waiting.extend((one, how) for one in reversed(child))
+
+    def _look(self, look: etree._Element) -> tuple[int, bool]:
+        """Whether a run stands above (1) or below (-1) its line, and whether it is struck out."""
+        style = self._raised.get(_val(look, "rStyle") or "", 0)
+        align = _val(look, "vertAlign")
+        shift = style if align is None else _SHIFTS.get(align, 0)
+        struck = any(
+            one is not None and one.get(f"{W}val", "true") not in ("0", "false", "off")
+            for one in (look.find(f"{W}strike"), look.find(f"{W}dstrike"))
+        )
+        return shift, struck
 
     def _drawn(self, id: str) -> list[str]:
         """What a chart or a diagram says."""
@@ -252,7 +287,9 @@ class _Reader:
         if target not in self._package:
             return []
         root = part(self._package, target)
-        found = [one.text or "" for one in root.iter(_DRAWN_TEXT, _CHART_TEXT)]
+        if root.tag.endswith("}dataModel"):
+            return [" · ".join(line for _, line in diagram_lines(root))]
+        found = [one.text or "" for one in root.iter(f"{DRAWN}t", f"{CHART}v")]
         return [" · ".join(dict.fromkeys(filter(None, (" ".join(text.split()) for text in found))))]
 
     def _chunk(self, id: str) -> Iterator[Block]:
@@ -278,20 +315,20 @@ class _Reader:
                 said: list[str] = []
                 if merged is None or merged.get(f"{W}val") == "restart" or words_of(cell).strip():
                     read = [*self._blocks(cell, deep + 1)] if deep < _DEEPEST else [Paragraph(words_of(cell), place)]
-                    said = [_said(block) for block in read if not isinstance(block, Table)]
+                    said = [_said(block) for block in read if not _is_apart(block)]
                     held += read
                 span = cell.find(f"{W}tcPr/{W}gridSpan")
                 cells += [" ".join(said)] + [""] * (
                     min(63, _number(None if span is None else span.get(f"{W}val")) or 1) - 1
                 )
             rows.append(tuple(cells))
-        if max(map(len, rows), default=0) == 1 and not any(isinstance(block, Table) for block in held):
+        if max(map(len, rows), default=0) == 1:
             yield from held  # a box around paragraphs
             return
         yield Table(tuple(rows), place=place)
         yield from (
             block for block in held
-            if isinstance(block, Table | Heading) or (isinstance(block, Picture) and block.image)
+            if _is_apart(block) or isinstance(block, Heading) or (isinstance(block, Picture) and block.image)
         )  # fmt: skip
 
 
@@ -308,9 +345,40 @@ def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
     return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
 
 
+def _is_apart(block: Block) -> bool:
+    """Whether a table inside a cell is too long to be written in its place there."""
+    return isinstance(block, Table) and len(_said(block)) > _INSIDE_CELL
+
+
+def _symbol(sign: etree._Element) -> str:
+    """A sign of a font whose characters are no letters."""
+    try:
+        code = int(sign.get(f"{W}char") or "", 16)
+    except ValueError:
+        return ""
+    font = (sign.get(f"{W}font") or "").lower()
+    signs = next((held for name, held in _SYMBOLS.items() if font.startswith(name)), None)
+    if signs is not None:
+        return signs.get(code & 0xFF, "")
+    return chr(code) if 0x20 <= code < 0xE000 and not 0xD800 <= code < 0xE000 else ""
+
+
+def _form_field(data: etree._Element) -> str:
+    """A check box or a drop-down list of a form as it shows; what is typed into a field stands in the text."""
+    if (box := data.find(f"{W}checkBox")) is not None:
+        state = box.find(f"{W}checked")
+        state = state if state is not None else box.find(f"{W}default")
+        return "☒" if state is not None and state.get(f"{W}val", "1") not in ("0", "false", "off") else "☐"
+    if (listed := data.find(f"{W}ddList")) is not None:
+        entries = [one.get(f"{W}val") or "" for one in listed.findall(f"{W}listEntry")]
+        at = _number(_val(listed, "result") or _val(listed, "default")) or 0
+        return entries[at] if 0 <= at < len(entries) else ""
+    return ""
+
+
 def _said(block: Block) -> str:
     if isinstance(block, Table):
-        return " ".join(cell for row in block.rows for cell in row)
+        return "; ".join(" · ".join(filter(None, row)) for row in block.rows)
     if isinstance(block, Heading):
         return f"{block.number} {block.text}".strip()
     return f"{block.mark} {block.text}" if isinstance(block, Item) else block.text
@@ -348,6 +416,8 @@ def _styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style], str]:
         level = _outline(_val(own, "outlineLvl"))
         if level is None and called.startswith("heading ") and called[8:].isdigit():
             level = min(_BODY, int(called[8:])) - 1
+        elif level is None and (localised := _HEADING_STYLE.fullmatch(called)):
+            level = int(localised[1]) - 1
         elif level is None and called == "title":
             level = 0
         found[name] = _Style(
@@ -361,6 +431,13 @@ def _styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style], str]:
         if style.get(f"{W}default") in ("1", "true"):
             default = name
     return found, default
+
+
+def _raised(roots: Sequence[etree._Element]) -> dict[str, int]:
+    """Whether a style of characters stands above (1) or below (-1) the line, by its id."""
+    styles = (style for root in roots for style in root.iter(f"{W}style") if style.get(f"{W}type") == "character")
+    shifts = ((style, _val(style.find(f"{W}rPr"), "vertAlign")) for style in styles)
+    return {style.get(f"{W}styleId", ""): _SHIFTS[align] for style, align in shifts if align in _SHIFTS}
 
 
 def _is_mono(properties: etree._Element | None) -> bool:

@@ -12,8 +12,11 @@ from hybrid_core.errors import DocumentError, PasswordError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package
+from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.equations import equation
 from indexers.formats.office.numbering import written
+from indexers.formats.office.sheet_texts import text_shifts
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 OFFICE, TEXT, TABLE, DRAW, STYLE, META, SHOWN = (
@@ -114,6 +117,7 @@ class _Reader:
                 self._lists.setdefault(style.get(f"{STYLE}name", ""), _levels(style))
         self._counts = [0] * 11
         self._ends = _page_ends(roots)
+        self._shifts = {name: how for root in reversed(roots) for name, how in text_shifts(root).items()}
 
     def parts(self, content: etree._Element) -> Iterator[Part]:
         """The text, cut where the writer ends a page."""
@@ -173,10 +177,10 @@ class _Reader:
         place = f"paragraph {self._count}"
         if self._laid_out:
             self.printed[place] = f"p. {self._page}"
-        words: list[str] = []
+        pieces: list[Piece] = []
         apart: list[etree._Element] = []
-        self._read(element, words, apart)
-        text = "".join(words).strip()
+        self._read(element, pieces, apart)
+        text = linear(pieces).strip()
         if element.tag == f"{TEXT}h" and text:
             level = min(10, max(1, _int(element.get(f"{TEXT}outline-level"), 1)))
             yield Heading(level, text, self._number(level), place)
@@ -192,32 +196,55 @@ class _Reader:
             else:
                 yield from self._drawn(one, deep + 1)
 
-    def _read(self, element: etree._Element, words: list[str], apart: list[etree._Element]) -> None:
-        """The words of a paragraph in order; notes and frames stand apart from its line."""
-        words.append(_spaced(element.text))
-        waiting = [(child, False) for child in reversed(element)]
+    def _read(self, element: etree._Element, pieces: list[Piece], apart: list[etree._Element]) -> None:
+        """The words of a paragraph in order; notes and frames stand apart from its line, equations in it."""
+        pieces.append(Piece(_spaced(element.text)))
+        waiting = [(child, False, (0, False)) for child in reversed(element)]
         while waiting:
-            child, done = waiting.pop()
+            child, done, how = waiting.pop()
             if done:
-                words.append(_spaced(child.tail))
+                pieces.append(Piece(_spaced(child.tail), *how))
                 continue
-            waiting.append((child, True))
+            waiting.append((child, True, how))
             tag = child.tag
             if tag == f"{TEXT}s":
-                words.append(" " * min(100, _int(child.get(f"{TEXT}c"), 1)))
+                pieces.append(Piece(" " * min(100, _int(child.get(f"{TEXT}c"), 1)), *how))
             elif tag == f"{TEXT}tab":
-                words.append("\t")
+                pieces.append(Piece("\t"))
             elif tag == f"{TEXT}line-break":
-                words.append("\n")
+                pieces.append(Piece("\n"))
             elif tag == f"{TEXT}soft-page-break":
                 self._page += 1
             elif tag == f"{TEXT}note" or tag == f"{OFFICE}annotation" or tag.startswith(DRAW):
+                if (line := self._equation(child)) is not None:
+                    pieces.append(Piece(line))
+                    continue
                 apart.append(child)
                 if tag == f"{TEXT}note":
-                    words.append(f"[{child.findtext(f'{TEXT}note-citation') or ''}]")
+                    pieces.append(Piece(f"[{child.findtext(f'{TEXT}note-citation') or ''}]"))
             elif tag not in _DROPPED and tag != f"{TEXT}ruby-text":
-                words.append(_spaced(child.text))
-                waiting += [(one, False) for one in reversed(child)]
+                inner = self._shifts.get(child.get(f"{TEXT}style-name") or "", how)
+                pieces.append(Piece(_spaced(child.text), *inner))
+                waiting += [(one, False, inner) for one in reversed(child)]
+
+    def _equation(self, frame: etree._Element) -> str | None:
+        """The equation that a frame shows, None where it shows none."""
+        inside = frame.find(f"{DRAW}object")
+        root = None if inside is None else self._object(inside)
+        return equation(root) if root is not None and root.tag.endswith("}math") else None
+
+    def _object(self, shown: etree._Element) -> etree._Element | None:
+        """The content of an object that lies in the file: an equation, a chart, a text, a sheet."""
+        if len(shown):
+            return shown[0]
+        name = f"{shown.get(_LINK, '').removeprefix('./').rstrip('/')}/content.xml"
+        if name not in self._package:
+            return None
+        try:
+            return self._package.xml(name)
+        except DocumentError:
+            self._package.warnings.append(f"«{name}» in it is damaged, and was not read")
+            return None
 
     def _drawn(self, shape: etree._Element, deep: int) -> Iterator[Block]:
         said = [one.text for one in shape if one.tag in (f"{_SVG}title", f"{_SVG}desc") and one.text]
@@ -225,7 +252,13 @@ class _Reader:
         yield from (Picture(text, place) for text in said)
         if image := picture_in(self._package, shape.get(_LINK, "").removeprefix("./")):
             yield Picture("", place, image)
-        if deep < _DEEPEST:
+        if shape.tag == f"{DRAW}object" and deep < _DEEPEST and (root := self._object(shape)) is not None:
+            if root.tag.endswith("}math"):
+                yield Paragraph(equation(root), place)
+            else:
+                body = root.find(f"{OFFICE}body")
+                yield from self._blocks(() if body is None else body, deep + 5)
+        elif deep < _DEEPEST:
             yield from self._blocks(shape, deep + 1)
 
     def _number(self, level: int) -> str:

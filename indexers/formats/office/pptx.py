@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Parag
 from indexers.formats.flow.pictures import may_show_words, packed_pictures
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.drawing_text import CHART, DRAWN, choose_alternatives, diagram_lines, paragraph_text
 from indexers.formats.office.ooxml import properties
 
 _GROUP = 6  # MSO_SHAPE_TYPE.GROUP
 _LISTS = frozenset((2, 7, 19))  # PP_PLACEHOLDER: body, object, vertical object
 _DEEPEST = 20
-_DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
-_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_SAME_HEIGHT = 100_000  # a ninth of an inch
 _RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _EMBEDDED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
 _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
@@ -56,21 +56,30 @@ def _parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) 
 
 
 def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Block]:
+    choose_alternatives(slide.shapes._spTree)
     try:
         title = slide.shapes.title
     except (AttributeError, KeyError, ValueError):
         title = None
     titled = title.shape_id if title is not None else None
-    if title is not None and title.has_text_frame and title.text_frame.text.strip():
-        yield Heading(1, _text(title.text_frame.text), place=_place(title, number, size))
-    for shape in sorted(_shapes(slide.shapes, 0), key=_order):
+    if title is not None and title.has_text_frame and (said := _frame(title.text_frame)).strip():
+        yield Heading(1, said, place=_place(title, number, size))
+    for shape in _in_order(_shapes(slide.shapes, 0)):
         if shape.shape_id != titled:
             try:
                 yield from _shape(shape, _place(shape, number, size))
             except Exception as error:  # noqa: BLE001 - nor a damaged shape the slide
                 warnings.append(f"a shape of slide {number} could not be read ({plain_reason(error)})")
     if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
-        yield Note(_text(frame.text), "notes", f"slide {number} notes")
+        yield Note(_frame(frame), "notes", f"slide {number} notes")
+    for relation in slide.part.rels.values():
+        if relation.reltype.rpartition("/")[2] in ("comments", "comment") and not relation.is_external:
+            root, _ = read_xml(relation.target_part.blob, f"the comments of slide {number}")
+            for comment in root.iter("{*}cm", "{*}reply"):
+                said = " ".join(
+                    "".join(map(str, one.itertext())) for one in comment if one.tag.endswith(("}text", "}txBody"))
+                )
+                yield Note(" ".join(said.split()), "comment", f"slide {number} comments")
 
 
 def _shapes(shapes: Any, deep: int) -> Iterator[Any]:
@@ -85,9 +94,15 @@ def _shapes(shapes: Any, deep: int) -> Iterator[Any]:
             yield shape
 
 
-def _order(shape: Any) -> tuple[int, int]:
+def _in_order(shapes: Iterable[Any]) -> Iterator[Any]:
     """From top to bottom, then from left to right; what inherits its place comes first, as titles and bodies do."""
-    return (shape.top or 0) // 100_000, shape.left or 0  # a ninth of an inch is the same height
+    line: list[Any] = []
+    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
+        if line and (shape.top or 0) - (line[0].top or 0) > _SAME_HEIGHT:
+            yield from sorted(line, key=lambda shape: shape.left or 0)
+            line = []
+        line.append(shape)
+    yield from sorted(line, key=lambda shape: shape.left or 0)
 
 
 def _place(shape: Any, number: int, size: tuple[int, int]) -> str:
@@ -104,13 +119,15 @@ def _place(shape: Any, number: int, size: tuple[int, int]) -> str:
 
 def _shape(shape: Any, place: str) -> Iterator[Block]:
     if getattr(shape, "has_table", False) and shape.has_table:
-        yield Table(tuple(tuple(_text(cell.text) for cell in row.cells) for row in shape.table.rows), place=place)
+        yield Table(
+            tuple(tuple(_frame(cell.text_frame) for cell in row.cells) for row in shape.table.rows), place=place
+        )
     elif getattr(shape, "has_chart", False) and shape.has_chart:
         yield from _chart(shape.chart, place)
     elif shape.has_text_frame:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
         for paragraph in shape.text_frame.paragraphs:
-            if text := _text("".join(_runs(paragraph._p))).strip():
+            if text := _text(paragraph_text(paragraph._p)).strip():
                 if listed or paragraph.level:
                     yield Item(text, "-", paragraph.level, place)
                 else:
@@ -118,12 +135,12 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
     else:
         for diagram in shape._element.iter(_RELATIONS):
             part = shape.part.related_part(diagram.get(_DATA))
-            for paragraph in read_xml(part.blob, "a diagram")[0].iter(f"{_DRAWN}p"):
-                yield Item("".join(_runs(paragraph)), place=place)
+            for depth, line in diagram_lines(read_xml(part.blob, "a diagram")[0]):
+                yield Item(line, depth=depth, place=place)
         for drawn in shape._element.iter():
             if isinstance(drawn.tag, str) and drawn.tag.endswith("}cNvPr") and drawn.get("descr"):
                 yield Picture(drawn.get("descr"), place)
-            elif drawn.tag == f"{_DRAWN}blip" and (image := _image(shape.part, drawn.get(_EMBEDDED))):
+            elif drawn.tag == f"{DRAWN}blip" and (image := _image(shape.part, drawn.get(_EMBEDDED))):
                 yield Picture("", place, image)
 
 
@@ -136,17 +153,12 @@ def _image(part: Any, id: str | None) -> str:
     return name if may_show_words(name, len(image.blob)) else ""
 
 
-def _runs(paragraph: Any) -> Iterator[str]:
-    for one in paragraph.iter(f"{_DRAWN}t", f"{_DRAWN}br"):
-        yield "\n" if one.tag == f"{_DRAWN}br" else one.text or ""
-
-
 def _chart(chart: Any, place: str) -> Iterator[Block]:
     """A chart as the table that it draws."""
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
     if title:
         yield Paragraph(_text(title), place)
-    series = list(chart._chartSpace.iter(f"{_CHART}ser"))  # python-pptx knows some kinds of charts only
+    series = list(chart._chartSpace.iter(f"{CHART}ser"))  # python-pptx knows some kinds of charts only
     names = {at: name for one in series for tag in ("cat", "xVal") for at, name in _points(one, tag).items()}
     columns = [{**_points(one, "val"), **_points(one, "yVal")} for one in series]
     rows = [("", *(" ".join(_points(one, "tx").values()) for one in series))]
@@ -157,9 +169,14 @@ def _chart(chart: Any, place: str) -> Iterator[Block]:
 
 def _points(series: Any, tag: str) -> dict[int, str]:
     """The stored values of a part of a chart's series, by their number."""
-    held = series.find(f"{_CHART}{tag}")
-    points = held.iter(f"{_CHART}pt") if held is not None else ()
-    return {int(point.get("idx", 0)): point.findtext(f"{_CHART}v") or "" for point in points}
+    held = series.find(f"{CHART}{tag}")
+    points = held.iter(f"{CHART}pt") if held is not None else ()
+    return {int(point.get("idx", 0)): point.findtext(f"{CHART}v") or "" for point in points}
+
+
+def _frame(frame: Any) -> str:
+    """The paragraphs of a text frame, a line each."""
+    return _text("\n".join(paragraph_text(paragraph._p) for paragraph in frame.paragraphs))
 
 
 def _text(text: str) -> str:

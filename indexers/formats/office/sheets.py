@@ -6,38 +6,65 @@ import csv
 import datetime
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
 from indexers.formats.decode import read_text
-from indexers.formats.flow.blocks import Block, Flow, Heading, Part, Table
+from indexers.formats.defects import plain_reason
+from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.grid import Grid, Span
+from indexers.formats.office.number_formats import general
 from indexers.formats.office.ooxml import properties
+from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
+from indexers.formats.office.xlsx import XlsxBook
 
 _LEAST_ROWS, _MOST_ROWS = 50, 100
 _MANY = 4_000  # characters at which a page ends after so many rows
 _FULL = 12_000  # … and after any
 _LONGEST_CELL = 32_767
-_CELL = re.compile(rb'<(?:\w+:)?c\b[^>]*?\br="([A-Z]{1,3})(\d{1,7})"')
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.I)
+_BEFORE_1993 = re.compile(rb"\x09[\0\x02\x04][\x04\x06]\0")
+_OLE = b"\xd0\xcf\x11\xe0"
+_HEAD = 4096
 _DELIMITERS = ",;\t|"
 _SAMPLE = 64 * 1024
 
-Row = tuple[int, tuple[str, ...]]  # number from 1, and cells
-
 
 def read_workbook(path: Path, limits: ParseLimits) -> Flow:
-    """Raises PasswordError where it is encrypted, LimitError where a sheet reaches too far, DocumentError else."""
-    metadata: dict[str, str] = {}
+    """A workbook of any kind. Raises PasswordError where it is encrypted, LimitError where a sheet reaches too far,
+    DocumentError where it is damaged.
+    """
     warnings: list[str] = []
-    if zipfile.is_zipfile(path):
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if not head.startswith(_OLE) and zipfile.is_zipfile(path):
         package = Package(path, limits)
+        if "content.xml" in package:
+            return Flow(_grids(read_ods(package, path, limits, warnings)), {}, warnings, close=package.close)
+        if not any(name.endswith("workbook.bin") for name in package.names):
+            book = XlsxBook(package, path, limits, warnings)
+            grids = ((name, book.read(name, target)) for name, target in book.sheets)
+            return Flow(_grids(grids), properties(package), warnings, close=package.close)
         metadata = properties(package)
-        _check_cells(package, path, limits)
         package.close()
+    else:
+        metadata = {}
+        if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
+            return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
+        if _BEFORE_1993.match(head):
+            raise DocumentError(f"{path}: a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.")
+        if not head.startswith(_OLE):
+            return read_table(path, limits)
+    return Flow(_calamine(path, warnings, limits), metadata, warnings)
+
+
+def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[Part]:
     import python_calamine as calamine
 
     try:
@@ -46,8 +73,14 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
     except calamine.PasswordError as error:
         raise PasswordError(f"{path}: encrypted.", "Save it without a password.") from error
     except (calamine.CalamineError, OSError, ValueError) as error:
-        raise DocumentError(f"{path}: damaged, it cannot be read as a workbook ({error}).") from error
-    return Flow(_sheets(book, calamine.CalamineError, warnings, limits), metadata, warnings)
+        why = plain_reason(error, str(path))
+        raise DocumentError(f"{path}: damaged, it cannot be read as a workbook ({why}).") from error
+    return _sheets(book, calamine.CalamineError, warnings, limits)
+
+
+def _grids(grids: Iterable[tuple[str, Grid]]) -> Iterator[Part]:
+    for name, grid in grids:
+        yield from sheet_parts(name, grid)
 
 
 @contextmanager
@@ -59,26 +92,6 @@ def _panics() -> Iterator[None]:
         if type(error).__name__ != "PanicException":
             raise
         raise ValueError(f"its reader gave up: {error}") from error
-
-
-def _check_cells(package: Package, path: Path, limits: ParseLimits) -> None:
-    """A sheet is laid out in memory from its first to its last cell: a cell at its very end would take it all."""
-    for name in package.names:
-        if name.startswith("xl/worksheets/") and name.endswith(".xml"):
-            columns, rows, first = 0, 0, 0
-            for letters, digits in _CELL.findall(package.read(name)):
-                columns, rows = max(columns, _column(letters)), max(rows, int(digits))
-                first = min(first or rows, int(digits))
-            limits.check(
-                "max_cells", cells := columns * (rows - first + 1), f"{path}: a sheet reaches over {cells:,} cells"
-            )
-
-
-def _column(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - ord("A") + 1
-    return number
 
 
 def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits: ParseLimits) -> Iterator[Part]:
@@ -100,31 +113,65 @@ def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits:
             continue
         except unreadable:
             continue  # a sheet that is a chart, or a macro
-        told = ((top + at, tuple(map(written, row))) for at, row in enumerate(rows, 1))
-        yield from sheet_parts(name, [row for row in told if any(row[1])], left)
+        grid = Grid(limits, f"sheet «{name}»", [Span(a + 1, b, c + 1, d) for (a, b), (c, d) in _merged(sheet)])
+        for at, row in enumerate(rows, 1):
+            grid.add(top + at, {left + place: text for place, cell in enumerate(row) if (text := written(cell))})
+        yield from sheet_parts(name, grid)
 
 
-def sheet_parts(name: str, rows: Sequence[Row], left: int = 0) -> Iterator[Part]:
-    """A sheet's rows in parts, each under the header row; empty columns at the sides are left out."""
-    if not rows:
+def _merged(sheet: Any) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    try:
+        return list(sheet.merged_cell_ranges or ())[:20_000]
+    except (AttributeError, ValueError):
+        return []  # a kind of workbook whose reader does not list them
+
+
+def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
+    """A sheet's rows in parts, each under the names of the columns; titles stand above the first."""
+    apart = sorted(grid.apart, key=lambda one: one[0])
+    if not len(grid):
+        if apart:
+            yield Part([Heading(1, name, place=name), *(replace(block, place=name) for _, block in apart)], name)
         return
-    filled = [at for _, row in rows for at, cell in enumerate(row) if cell]
-    first, last = min(filled), max(filled)
-    header = rows[0][1][first : last + 1]
-    headed = sum(map(bool, header)) > 1 and len(rows) > 2
-    columns = _letters(left + first), _letters(left + last)
-    at = 0
-    while at < len(rows):
+    grid.repeat_merged()
+    heads = grid.heads()
+    columns = _letters(grid.first), _letters(grid.last)
+    at = begin = 0
+    while at < len(grid):
+        shown: list[list[str]] = []
         end, size = at, 0
-        while end < len(rows) and end - at < _MOST_ROWS and size < _FULL and (end - at < _LEAST_ROWS or size < _MANY):
-            size += sum(map(len, rows[end][1]))
+        while end < len(grid) and end - at < _MOST_ROWS and size < _FULL and (end - at < _LEAST_ROWS or size < _MANY):
+            shown.append(grid.row(end))
+            size += sum(map(len, shown[-1]))
             end += 1
-        shown = [row[first : last + 1] for _, row in rows[at:end]]
-        label = f"{name}!{columns[0]}{rows[at][0]}:{columns[1]}{rows[end - 1][0]}"
+        label = f"{name}!{columns[0]}{grid.numbers[at]}:{columns[1]}{grid.numbers[end - 1]}"
         blocks: list[Block] = [] if at else [Heading(1, name, place=label)]
-        blocks.append(Table(tuple([header, *shown] if at and headed else shown), headed, label))
+        begin = 0
+        if heads is not None and not at:
+            blocks += _titles(shown[: heads.first], label)
+            begin = heads.end
+        table = [*([heads.names] if heads else []), *map(tuple, shown[begin:])]
+        blocks.append(Table(tuple(table), heads is not None, label))
+        until = grid.numbers[end - 1] if end < len(grid) else 1 << 30
+        while apart and apart[0][0] <= until:
+            blocks.append(replace(apart.pop(0)[1], place=label))
         yield Part(blocks, label, whole=True)
         at = end
+
+
+def _titles(rows: Sequence[Sequence[str]], place: str) -> Iterator[Block]:
+    """Rows above the names of the columns: lines of one cell are titles, others a table of their own."""
+    table: list[tuple[str, ...]] = []
+    for row in [*rows, ("",)]:
+        filled = [cell for cell in row if cell]
+        if len(filled) > 1:
+            table.append(tuple(filled))
+            continue
+        if table:
+            yield Table(tuple(table), False, place)
+            table = []
+        if filled:
+            yield Paragraph(filled[0], place)
 
 
 def read_table(path: Path, limits: ParseLimits) -> Flow:
@@ -133,23 +180,28 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
     delimiter = _delimiter(text[:_SAMPLE])
     csv.field_size_limit(2**31 - 1)
     cells = 0
-    rows: list[Row] = []
+    grid = Grid(limits, f"{path}: it")
     try:
         for at, row in enumerate(csv.reader(text.splitlines(keepends=True), delimiter=delimiter), 1):
             cells += len(row)
             limits.check("max_cells", cells, f"{path}: it has {cells:,} cells or more")
-            if any(cell.strip() for cell in row):
-                rows.append((at, tuple(row)))
+            if (
+                at == 1
+                and (row[0].lstrip("\ufeff").strip().lower() if row else "").startswith("sep=")
+                and len("".join(row)) < 6
+            ):
+                continue  # Excel's own line: which sign stands between the cells
+            grid.add(at, {place: text for place, cell in enumerate(row) if (text := cell.strip())})
     except csv.Error as error:
         raise DocumentError(f"{path}: its rows cannot be told apart ({error}).") from error
-    width = max((len(row) for _, row in rows), default=0)
-    filled = [(at, row + ("",) * (width - len(row))) for at, row in rows]
-    return Flow(sheet_parts(path.stem, filled), {}, warnings)
+    return Flow(sheet_parts(path.stem, grid), {}, warnings)
 
 
 def _delimiter(text: str) -> str:
     """The sign that cuts most of the first lines into the same number of cells."""
     lines = text.splitlines()[:50]
+    if lines and (named := _SEPARATOR.fullmatch(lines[0].lstrip("\ufeff"))):
+        return named[1]
     best, most = ",", 0.0
     for sign in _DELIMITERS:
         widths = [len(row) for row in csv.reader(lines, delimiter=sign) if row]
@@ -166,8 +218,8 @@ def written(value: Any) -> str:
         return value[:_LONGEST_CELL].strip()
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    if isinstance(value, float):
-        return f"{value:.15g}" if value == value and abs(value) < 1e15 else str(value)
+    if isinstance(value, int | float):
+        return general(float(value), str(value) if isinstance(value, int) else "")
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ") if value.time() != datetime.time() else value.date().isoformat()
     return "" if value is None else str(value)

@@ -1,0 +1,88 @@
+"""Words of DrawingML, which Word, PowerPoint and Excel draw with: paragraphs, shapes, diagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+
+from indexers.formats.flow.scripts import Piece, linear
+from indexers.formats.office.equations import EQUATION, equation
+
+DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_DEEPEST = 20
+
+
+def choose_alternatives(root: etree._Element) -> None:
+    """Put the first of each set of alternatives that holds anything in the place of all."""
+    for one in list(root.iter(_ALTERNATE)):
+        parent = one.getparent()
+        if parent is None:
+            continue
+        chosen = next((held for held in one if len(held)), None)
+        at = parent.index(one)
+        parent[at : at + 1] = list(chosen) if chosen is not None else []
+
+
+def drawn_lines(shape: etree._Element) -> Iterator[str]:
+    """The alternative texts and the paragraphs of a drawn shape."""
+    choose_alternatives(shape)
+    for one in shape.iter("{*}cNvPr"):
+        if one.get("descr"):
+            yield " ".join((one.get("descr") or "").split())
+    for paragraph in shape.iter(f"{DRAWN}p"):
+        if line := " ".join(paragraph_text(paragraph).split()):
+            yield line
+
+
+def paragraph_text(paragraph: etree._Element) -> str:
+    """A paragraph with what stands above and below its lines, and its equations."""
+    pieces: list[Piece] = []
+    waiting: list[tuple[Any, int, bool]] = [(one, 0, False) for one in reversed(paragraph)]
+    while waiting:
+        element, shift, struck = waiting.pop()
+        name = str(element.tag).rpartition("}")[2]
+        if element.tag == EQUATION:
+            pieces.append(Piece(equation(element)))
+        elif name == "t":
+            pieces.append(Piece(element.text or "", shift, struck))
+        elif name == "br":
+            pieces.append(Piece("\n"))
+        elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):
+            if name in ("r", "fld") and (how := element.find(f"{DRAWN}rPr")) is not None:
+                raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
+                shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
+                struck = how.get("strike") in ("sngStrike", "dblStrike")
+            waiting += [(one, shift, struck) for one in reversed(element)]
+    return linear(pieces)
+
+
+def diagram_lines(root: etree._Element) -> Iterator[tuple[int, str]]:
+    """The words of a diagram (SmartArt) with their depth, in the order of its connections; others after them."""
+    points = {one.get("modelId", ""): one for one in root.iter(f"{_DIAGRAM}pt")}
+    below: dict[str, list[tuple[int, str]]] = {}
+    for one in root.iter(f"{_DIAGRAM}cxn"):
+        if one.get("type", "parOf") == "parOf":
+            order = one.get("srcOrd") or "0"
+            below.setdefault(one.get("srcId", ""), []).append(
+                (int(order) if order.isdigit() else 0, one.get("destId", ""))
+            )
+    first = [(0, name) for name, one in points.items() if one.get("type") == "doc"]
+    waiting, seen = list(reversed(first)), set[str]()
+    while waiting or len(seen) < len(points):
+        if not waiting:
+            waiting = [(1, name) for name in reversed(points) if name not in seen]
+        depth, name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if (point := points.get(name)) is not None:
+            for paragraph in point.iter(f"{DRAWN}p"):
+                if line := " ".join(paragraph_text(paragraph).split()):
+                    yield max(0, depth - 1), line
+        children = sorted(below.get(name, ()), reverse=True)
+        waiting += [(min(depth + 1, _DEEPEST), child) for _, child in children if child not in seen]

@@ -1,0 +1,112 @@
+"""Equations of Word and PowerPoint (OMML) and of OpenDocument (MathML) as a line of text: «(x+1)/2+y^3»."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from lxml import etree
+
+_OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+EQUATION = f"{_OMML}oMath"
+_DEEPEST = 60
+_ATOM = re.compile(r"[+\-−]?[\w.,′'∞]+|\((?:[^()])*\)|")
+_SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngroup", "malignmark"))
+
+
+def equation(element: etree._Element) -> str:
+    """Return an equation in a line: fractions with a stroke, powers with «^», indices with «_», rows with «;»."""
+    return " ".join(_line(element, 0).split())
+
+
+def _line(element: etree._Element | None, deep: int) -> str:
+    if element is None or not isinstance(element.tag, str):
+        return ""
+    name = element.tag.rpartition("}")[2]
+    if name in _SKIPPED or name.endswith("Pr"):
+        return ""
+    if deep > _DEEPEST:
+        return "".join(map(str, element.itertext()))
+    children = [one for one in element if isinstance(one.tag, str)]
+    if name in ("t", "mi", "mn", "mo", "mtext", "ms") and not children:
+        return element.text or ""
+    if element.tag.startswith(_OMML):
+        return _word(element, name, deep)
+    return _math(element, name, children, deep)
+
+
+def _word(element: etree._Element, name: str, deep: int) -> str:
+    def of(child: str) -> str:
+        return _line(element.find(f"{_OMML}{child}"), deep + 1)
+
+    def said(kind: str, usual: str) -> str:
+        held = element.find(f"{_OMML}{name}Pr/{_OMML}{kind}")
+        return usual if held is None else held.get(f"{_OMML}val") or ""
+
+    if name == "f":
+        plain = said("type", "bar") == "noBar"
+        return f"({of('num')}; {of('den')})" if plain else f"{_atom(of('num'))}/{_atom(of('den'))}"
+    if name in ("sSup", "sSub", "sSubSup"):
+        return _scripted(of("e"), of("sub"), of("sup"))
+    if name == "sPre":
+        return f"{_scripted('', of('sub'), of('sup'))} {of('e')}"
+    if name == "rad":
+        return _root(of("e"), of("deg"))
+    if name == "nary":
+        return f"{_scripted(said('chr', '∫'), of('sub'), of('sup'))} {of('e')}"
+    if name == "d":
+        inside = said("sepChr", "|").join(_line(one, deep + 1) for one in element.findall(f"{_OMML}e"))
+        return f"{said('begChr', '(')}{inside}{said('endChr', ')')}"
+    if name in ("limLow", "limUpp"):
+        return _scripted(of("e"), of("lim") if name == "limLow" else "", of("lim") if name == "limUpp" else "")
+    if name == "func":
+        return f"{of('fName')} {_atom(of('e'))}"
+    if name == "m":
+        return _matrix(
+            (_line(cell, deep + 1) for cell in row.findall(f"{_OMML}e")) for row in element.findall(f"{_OMML}mr")
+        )
+    if name == "eqArr":
+        return "; ".join(_line(one, deep + 1) for one in element.findall(f"{_OMML}e"))
+    if name == "acc":
+        return f"{of('e')}{said('chr', chr(0x302))}"
+    return "".join(_line(one, deep + 1) for one in element)
+
+
+def _math(element: etree._Element, name: str, children: list[etree._Element], deep: int) -> str:
+    parts = [_line(one, deep + 1) for one in children]
+    first, second, third = [*parts, "", "", ""][:3]
+    if name == "mfrac":
+        return f"{_atom(first)}/{_atom(second)}"
+    if name in ("msup", "mover"):
+        return _scripted(first, "", second)
+    if name in ("msub", "munder"):
+        return _scripted(first, second, "")
+    if name in ("msubsup", "munderover"):
+        return _scripted(first, second, third)
+    if name == "msqrt":
+        return _root("".join(parts), "")
+    if name == "mroot":
+        return _root(first, second)
+    if name == "mfenced":
+        return f"{element.get('open') or '('}{', '.join(parts)}{element.get('close') or ')'}"
+    if name == "mtable":
+        return _matrix((_line(cell, deep + 2) for cell in row) for row in children)
+    return "".join(parts)
+
+
+def _scripted(base: str, below: str, above: str) -> str:
+    base = base if len(base) < 2 or not re.search(r"[+\-−=/ ]", base) else _atom(base)
+    return base + (f"_{_atom(below)}" if below.strip() else "") + (f"^{_atom(above)}" if above.strip() else "")
+
+
+def _root(inside: str, degree: str) -> str:
+    return f"root({degree.strip()}; {inside})" if degree.strip() else f"√({inside})"
+
+
+def _matrix(rows: Iterable[Iterable[str]]) -> str:
+    return f"[{'; '.join(', '.join(cell.strip() for cell in row) for row in rows)}]"
+
+
+def _atom(text: str) -> str:
+    text = text.strip()
+    return text if _ATOM.fullmatch(text) else f"({text})"

@@ -1,0 +1,166 @@
+"""The cells of a sheet, held small: rows as strings, merged blocks, heads of columns."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from indexers.formats.flow.blocks import Block
+from indexers.formats.limits import ParseLimits
+
+_BETWEEN = "\x1f"  # between the cells of a row
+_TOP = 20  # rows among which the heads are looked for
+_WIDE = 0.6  # share of the widest row's cells that a row of heads has
+_MOST_HEADS = 4
+_TALLEST = 2_000  # rows of a merged block whose words are repeated on each
+_NUMBER = re.compile(r"[(\-+−$€£¥]*\s?\d[\d.,' ]*(?:[eE][+-]?\d+)?\s?[%)€$]*|#[A-Z/0!?]+|=.*", re.S)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+class Span(NamedTuple):
+    """A merged block: rows from 1, columns from 0, both ends included."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+
+class Heads(NamedTuple):
+    """``first`` and ``end`` (excluded) are the rows that name the columns, by their order; ``names`` is their line."""
+
+    first: int
+    end: int
+    names: tuple[str, ...]
+
+
+class Grid:
+    """Rows in order, blank ones left out. ``apart``: what lies on the sheet beside its cells, each with its row."""
+
+    def __init__(self, limits: ParseLimits, what: str, merged: Sequence[Span] = ()) -> None:
+        self._limits, self._what = limits, what
+        self.numbers: list[int] = []
+        self._rows: list[str] = []
+        self.first, self.last = 1 << 30, -1  # columns
+        self.merged = list(merged)
+        self.apart: list[tuple[int, Block]] = []
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def add(self, number: int, cells: Mapping[int, str]) -> None:
+        """Raises LimitError where the sheet reaches over more cells than are read of one."""
+        if not cells:
+            return
+        self.first, self.last = min(self.first, *cells), max(self.last, *cells)
+        top, bottom = min(number, *self.numbers[:1], number), max(number, *self.numbers[-1:], number)
+        over = (self.last + 1) * (bottom - top + 1)
+        width = self.last - self.first + 1
+        if width * (len(self) + 1) > self._limits.max_cells or (self.last > 255 and over > self._limits.max_cells):
+            self._limits.check("max_cells", over, f"{self._what} reaches over {over:,} cells")
+        row = [""] * (max(cells) + 1)
+        for at, text in cells.items():
+            row[at] = text.replace(_BETWEEN, " ")
+        at = len(self.numbers)
+        if self.numbers and number < self.numbers[-1]:
+            at = bisect_left(self.numbers, number)
+        self.numbers.insert(at, number)
+        self._rows.insert(at, _BETWEEN.join(row))
+
+    def row(self, at: int) -> list[str]:
+        """The cells of a row by its order, from the first to the last column that holds any."""
+        cells = self._rows[at].split(_BETWEEN)
+        cells += [""] * (self.last + 1 - len(cells))
+        return cells[self.first :]
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        for at, number in enumerate(self.numbers):
+            yield number, self.row(at)
+
+    def repeat_merged(self) -> None:
+        """Write the words of a merged block on each of its rows, in its first column: each row is found by them."""
+        for span in self.merged:
+            if not 0 < span.bottom - span.top <= _TALLEST or span.left < self.first:
+                continue
+            start, end = bisect_left(self.numbers, span.top), bisect_left(self.numbers, span.bottom + 1)
+            if start == end or self.numbers[start] != span.top:
+                continue
+            column = span.left - self.first
+            text = self.row(start)[column] if column <= self.last - self.first else ""
+            for at in range(start + 1, end) if text else ():
+                cells = self.row(at)
+                if not cells[column]:
+                    cells[column] = text
+                    self._rows[at] = _BETWEEN.join([""] * self.first + cells)
+
+    def heads(self) -> Heads | None:
+        """The rows that name the columns, below titles; None where none does."""
+        top = [self.row(at) for at in range(min(_TOP, len(self)))]
+        widths = [sum(map(bool, row)) for row in top]
+        if len(self) < 3 or max(widths) < 2:
+            return None
+        wide = max(2, _WIDE * max(widths))
+        full = [at for at, width in enumerate(widths) if width >= wide]
+        first = next((at for at in full[:-1] if self.numbers[at + 1] == self.numbers[at] + 1), full[0])
+        if first + 1 >= len(self) or any(_is_figure(cell) for cell in top[first] if cell):
+            first = 0 if widths[0] > 1 else -1
+            return None if first < 0 else Heads(0, 1, tuple(top[0]))
+        end = first + 1
+        while first and self._spans_columns(first - 1) and self.numbers[first - 1] + 1 == self.numbers[first]:
+            if not self._above(top[first - 1], top[first]):
+                break
+            first -= 1
+        while end < min(len(top) - 1, first + _MOST_HEADS) and self._goes_on(top, end):
+            end += 1
+        return Heads(first, end, self._names(top, first, end))
+
+    def _spans_columns(self, at: int) -> bool:
+        """Whether cells of a row stand above several columns each, and are no title over all of them."""
+        row = self.row(at)
+        number = self.numbers[at]
+        spans = [span for span in self.merged if span.top == number and span.right > span.left]
+        return sum(map(bool, row)) > 1 and (bool(spans) or not all(row)) and not any(_is_figure(c) for c in row if c)
+
+    def _above(self, row: Sequence[str], below: Sequence[str]) -> bool:
+        """Whether each cell of a row has a name of a column below it, and another one beside that."""
+        filled = [at for at, cell in enumerate(row) if cell]
+        gaps = [at for at in range(filled[0], len(row)) if not row[at] and below[at]]
+        return bool(gaps) and all(below[at] or at == 0 for at in filled)
+
+    def _goes_on(self, top: Sequence[Sequence[str]], at: int) -> bool:
+        """Whether a row names columns that the row above names only together."""
+        above, row, number = top[at - 1], top[at], self.numbers[at]
+        if any(_is_figure(cell) for cell in row if cell) or number != self.numbers[at - 1] + 1 or not any(row):
+            return False
+        wide = any(span.right > span.left and span.top == number - 1 for span in self.merged)
+        tall = any(span.top < number <= span.bottom and span.top >= self.numbers[0] for span in self.merged)
+        gaps = [place for place, cell in enumerate(above) if not cell and row[place]]
+        figures = any(_is_figure(cell) for cell in top[at + 1])
+        alone = [place for place, cell in enumerate(row) if not cell and above[place]]
+        return bool(gaps) and (wide or tall or (figures and bool(alone)))
+
+    def _names(self, top: Sequence[Sequence[str]], first: int, end: int) -> tuple[str, ...]:
+        if end - first == 1:
+            return tuple(top[first])
+        lines = [self._spread(top, at, at + 1 < end) for at in range(first, end)]
+        return tuple(" ".join(dict.fromkeys(filter(None, names))) for names in zip(*lines, strict=True))
+
+    def _spread(self, top: Sequence[Sequence[str]], at: int, upper: bool) -> list[str]:
+        """A row of heads in which each stands above every column that it names."""
+        row, number = list(top[at]), self.numbers[at]
+        spans = [span for span in self.merged if span.top == number and span.right > span.left]
+        for span in spans:
+            start = span.left - self.first
+            for place in range(max(0, start + 1), min(len(row), span.right - self.first + 1)):
+                row[place] = row[place] or row[start] if start >= 0 else row[place]
+        if upper and not spans:
+            for place in range(1, len(row)):
+                if not row[place] and top[at + 1][place]:
+                    row[place] = row[place - 1]
+        return row
+
+
+def _is_figure(cell: str) -> bool:
+    return bool(_NUMBER.fullmatch(cell)) and not _YEAR.fullmatch(cell)

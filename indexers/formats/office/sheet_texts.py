@@ -1,0 +1,196 @@
+"""Sheets that are XML texts: OpenDocument (ODS) and SpreadsheetML (Excel 2003), whose cells say what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from hybrid_core.errors import DocumentError, PasswordError
+from indexers.formats.flow.blocks import Block, Note, Paragraph
+from indexers.formats.flow.safety import Package, read_xml
+from indexers.formats.flow.scripts import Piece, linear
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.grid import Grid, Span
+from indexers.formats.office.number_formats import general
+
+_NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
+_OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NS % name for name in ("office", "text", "table", "drawing", "style"))
+_SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
+_GROUPS = ("table-row-group", "table-rows", "table-header-rows")
+_MOST_REPEATED = 1_000
+_DEEPEST = 30
+
+
+def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> Iterator[tuple[str, Grid]]:
+    """The sheets of an OpenDocument file. Raises PasswordError where it is encrypted."""
+    if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
+        raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
+    root = package.xml("content.xml")
+    warnings += package.warnings
+    raised = text_shifts(root)
+    return _ods_sheets(root, path, limits, raised)
+
+
+def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
+    """Styles of characters above (1) or below (-1) the line, or struck out, by their names."""
+    found: dict[str, tuple[int, bool]] = {}
+    for style in root.iter(f"{_STYLE}style"):
+        for how in style.iter(f"{_STYLE}text-properties"):
+            place = (how.get(f"{_STYLE}text-position") or "").split(" ")[0]
+            low = place == "sub" or place.startswith("-")
+            shift = 0 if place in ("", "0%") else -1 if low else 1
+            line = how.get(f"{_STYLE}text-line-through-style") or how.get(f"{_STYLE}text-line-through-type") or "none"
+            if shift or line != "none":
+                found[style.get(f"{_STYLE}name", "")] = shift, line != "none"
+    return found
+
+
+def _ods_sheets(
+    root: etree._Element, path: Path, limits: ParseLimits, raised: dict[str, tuple[int, bool]]
+) -> Iterator[tuple[str, Grid]]:
+    for table in root.iter(f"{_TABLE}table"):
+        if any(str(one.tag) == f"{_TABLE}table" for one in table.iterancestors()):
+            continue
+        grid = Grid(limits, f"{path}: a sheet")
+        number = 0
+        for row in _rows(table, 0):
+            times = _int(row.get(f"{_TABLE}number-rows-repeated"), 1)
+            cells, spans, notes = _row(row, number + 1, raised)
+            for again in range(min(times, _MOST_REPEATED) if cells else 0):
+                grid.add(number + 1 + again, cells)
+            grid.merged += spans
+            grid.apart += notes
+            number += times
+        for shape in table.findall(f"{_TABLE}shapes"):
+            for paragraph in list(shape.iter(f"{_TEXT}p"))[:_MOST_REPEATED]:
+                if text := _paragraph(paragraph, raised).strip():
+                    grid.apart.append((0, Paragraph(text)))
+        yield table.get(f"{_TABLE}name") or "Sheet", grid
+
+
+def _rows(parent: etree._Element, deep: int) -> Iterator[etree._Element]:
+    for child in parent:
+        if child.tag == f"{_TABLE}table-row":
+            yield child
+        elif deep < _DEEPEST and str(child.tag).removeprefix(_TABLE) in _GROUPS:
+            yield from _rows(child, deep + 1)
+
+
+def _row(
+    row: etree._Element, number: int, raised: dict[str, tuple[int, bool]]
+) -> tuple[dict[int, str], list[Span], list[tuple[int, Block]]]:
+    cells: dict[int, str] = {}
+    spans: list[Span] = []
+    apart: list[tuple[int, Block]] = []
+    at = 0
+    for cell in row:
+        if cell.tag not in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
+            continue
+        times = _int(cell.get(f"{_TABLE}number-columns-repeated"), 1)
+        lines: list[str] = []
+        for one in cell:
+            if one.tag == f"{_OFFICE}annotation":
+                text = " ".join(filter(None, (_paragraph(p, raised) for p in one.iter(f"{_TEXT}p"))))
+                apart.append((number, Note(text, "comment")))
+            elif str(one.tag).startswith(_DRAW):
+                apart += [(number, Paragraph(text)) for p in one.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
+            else:
+                lines += [_paragraph(p, raised) for p in one.iter(f"{_TEXT}p", f"{_TEXT}h")]
+        if text := "\n".join(filter(None, lines)).strip() or _value(cell):
+            cells |= {at + again: text for again in range(min(times, _MOST_REPEATED))}
+        wide = _int(cell.get(f"{_TABLE}number-columns-spanned"), 1)
+        tall = _int(cell.get(f"{_TABLE}number-rows-spanned"), 1)
+        if wide * tall > 1:
+            spans.append(Span(number, at, number + tall - 1, at + wide - 1))
+        at += times
+    return cells, spans, apart
+
+
+def _value(cell: etree._Element) -> str:
+    """What a cell holds that bears no text of what it shows."""
+    for name in ("date-value", "time-value", "string-value", "boolean-value"):
+        if held := cell.get(f"{_OFFICE}{name}"):
+            return held.removesuffix("T00:00:00").replace("T", " ") if name == "date-value" else held
+    held = cell.get(f"{_OFFICE}value") or ""
+    try:
+        return general(float(held), held) if held else ""
+    except ValueError:
+        return held
+
+
+def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -> str:
+    pieces = [Piece(_spaced(paragraph.text))]
+    waiting: list[tuple[Any, int, bool, bool]] = [(one, 0, False, False) for one in reversed(paragraph)]
+    while waiting:
+        one, shift, struck, done = waiting.pop()
+        if done:
+            pieces.append(Piece(_spaced(one.tail), shift, struck))
+            continue
+        waiting.append((one, shift, struck, True))
+        if one.tag == f"{_TEXT}s":
+            pieces.append(Piece(" " * min(100, _int(one.get(f"{_TEXT}c"), 1))))
+        elif one.tag in (f"{_TEXT}tab", f"{_TEXT}line-break"):
+            pieces.append(Piece(" "))
+        elif one.tag not in (f"{_TEXT}ruby-text", f"{_OFFICE}annotation"):
+            inner = raised.get(one.get(f"{_TEXT}style-name") or "", (shift, struck))
+            pieces.append(Piece(_spaced(one.text), *inner))
+            waiting += [(child, *inner, False) for child in reversed(one)]
+    return " ".join(linear(pieces).split())
+
+
+def read_spreadsheetml(path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
+    """The sheets of a workbook that Excel 2003 saved as XML."""
+    limits.check("max_expanded_bytes", path.stat().st_size, f"{path}: it has {path.stat().st_size:,} bytes")
+    root, _ = read_xml(path.read_bytes(), f"{path}: damaged, it")
+    sheets = list(root.iter(f"{_SS}Worksheet"))
+    if not sheets:
+        raise DocumentError(f"{path}: damaged, it has no sheets.")
+    return _xml_sheets(sheets, path, limits)
+
+
+def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
+    for sheet in sheets:
+        grid = Grid(limits, f"{path}: a sheet")
+        number = 0
+        for row in sheet.iter(f"{_SS}Row"):
+            number = _int(row.get(f"{_SS}Index"), number + 1)
+            cells: dict[int, str] = {}
+            at = -1
+            for cell in row.findall(f"{_SS}Cell"):
+                at = _int(cell.get(f"{_SS}Index"), at + 2) - 1
+                data, note = cell.find(f"{_SS}Data"), cell.find(f"{_SS}Comment")
+                if data is not None and (text := _shown(data)):
+                    cells[at] = text
+                if note is not None and (text := _words(note)):
+                    grid.apart.append((number, Note(text, "comment")))
+                wide, tall = _int(cell.get(f"{_SS}MergeAcross"), 0), _int(cell.get(f"{_SS}MergeDown"), 0)
+                if wide or tall:
+                    grid.merged.append(Span(number, at, number + tall, at + wide))
+                at += wide
+            grid.add(number, cells)
+        yield sheet.get(f"{_SS}Name") or "Sheet", grid
+
+
+def _shown(data: etree._Element) -> str:
+    text, kind = _words(data), data.get(f"{_SS}Type")
+    if kind == "DateTime":
+        return text.removesuffix(".000").removesuffix("T00:00:00").replace("T", " ")
+    try:
+        return general(float(text), text) if kind == "Number" else text
+    except ValueError:
+        return text
+
+
+def _words(element: etree._Element) -> str:
+    return " ".join("".join(map(str, element.itertext())).split())
+
+
+def _spaced(text: str | None) -> str:
+    return " ".join(text.split("\n")) if text else ""
+
+
+def _int(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdigit() and len(text) < 10 else default

@@ -1,0 +1,267 @@
+"""XLSX -> sheets, row by row as they are read: cells as their formats show them, merged blocks, notes and boxes."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.flow.blocks import Block, Note, Paragraph
+from indexers.formats.flow.safety import Package
+from indexers.formats.flow.scripts import Piece, linear
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.drawing_text import CHART, drawn_lines
+from indexers.formats.office.grid import Grid, Span
+from indexers.formats.office.number_formats import BUILT_IN, show
+from indexers.formats.office.ooxml import R, main_part, part, relations
+
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_CHUNK = 2**20
+_MOST_MERGED, _MOST_BLOCKS = 20_000, 2_000
+_LONGEST_CELL = 32_767
+_LONGEST_FORMULA = 500
+_UNREADABLE = (etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError)
+
+
+class XlsxBook:
+    """An open workbook. Raises DocumentError where its list of sheets cannot be read."""
+
+    def __init__(self, package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> None:
+        self._package, self._path, self._limits, self._warnings = package, path, limits, warnings
+        name = main_part(package, path, "xl/workbook.xml")
+        root = part(package, name)
+        related = relations(package, name)
+        self._related = dict(related.values())
+        first = next(root.iter("{*}workbookPr"), None)
+        self._since_1904 = first is not None and first.get("date1904") in ("1", "true")
+        self.sheets: list[tuple[str, str]] = []  # name and part
+        hidden = 0
+        for sheet in root.iter("{*}sheet"):
+            _, target = related.get(sheet.get(f"{R}id") or "", ("", ""))
+            if target in package:
+                self.sheets.append((sheet.get("name") or f"Sheet{len(self.sheets) + 1}", target))
+                hidden += sheet.get("state") in ("hidden", "veryHidden")
+        if hidden:
+            warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read as the others")
+        self._strings = self._shared()
+        self._formats = self._styles()
+
+    def read(self, name: str, target: str) -> Grid:
+        """A sheet. What cannot be read of it is left out and noted."""
+        grid = Grid(self._limits, f"{self._path}: a sheet", self._merged(target))
+        rows = _Rows(self._strings, self._formats, self._since_1904)
+        try:
+            for number, cells in rows.read(self._stream(target)):
+                grid.add(number, cells)
+        except _UNREADABLE:
+            self._warnings.append(f"sheet «{name}» is damaged, and was read only in part")
+        if rows.uncomputed:
+            self._warnings.append(
+                f"sheet «{name}»: {rows.uncomputed} formulas have no stored value; the formulas are shown"
+            )
+        if rows.hidden:
+            self._warnings.append(f"sheet «{name}»: {rows.hidden} rows are hidden; they were read as the others")
+        grid.apart += rows.heads
+        try:
+            grid.apart += self._beside(target)
+        except DocumentError:
+            self._warnings.append(f"what lies on sheet «{name}» beside its cells is damaged")
+        return grid
+
+    def _stream(self, target: str) -> Any:
+        return self._package.stream(target)
+
+    def _merged(self, target: str) -> list[Span]:
+        spans: dict[Span, None] = {}
+        before = b""
+        try:
+            with self._stream(target) as stream:
+                while (piece := stream.read(_CHUNK)) and len(spans) < _MOST_MERGED:
+                    for one in _MERGED.finditer(before + piece):
+                        spans[Span(int(one[2]), column(one[1].decode()), int(one[4]), column(one[3].decode()))] = None
+                    before = piece[-200:]
+        except _UNREADABLE:
+            pass  # the reader of its rows says so
+        return list(spans)
+
+    def _shared(self) -> list[str]:
+        target = self._related.get("sharedStrings", "")
+        found: list[str] = []
+        if target in self._package:
+            try:
+                found.extend(map(_string, _elements(self._stream(target), "si")))
+            except _UNREADABLE:
+                self._warnings.append("its list of strings is damaged, and was read only in part")
+        return found
+
+    def _styles(self) -> list[str]:
+        """The format's code of each cell style."""
+        target = self._related.get("styles", "")
+        if target not in self._package:
+            return []
+        try:
+            root = part(self._package, target)
+        except DocumentError:
+            self._warnings.append("its styles are damaged: numbers are shown without their formats")
+            return []
+        codes = dict(BUILT_IN)
+        for one in root.iter("{*}numFmt"):
+            if (number := one.get("numFmtId") or "").isdigit():
+                codes[int(number)] = one.get("formatCode") or ""
+        styles = next(root.iter("{*}cellXfs"), None)
+        numbers = [one.get("numFmtId") or "0" for one in (styles if styles is not None else ())]
+        return [codes.get(int(number), "") if number.isdigit() else "" for number in numbers]
+
+    def _beside(self, target: str) -> Iterator[tuple[int, Block]]:
+        """Notes, boxes, shapes and charts of a sheet, each with the row at which it lies."""
+        for kind, found in relations(self._package, target).values():
+            if found not in self._package:
+                continue
+            if kind == "drawing":
+                yield from self._drawn(found)
+            elif kind in ("comments", "threadedComment"):
+                for one in list(part(self._package, found).iter("{*}comment", "{*}threadedComment"))[:_MOST_BLOCKS]:
+                    reference = _REFERENCE.match(one.get("ref") or "")
+                    if text := _string(one).strip():
+                        yield (
+                            int(reference[2]) if reference else 0,
+                            Note(text, f"comment {one.get('ref') or ''}".strip()),
+                        )
+
+    def _drawn(self, target: str) -> Iterator[tuple[int, Block]]:
+        related = relations(self._package, target)
+        for anchor in list(part(self._package, target))[:_MOST_BLOCKS]:
+            said = anchor.findtext("{*}from/{*}row") or "0"
+            row = int(said) + 1 if said.isdigit() else 0
+            for line in drawn_lines(anchor):
+                yield row, Paragraph(line)
+            for chart in anchor.iter(f"{CHART}chart"):
+                _, found = related.get(chart.get(f"{R}id") or "", ("", ""))
+                if found in self._package:
+                    lines = list(drawn_lines(part(self._package, found)))
+                    if lines:
+                        yield row, Paragraph(" · ".join(lines))
+
+
+class _Rows:
+    def __init__(self, strings: Sequence[str], formats: Sequence[str], since_1904: bool) -> None:
+        self._strings, self._formats, self._since_1904 = strings, formats, since_1904
+        self._masters: dict[str, str] = {}  # shared formulas by their index
+        self.uncomputed = self.hidden = 0
+        self.heads: list[tuple[int, Block]] = []
+
+    def read(self, stream: Any) -> Iterator[tuple[int, dict[int, str]]]:
+        last = 0
+        for element in _elements(stream, "row", "oddHeader", "oddFooter"):
+            if not str(element.tag).endswith("}row") and element.tag != "row":
+                if text := " ".join(re.sub(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])', " ", element.text or "").split()):
+                    self.heads.append((0, Note(text, "header" if "Header" in element.tag else "footer")))
+                continue
+            number = element.get("r") or ""
+            last = int(number) if number.isdigit() and len(number) < 9 else last + 1
+            cells: dict[int, str] = {}
+            at = -1
+            for cell in element:
+                reference = _REFERENCE.fullmatch(cell.get("r") or "")
+                at = column(reference[1]) if reference else at + 1
+                if text := self._cell(cell).strip()[:_LONGEST_CELL]:
+                    cells[at] = text
+            self.hidden += element.get("hidden") in ("1", "true") and bool(cells)
+            yield last, cells
+
+    def _cell(self, cell: etree._Element) -> str:
+        kind, value, formula, inside = cell.get("t") or "n", "", None, None
+        for one in cell:
+            name = str(one.tag).rpartition("}")[2]
+            if name == "v":
+                value = one.text or ""
+            elif name == "f":
+                formula = one
+            elif name == "is":
+                inside = one
+        if kind == "inlineStr":
+            return _string(inside) if inside is not None else unescaped(value)
+        if not value:
+            return self._formula(formula) if formula is not None and kind != "str" else ""
+        if kind == "s":
+            at = int(value) if value.strip().isdigit() else -1
+            return self._strings[at] if 0 <= at < len(self._strings) else ""
+        if kind == "b":
+            return {"1": "TRUE", "0": "FALSE"}.get(value, value)
+        if kind in ("str", "e"):
+            return unescaped(value)
+        if kind == "d":
+            return value.removesuffix("T00:00:00").removesuffix("Z").replace("T", " ")
+        try:
+            number = float(value)
+        except ValueError:
+            return value
+        style = cell.get("s") or ""
+        code = self._formats[int(style)] if style.isdigit() and int(style) < len(self._formats) else ""
+        return show(number, code, self._since_1904, value)
+
+    def _formula(self, formula: etree._Element) -> str:
+        text, shared = formula.text or "", formula.get("si") or ""
+        if text and shared:
+            self._masters[shared] = text
+        if not (text or self._masters.get(shared)):
+            return ""
+        self.uncomputed += 1
+        return f"={(text or f'{self._masters[shared]} (shared)')[:_LONGEST_FORMULA]}"
+
+
+def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
+    """Elements of some names, each freed when the next is asked for."""
+    with stream:
+        steps = etree.iterparse(
+            stream, events=("end",), tag=[f"{{*}}{name}" for name in names], resolve_entities=False, no_network=True,
+            load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True,
+        )  # fmt: skip
+        for _, element in steps:
+            yield element
+            element.clear()
+            while element.getprevious() is not None:
+                parent: Any = element.getparent()
+                del parent[0]
+
+
+def _string(item: etree._Element) -> str:
+    """The words of a string, without their readings; raised and lowered ones as such."""
+    pieces: list[Piece] = []
+    for text in item.iter("{*}t", "{*}text"):
+        parent: Any = text.getparent()
+        if str(parent.tag).endswith("}rPh") or (str(text.tag).endswith("}text") and len(text)):
+            continue
+        how = parent.find("{*}rPr")
+        align = how.find("{*}vertAlign") if how is not None else None
+        shift = {"superscript": 1, "subscript": -1}.get(align.get("val") or "", 0) if align is not None else 0
+        struck = (
+            how is not None
+            and (strike := how.find("{*}strike")) is not None
+            and strike.get("val") not in ("0", "false")
+        )
+        pieces.append(Piece(unescaped(text.text or ""), shift, struck))
+    return linear(pieces)
+
+
+def unescaped(text: str) -> str:
+    """«_x000D_» stands for a control character that XML cannot hold; these are spaces."""
+    if "_x" not in text:
+        return text
+    return _ESCAPE.sub(lambda found: chr(code) if (code := int(found[1], 16)) >= 32 else " ", text)
+
+
+def column(letters: str) -> int:
+    """A column's number from 0."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number - 1

@@ -1,0 +1,260 @@
+"""Forms that carry meaning in office files: raised words, equations, diagrams, form fields, nested and long tables."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pptx
+import pytest
+import xlsxwriter
+from lxml import etree
+from pptx.util import Inches
+
+from indexers.formats.flow.scripts import Piece, linear
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.drawing_text import diagram_lines
+from indexers.formats.office.embedded import office_members
+from indexers.formats.office.equations import equation
+from tests.indexers.formats.packages import docx, opendocument, packed, paragraph, read, text_of, titles
+
+_MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+_DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+_DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "line"),
+    [
+        ([("3.5×10", 0), ("6", 1), (" m", 0), ("3", 1), ("/s", 0)], "3.5×10^6 m^3/s"),
+        ([("10", 0), ("−", 1), ("6", 1), (" mol", 0)], "10^−6 mol"),
+        ([("e", 0), ("x+1", 1)], "e^(x+1)"),
+        ([("H", 0), ("2", -1), ("O and CO", 0), ("2", -1)], "H₂O and CO₂"),
+        ([("x", 0), ("i", -1), (", y", 0), ("max", -1)], "x_i, y_max"),
+        ([("the 2", 0), ("nd", 1), (" Acme", 0), ("®", 1)], "the 2nd Acme®"),
+        ([("in 1984", 0), ("3", 1), (" it", 0), ("[4]", 1)], "in 1984^3 it[4]"),
+    ],
+)
+def test_raised_words_never_read_as_part_of_what_stands_before(pieces: list[tuple[str, int]], line: str) -> None:
+    assert linear(Piece(text, shift) for text, shift in pieces) == line
+
+
+def test_struck_words_are_marked() -> None:
+    assert linear([Piece("due "), Piece("May ", struck=True), Piece("June")]) == "due ~~May~~ June"
+
+
+def run(text: str) -> str:
+    return f"<m:r><m:t>{text}</m:t></m:r>"
+
+
+@pytest.mark.parametrize(
+    ("inside", "line"),
+    [
+        (f"{run('E=')}<m:f><m:num>{run('x+1')}</m:num><m:den>{run('2')}</m:den></m:f>{run('+')}"
+         f"<m:sSup><m:e>{run('y')}</m:e><m:sup>{run('3')}</m:sup></m:sSup>", "E=(x+1)/2+y^3"),
+        (f"<m:rad><m:deg/><m:e>{run('a+b')}</m:e></m:rad>{run('=')}<m:rad><m:deg>{run('3')}</m:deg><m:e>{run('c')}</m:e>"
+         "</m:rad>", "√(a+b)=root(3; c)"),
+        (f'<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub>{run("i=1")}</m:sub><m:sup>{run("n")}</m:sup>'
+         f"<m:e><m:sSub><m:e>{run('x')}</m:e><m:sub>{run('i')}</m:sub></m:sSub></m:e></m:nary>", "∑_(i=1)^n x_i"),
+        (f"<m:d><m:dPr/><m:e><m:m><m:mr><m:e>{run('1')}</m:e><m:e>{run('0')}</m:e></m:mr><m:mr><m:e>{run('0')}</m:e>"
+         f"<m:e>{run('1')}</m:e></m:mr></m:m></m:e></m:d>", "([1, 0; 0, 1])"),
+    ],
+)  # fmt: skip
+def test_equations_of_word_are_a_line(tmp_path: Path, inside: str, line: str) -> None:
+    body = f'<w:p><w:r><w:t>So </w:t></w:r><m:oMath xmlns:m="{_MATH}">{inside}</m:oMath></w:p>'
+    assert text_of(docx(tmp_path / "a.docx", body)) == f"So {line}"
+
+
+@pytest.mark.parametrize(
+    ("inside", "line"),
+    [
+        ("<mfrac><mrow><mi>x</mi><mo>+</mo><mn>1</mn></mrow><mn>2</mn></mfrac>", "(x+1)/2"),
+        ("<msup><mi>y</mi><mn>3</mn></msup><mo>=</mo><msqrt><mi>z</mi></msqrt>", "y^3=√(z)"),
+        ("<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover>", "∑_(i=1)^n"),
+    ],
+)
+def test_equations_of_mathml_are_a_line(inside: str, line: str) -> None:
+    root = etree.fromstring(f'<math xmlns="http://www.w3.org/1998/Math/MathML">{inside}</math>')
+    assert equation(root) == line
+
+
+def test_deep_equations_keep_their_words() -> None:
+    inside = run("x")
+    for _ in range(80):
+        inside = f"<m:d><m:e>{inside}</m:e></m:d>"
+    root = etree.fromstring(f'<m:oMath xmlns:m="{_MATH}">{inside}</m:oMath>')
+    assert "x" in equation(root)
+
+
+@pytest.mark.parametrize("order", [(3, 1, 2), (1, 2, 3), (2, 3, 1)])
+def test_a_diagram_is_read_by_its_connections(order: tuple[int, ...]) -> None:
+    words = {1: "Receive", 2: "Check", 3: "Ship"}
+    points = "".join(
+        f'<d:pt modelId="{at}"><d:t><a:p><a:r><a:t>{words[at]}</a:t></a:r></a:p></d:t></d:pt>' for at in order
+    )
+    lines = "".join(f'<d:cxn srcId="0" destId="{at}" srcOrd="{at - 1}"/>' for at in (2, 3, 1))
+    root = etree.fromstring(
+        f'<d:dataModel xmlns:d="{_DIAGRAM}" xmlns:a="{_DRAWN}">'
+        f'<d:ptLst><d:pt modelId="0" type="doc"/>{points}</d:ptLst>'
+        f"<d:cxnLst>{lines}</d:cxnLst></d:dataModel>"
+    )
+    assert list(diagram_lines(root)) == [(0, "Receive"), (0, "Check"), (0, "Ship")]
+    for one in root.findall(f".//{{{_DIAGRAM}}}cxn"):
+        one.getparent().remove(one)  # type: ignore[union-attr]
+    assert {line for _, line in diagram_lines(root)} == set(words.values())
+
+
+def test_form_fields_and_signs_are_read_as_they_show(tmp_path: Path) -> None:
+    def field(inside: str) -> str:
+        return f'<w:p><w:r><w:fldChar w:fldCharType="begin"><w:ffData>{inside}</w:ffData></w:fldChar></w:r></w:p>'
+
+    body = (
+        field("<w:checkBox><w:default w:val='0'/><w:checked/></w:checkBox>")
+        + field("<w:checkBox><w:default w:val='0'/></w:checkBox>")
+        + field("<w:ddList><w:result w:val='1'/><w:listEntry w:val='red'/><w:listEntry w:val='blue'/></w:ddList>")
+        + '<w:p><w:r><w:sym w:font="Wingdings" w:char="F0FE"/>'
+        '<w:t> paid, 20</w:t><w:sym w:font="Symbol" w:char="F0B0"/></w:r></w:p>'
+    )  # fmt: skip
+    assert text_of(docx(tmp_path / "a.docx", body)).split("\n\n") == ["☒", "☐", "blue", "☒ paid, 20°"]
+
+
+@pytest.mark.parametrize("look", ['<w:vertAlign w:val="superscript"/>', '<w:rStyle w:val="Raised"/>'])
+def test_raised_runs_of_word_by_their_own_look_or_a_style(tmp_path: Path, look: str) -> None:
+    style = '<w:style w:type="character" w:styleId="Raised"><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:style>'
+    body = f"<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr>{look}</w:rPr><w:t>6</w:t></w:r><w:r><w:t> m</w:t></w:r></w:p>"
+    assert text_of(docx(tmp_path / "a.docx", body, style)) == "10^6 m"
+
+
+def test_raised_words_of_slides_texts_and_rtf(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    frame = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_textbox(0, 0, Inches(3), Inches(1)).text_frame
+    for text, raised in (("3×10", 0), ("6", 30000), (" of H", 0), ("2", -25000), ("O", 0)):
+        part = frame.paragraphs[0].add_run()
+        part.text = text
+        part.font._element.set("baseline", str(raised))
+    deck.save(str(tmp_path / "a.pptx"))
+    assert text_of(tmp_path / "a.pptx") == "3×10^6 of H₂O"
+    styles = '<style:style style:name="up"><style:text-properties style:text-position="super 58%"/></style:style>'
+    body = '<text:p>3×10<text:span text:style-name="up">6</text:span> m</text:p>'
+    assert text_of(opendocument(tmp_path / "a.odt", body, styles=styles)) == "3×10^6 m"
+    (tmp_path / "a.rtf").write_bytes(
+        rb"{\rtf1\ansi{\fonttbl{\f0\fnil Arial;}}3 x 10{\super\f0 6} m, H{\sub 2}O, x\super 2\nosupersub  end.\par}"
+    )
+    assert text_of(tmp_path / "a.rtf") == "3 x 10^6 m, H₂O, x^2 end."
+
+
+def test_rtf_keeps_footnotes_and_the_characters_of_each_font(tmp_path: Path) -> None:
+    file = tmp_path / "a.rtf"
+    file.write_bytes(
+        rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fnil Arial;}{\f1\fnil\fcharset134 SimSun;}{\f2\fcharset204 Arial;}}"
+        rb"\f0 caf\'e9{\footnote {\super\chftn} so the {\b keeper} said\par} ends.\par \f1\'bc\'db\'b8\'f1\par "
+        rb"\f2\'d6\'e5\'ed\'e0\par}"
+    )
+    text = text_of(file)
+    assert "café" in text and "so the keeper said" in text and "ends." in text and "价格" in text and "Цена" in text
+
+
+def test_a_shape_in_alternatives_is_kept_once(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    shapes = deck.slides.add_slide(deck.slide_layouts[6]).shapes
+    for text in ("preferred", "other"):
+        shapes.add_textbox(0, 0, Inches(3), Inches(1)).text_frame.text = text
+    tree, space = shapes._spTree, "http://schemas.openxmlformats.org/markup-compatibility/2006"
+    alternatives = etree.SubElement(tree, f"{{{space}}}AlternateContent")
+    for name, shape in zip(("Choice", "Fallback"), list(shapes), strict=True):
+        etree.SubElement(alternatives, f"{{{space}}}{name}").append(shape._element)
+    deck.save(str(tmp_path / "a.pptx"))
+    assert text_of(tmp_path / "a.pptx") == "preferred"
+
+
+def test_heading_styles_are_known_by_their_names_in_other_languages(tmp_path: Path) -> None:
+    names = ("Überschrift 1", "Titre 2", "标题 1", "Heading 3")
+    styles = "".join(
+        f'<w:style w:type="paragraph" w:styleId="s{at}"><w:name w:val="{name}"/></w:style>'
+        for at, name in enumerate(names)
+    )
+    body = "".join(paragraph(f"Title {at}", f"s{at}") for at in range(len(names)))
+    assert titles(docx(tmp_path / "a.docx", body, styles)) == [
+        (1, "Title 0"),
+        (2, "Title 1"),
+        (1, "Title 2"),
+        (3, "Title 3"),
+    ]
+
+
+def table(rows: list[list[str]]) -> str:
+    cells = (
+        "".join(f"<w:tc>{cell if cell.startswith('<w:') else paragraph(cell)}</w:tc>" for cell in row) for row in rows
+    )
+    return f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in cells)}</w:tbl>"
+
+
+def test_a_table_in_a_cell_stands_between_the_paragraphs_of_the_cell(tmp_path: Path) -> None:
+    inner = paragraph("before") + table([["Item", "Cost"], ["Gasket", "17"]]) + paragraph("after")
+    text = text_of(docx(tmp_path / "a.docx", table([["A", "B"], ["x", inner]])))
+    assert "| x | before Item · Cost; Gasket · 17 after |" in text
+    boxed = text_of(docx(tmp_path / "b.docx", table([[inner]])))
+    assert boxed.startswith("before\n") and "| Gasket | 17 |" in boxed
+
+
+@pytest.mark.parametrize("rows", [80, 200, 600])
+def test_heads_are_repeated_where_a_table_goes_on_over_a_page(tmp_path: Path, rows: int) -> None:
+    lines = [
+        ["Code", "Product", "Unit price"],
+        *([f"P-{at:04}", f"Widget number {at} in blue", f"{at}.50"] for at in range(rows)),
+    ]
+    body = (
+        paragraph("Prices")
+        + table(lines)
+        + paragraph("After", properties='<w:outlineLvl w:val="0"/>')
+        + paragraph("end")
+    )
+    info, pages = read(docx(tmp_path / "a.docx", body))
+    assert len(pages) > 1
+    text = "\n".join(page.text for page in pages)
+    for page in pages:
+        assert "| Code | Product | Unit price |\n|---|---|---|\n" in page.text or "P-" not in page.text
+    assert [line for line in text.split("\n") if "Widget" in line] == [f"| {' | '.join(row)} |" for row in lines[1:]]
+    (heading,) = info.headings or ()
+    assert pages[heading.page - 1].text.split("\n")[heading.line] == "# After"
+
+
+def _book(words: str) -> bytes:
+    held = io.BytesIO()
+    with xlsxwriter.Workbook(held) as book:
+        book.add_worksheet().write(0, 0, words)
+    return held.getvalue()
+
+
+def _native(name: str, data: bytes) -> bytes:
+    path = b"C:\\a\0"
+    inside = b"\x02\0" + name.encode() + b"\0" + path + b"\0\0\x03\0" + len(path).to_bytes(4, "little") + path
+    inside += len(data).to_bytes(4, "little") + data
+    return len(inside).to_bytes(4, "little") + inside
+
+
+def test_embedded_files_are_members_and_the_workbooks_of_charts_are_not(tmp_path: Path) -> None:
+    made = docx(tmp_path / "a.docx", paragraph("kelp"))
+    with zipfile.ZipFile(made) as package:
+        parts: dict[str, str | bytes] = {name: package.read(name) for name in package.namelist()}
+    relation = (
+        '<Relationships><Relationship Id="r" Type="x/package" Target="../embeddings/chart.xlsx"/></Relationships>'
+    )
+    file = packed(tmp_path / "b.docx", {
+        **parts, "word/embeddings/pumps.xlsx": _book("pump"), "word/embeddings/chart.xlsx": _book("chart"),
+        "word/embeddings/note.docx": made.read_bytes(), "word/embeddings/object1.bin": made.read_bytes(),
+        "word/charts/chart1.xml": "<c/>", "word/charts/_rels/chart1.xml.rels": relation,
+    })  # fmt: skip
+    members = {one.name: b"".join(one.read()) for one in office_members(file, ParseLimits())}
+    assert list(members) == ["pumps.xlsx", "note.docx", "object1.docx"]
+    assert members["pumps.xlsx"].startswith(b"PK")
+    assert members["object1.docx"] == made.read_bytes()
+
+
+def test_a_wrapped_file_keeps_its_name() -> None:
+    from indexers.formats.office.embedded import _native as unwrap
+
+    assert unwrap(_native("offer.txt", b"kelp and gull")) == ("offer.txt", b"kelp and gull")
+    assert unwrap(_native("C:\\x\\list.pdf", b"%PDF-1.4")) == ("list.pdf", b"%PDF-1.4")
+    assert unwrap(b"\x04\0\0\0kelp") == ("", b"kelp")

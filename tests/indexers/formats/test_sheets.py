@@ -1,0 +1,196 @@
+"""Sheets as they show: formats of numbers, errors, formulas, merged blocks, heads, and files under a wrong name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import xlsxwriter
+
+from hybrid_core.errors import DocumentError
+from indexers.formats.office.number_formats import show
+from tests.indexers.formats.packages import opendocument, packed, read, text_of
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def sheet(path: Path, rows: str, after: str = "", state: str = "visible", **parts: str) -> Path:
+    """A workbook of one sheet from the XML of its rows; ``parts`` lie in ``xl/`` and are named by their kind."""
+    listed = "".join(
+        f'<Relationship Id="p{at}" Type="{_OFFICE}/{kind}" Target="{kind}.xml"/>' for at, kind in enumerate(parts)
+    )
+    return packed(path, {
+        "[Content_Types].xml": '<Types><Override PartName="/xl/workbook.xml" ContentType="application/vnd.'
+        'openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/></Types>',
+        "_rels/.rels": f'<Relationships><Relationship Id="r" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
+        "</Relationships>",
+        "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets><sheet name="S" sheetId="1" '
+        f'state="{state}" r:id="s"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships><Relationship Id="s" Type="{_OFFICE}/worksheet" '
+        f'Target="sheet.xml"/>{listed}</Relationships>',
+        "xl/sheet.xml": f'<worksheet xmlns="{_MAIN}">{after if after.startswith("<dim") else ""}<sheetData>{rows}'
+        f'</sheetData>{"" if after.startswith("<dim") else after}</worksheet>',
+        **{f"xl/{kind}.xml": text for kind, text in parts.items()},
+    })  # fmt: skip
+
+
+def row(number: int, *cells: object) -> str:
+    """A row of texts and numbers; None leaves a cell out."""
+    written = ""
+    for letter, cell in zip("ABCDEFGH", cells, strict=False):
+        place = f'r="{letter}{number}"'
+        if isinstance(cell, str):
+            written += cell if cell.startswith("<c") else f'<c {place} t="inlineStr"><is><t>{cell}</t></is></c>'
+        elif cell is not None:
+            written += f"<c {place}><v>{cell}</v></c>"
+    return f'<row r="{number}">{written}</row>'
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "shown"),
+    [
+        (0.153, "0.0%", "15.3%"), (-0.05, "0%", "-5%"), (1.25, '0.00" %"', "1.25 %"),
+        (421, "00000", "00421"), (5551234567, "(000) 000-0000", "(555) 123-4567"), (7, "000", "007"),
+        (1.5208333333333333, "[h]:mm", "36:30"), (0.5, "[m]", "720"), (2, "[h]:mm:ss", "48:00:00"),
+        (0.6041666666, "h:mm AM/PM", "2:30 PM"), (0.6041666666, "hh:mm", "14:30"), (0.25, "h:mm:ss", "06:00:00"),
+        (45323, "mmm-yy", "2024-02-01"), (45323, 'yyyy"年"m"月"d"日"', "2024-02-01"),
+        (45323.5, "d/m/yy h:mm", "2024-02-01 12:00:00"),
+        (1234.5, "[$€-407] #,##0.00", "€ 1,234.50"), (-1234.5, "#,##0.00_);[Red]\\(#,##0.00\\)", "(1,234.50)"),
+        (0, '_(* #,##0_);_(* \\(#,##0\\);_(* "-"??_)', "-"), (12345678, '0.0,,"M"', "12.3M"),
+        (1234567, '#,##0,"k"', "1,235k"),
+        (1234567890123456, "", "1234567890123456"), (1e15, "General", "1000000000000000"),
+        (0.30000000000000004, "", "0.3"),
+        (1.75, "# ??/??", "1 3/4"), (0.5, "# ?/?", "1/2"), (12345, "0.00E+00", "1.23E+04"),
+        (5, ";;;", "5"), (7, '[>=10]0.0;[<10]"low"', "low"), (2.675, "0.00", "2.68"),
+    ],
+)  # fmt: skip
+def test_a_number_is_as_its_format_shows_it(number: float, code: str, shown: str) -> None:
+    assert show(number, code, written=str(number)) == shown
+
+
+def test_errors_and_formulas_without_a_value_are_shown_and_noted(tmp_path: Path) -> None:
+    rows = row(1, "Part", "State") + "".join(
+        f'<row r="{at}"><c r="A{at}"><v>{at}</v></c>{cell}</row>'
+        for at, cell in enumerate(
+            ('<c r="B2" t="e"><v>#N/A</v></c>',
+             '<c r="B3" t="e"><f>1/0</f><v>#DIV/0!</v></c>',
+             '<c r="B4"><f>A2*2</f></c>',
+             '<c r="B5"><f t="shared" si="0" ref="B5:B6">A2+1</f><v></v></c>',
+             '<c r="B6"><f t="shared" si="0"/></c>'), 2)
+    )  # fmt: skip
+    info, (page,) = read(sheet(tmp_path / "a.xlsx", rows))
+    for cells in ("2 | #N/A", "3 | #DIV/0!", "4 | =A2*2", "5 | =A2+1", "6 | =A2+1 (shared)"):
+        assert f"| {cells} |" in page.text
+    assert info.warnings == ("sheet «S»: 3 formulas have no stored value; the formulas are shown",)
+
+
+def test_merged_blocks_stand_on_each_of_their_rows(tmp_path: Path) -> None:
+    rows = (
+        row(1, "Group", "Item", "Place") + row(2, "Alpha", "Nut", "East") + row(3, None, "Bolt") + row(4, "Beta", "Pin")
+    )
+    merged = '<mergeCells><mergeCell ref="A2:A3"/><mergeCell ref="C2:C4"/></mergeCells>'
+    text = text_of(sheet(tmp_path / "a.xlsx", rows, merged))
+    assert "| Alpha | Bolt | East |" in text and "| Beta | Pin | East |" in text
+    spanned = (
+        '<table:table table:name="S"><table:table-row><table:table-cell '
+        'table:number-rows-spanned="2"><text:p>Alpha</text:p>'
+        "</table:table-cell><table:table-cell><text:p>Nut</text:p></table:table-cell></table:table-row><table:table-row>"
+        "<table:covered-table-cell/><table:table-cell><text:p>Bolt</text:p></table:table-cell></table:table-row></table:table>"
+    )
+    assert "| Alpha | Bolt |" in text_of(opendocument(tmp_path / "a.ods", spanned, "spreadsheet"))
+
+
+@pytest.mark.parametrize(
+    ("top", "merged"),
+    [
+        ((("Region", "2023", None, "2024"), (None, "Plan", "Actual", "Plan", "Actual")), ""),
+        ((("Region", "2023", None, "2024"), (None, "Plan", "Actual", "Plan", "Actual")), "A1:A2 B1:C1 D1:E1"),
+        (
+            (("Hires of all regions",), ("Region", "2023", None, "2024"), (None, "Plan", "Actual", "Plan", "Actual")),
+            "A1:E1",
+        ),
+    ],
+)
+def test_heads_of_two_rows_stand_on_every_page(tmp_path: Path, top: tuple[tuple[str, ...], ...], merged: str) -> None:
+    rows = "".join(row(at, *cells) for at, cells in enumerate(top, 1))
+    rows += "".join(row(at, f"Region {at}", at, at + 1, at + 2, at + 3) for at in range(len(top) + 1, 180))
+    listed = "".join(f'<mergeCell ref="{one}"/>' for one in merged.split())
+    _, pages = read(sheet(tmp_path / "a.xlsx", rows, f"<mergeCells>{listed}</mergeCells>"))
+    assert len(pages) > 1
+    for page in pages:
+        assert "| Region | 2023 Plan | 2023 Actual | 2024 Plan | 2024 Actual |\n|---" in page.text
+    if len(top) == 3:
+        assert pages[0].text.split("\n\n")[1] == "Hires of all regions"
+
+
+def test_heads_of_one_row_take_no_row_of_figures_or_of_text(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("Name,Town\nAnn,Oban\nBo,Mull\nCy,\n")
+    assert "| Name | Town |\n|---|---|\n| Ann | Oban |" in text_of(file)
+    file.write_text("Ledger\nYear;2024\n\nDate;Account;Amount\n1 May;4711;3\n2 May;4712;4\n")
+    assert "Ledger\n\n| Year | 2024 |\n\n| Date | Account | Amount |\n|---" in text_of(file)
+    file.write_text("sep=;\nId;Betrag\n1;2,50\n2;3,50\n")
+    assert "sep=" not in text_of(file) and "| Id | Betrag |\n|---" in text_of(file)
+
+
+def test_boxes_notes_and_raised_words_of_a_sheet_are_read(tmp_path: Path) -> None:
+    book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+    page = book.add_worksheet("Tides")
+    raised, lowered = book.add_format({"font_script": 1}), book.add_format({"font_script": 2})
+    page.write_rich_string(0, 0, "3.5×10", raised, "6", " m")
+    page.write_rich_string(1, 0, "H", lowered, "2", "O")
+    page.write_rich_string(2, 0, "x", raised, "n+1", " grows")
+    page.insert_textbox(4, 1, "Assumption: high water")
+    page.write_comment("A2", "measured at noon")
+    page.set_header("&CHarbour office")
+    book.close()
+    text = text_of(tmp_path / "a.xlsx")
+    for words in ("3.5×10^6 m", "H₂O", "x^(n+1) grows", "Assumption: high water", "measured at noon", "Harbour office"):
+        assert words in text
+
+
+@pytest.mark.parametrize("after", ['<dimension ref="1:4"/>', '<dimension ref="A1:XFD1048576"/>', ""])
+def test_what_a_sheet_claims_of_itself_does_not_cost_its_rows(tmp_path: Path, after: str) -> None:
+    last = '<row r="1048576"><c r="XFD1048576" s="1"/></row>'
+    file = sheet(tmp_path / "a.xlsx", row(1, "Name", "Rating") + row(2, "First", 2) + last, after, state="show")
+    assert "| Name | Rating |\n| First | 2 |" in text_of(file)
+
+
+def test_untyped_and_pretty_printed_cells_of_opendocument_are_read(tmp_path: Path) -> None:
+    cell = "\n  <table:table-cell>\n   <text:p>{}</text:p>\n  </table:table-cell>"
+    rows = "".join(
+        f"\n <table:table-row>{''.join(map(cell.format, cells))}\n </table:table-row>"
+        for cells in (("Region", "Revenue"), ("North", "150000"), ("South", "98000"))
+    )
+    file = opendocument(
+        tmp_path / "a.ods", f'\n<table:table table:name="Sales">{rows}\n</table:table>\n', "spreadsheet"
+    )
+    assert "| Region | Revenue |\n|---|---|\n| North | 150000 |" in text_of(file)
+
+
+_XML = (
+    '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet" '
+    'xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Worksheet ss:Name="Data"><Table><Row>'
+    '<Cell><Data ss:Type="String">F-66</Data></Cell><Cell ss:Index="3"><Data ss:Type="Number">812.5</Data></Cell>'
+    "</Row></Table></Worksheet></Workbook>"
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [(_XML, "| F-66 |  | 812.5 |"), ("<html><table><tr><td>F-66<td>812.5</table>", "| F-66 | 812.5 |"),
+     ("Id\tSum\nF-66\t812.5\n", "| F-66 | 812.5 |")],
+)  # fmt: skip
+def test_texts_named_as_workbooks_are_read_by_what_they_are(tmp_path: Path, content: str, shown: str) -> None:
+    (tmp_path / "a.xls").write_text(content)
+    assert shown in text_of(tmp_path / "a.xls")
+
+
+@pytest.mark.parametrize(
+    "head", [b"\x09\0\x04\0\x07\0\x10\0", b"\x09\x02\x06\0\0\0\x10\0", b"\x09\x04\x06\0\0\0\x10\0"]
+)
+def test_excel_of_before_1993_is_called_so(tmp_path: Path, head: bytes) -> None:
+    (tmp_path / "a.xls").write_bytes(head + bytes(100))
+    with pytest.raises(DocumentError, match=r"Excel before 1993.*Save it as XLSX"):
+        read(tmp_path / "a.xls")
