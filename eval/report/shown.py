@@ -76,8 +76,9 @@ def table(found: Sequence[ShownSet]) -> Table:
         "set", "setting", "questions", "shown", *SHOWN, *MISSES, "all documents", "tokens, median", "loop, median",
     )  # fmt: skip
     note = (
-        "Of the best gold page. «shown»: its text, a passage of it or a line of its own is in the first prompt. «section» "
-        "and «document»: the model must ask for more. «all documents»: each document of the evidence has a page shown."
+        'Of the best gold page. "shown": its text, a passage of it or a line of its own is in the first prompt. '
+        '"section" and "document": the model must ask for more. "all documents": each document of the evidence '
+        "has a page shown."
     )
     return Table("Gold that the model is shown", columns, tuple(rows), note)
 

@@ -75,7 +75,7 @@ class ShownSet:
 
 
 class SilentModel:
-    """A model that names nothing and asks for nothing, so that a search goes on as without one. ``requests`` are kept."""
+    """A model that names nothing and asks for nothing, so that a search goes on as without one."""
 
     def __init__(self) -> None:
         self.endpoint = ScriptedEndpoint(_nothing, "silent")
