@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 
 from hybrid_core.llm.client.chat_model import ChatModel
@@ -16,13 +17,14 @@ from retrievers.pages.scores import Place
 from retrievers.pages.windows import PassageTerms
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
-from retrievers.reason.board import Board
+from retrievers.reason.board import Board, short
 from retrievers.reason.hints import hint_lines
 from retrievers.reason.page_marks import mark
 from retrievers.reason.session import QuestionSession
 from retrievers.reason.verdict import Verdict
 
-_PASSAGES = 12  # of as many pages at most
+_PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
+_MARK = 110  # characters of the others
 _PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), and as few as are worth reading
 _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
@@ -84,19 +86,23 @@ class Asker(QuestionSession):
         """Return the best passage of each of the best pages of these documents, as many as fit ``tokens``."""
         found = [place for place in self._board.found if place[0] in documents][:_PASSAGES]
         shown: list[str] = []
-        for line in self.passage_lines(found):
+        for line in self.passage_lines(found, _WHOLE):
             tokens -= estimate(line) + 1
             if tokens < 0:
                 break
             shown.append(line)
         return shown
 
-    def passage_lines(self, places: Sequence[Place]) -> list[str]:
-        """Return a line for each page: its name, and the passage that matches best."""
-        return [
-            f"D{doc + 1} page {page}, a passage: {snippet.best_passage(held.whole, self._terms).text or _NO_TEXT}"
-            for (doc, page), held in zip(places, self._held(places), strict=True)
-        ]
+    def passage_lines(self, places: Sequence[Place], whole: int = sys.maxsize) -> list[str]:
+        """Return a line for each page: its name, and the passage that matches best, of those after the first
+        ``whole`` ones only the statement that does.
+        """
+        lines = []
+        for at, ((doc, page), held) in enumerate(zip(places, self._held(places), strict=True)):
+            passage = snippet.best_passage(held.whole, self._terms)
+            text = passage.text if at < whole else short(passage.mark or passage.text, _MARK)
+            lines.append(f"D{doc + 1} page {page}, a passage: {text or _NO_TEXT}")
+        return lines
 
     def marks(self) -> dict[Place, str]:
         """What is drawn on the best pages, as far as their texts and descriptions tell."""
