@@ -13,7 +13,7 @@ from hybrid_core.types.why import sentence
 LEADING = frozenset(("reference", "named section", "overview"))
 """What pages are given under these names puts them first because the question means them; the verdict says why."""
 ReasoningOutcome = Literal["named", "nothing", "failed"]
-StepKind = Literal["asked", "thought", "opened", "read", "rated", "dropped", "verdict", "failed"]
+StepKind = Literal["shown", "asked", "thought", "searched", "opened", "read", "rated", "dropped", "verdict", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from retrievers.pipeline.row import search
 from retrievers.pipeline.sections import SectionScores, of_document, of_documents
 from retrievers.pipeline.stage import Stages, before, run_stages
 from retrievers.pipeline.state import SearchResources, SearchState
+from retrievers.query.embedding import QuestionEmbedding
 from retrievers.query.expert import Expert
 from retrievers.reason.reasoner import Reasoner
 
@@ -178,12 +179,18 @@ class Searcher:
         scope = select.scope(view.documents, request)
         documents = view.within(scope)
         opened = time.perf_counter()
-        embedding = self._embedders.embedding(request.question, vectors_of, documents, partial(view.pages_of, scope))
+
+        def embed(question: str) -> QuestionEmbedding:
+            return self._embedders.embedding(question, vectors_of, documents, partial(view.pages_of, scope))
+
+        embedding = embed(request.question)
         compare = self._embedders.comparison(request.question, vectors_of, ", ".join(request.libraries))
         timings = {"open": (opened - began) * 1000, "embed": (time.perf_counter() - opened) * 1000}
         embedding = replace(embedding, compare=compare)
         contents = Contents(self._catalog)
-        resources = SearchResources(view, over.index, contents, self._contents, knowledge, embedding, ranking, reasoner)
+        resources = SearchResources(
+            view, over.index, contents, self._contents, knowledge, embedding, ranking, reasoner, embed
+        )
         return resources, documents, timings, over
 
     def _knowledge(self, name: str) -> Expert:

@@ -9,6 +9,7 @@ from hybrid_core.text.table_rows import table_rows
 _EDGE = 6  # lines at the end and the beginning of a page that may be of a table or a list
 _FOOT = 60  # characters of a running head or foot at most
 _ITEM = re.compile(r"^\s*(?:[•●▪■◦‣*–-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+\S")
+_UNENDED = re.compile(r"[^\W_][)\]”\"’']?$|[-,;]$")
 _BARE = re.compile(r"[\W\d]*")
 _TURNED = re.compile(r"\b(?:continued|cont['’.]?d|fortsetzung|suite|continuación|续)\b|续表", re.IGNORECASE)
 
@@ -29,6 +30,15 @@ def goes_on(text: str, following: str, heading: bool) -> bool:
     if min(rows) and _row_in(last, ends) and _row_in(first, begins):
         return True
     return any(map(_ITEM.match, ends)) and any(map(_ITEM.match, begins[:3]))
+
+
+def breaks_off(text: str, following: str) -> bool:
+    """Return whether a sentence breaks off at the end of a page, so that the next one begins in its middle."""
+    last, first = _lines(text), _lines(following)
+    if not last or not first:
+        return False
+    end, begin = last[-1].rstrip(), first[0].lstrip()
+    return bool(_UNENDED.search(end)) and (begin[:1].islower() or end.endswith(("-", ",", ";")))
 
 
 def _row_in(lines: list[str], edge: list[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -38,9 +39,10 @@ from retrievers.query.content_words import asks_for_documents
 from retrievers.query.expert import together
 from retrievers.query.question import read_question
 from retrievers.query.references import may_refer
+from retrievers.reason.board import FoundAgain
 from retrievers.reason.page_marks import SeenPage, pictured
 from retrievers.reason.reasoner import reason
-from retrievers.reason.routing.choose import Contenders, DocumentChoice, choose_documents
+from retrievers.reason.routing.choose import PICKED, Contenders, DocumentChoice, choose_documents
 from retrievers.rerank.multi_vector import multi_vector_gains
 from retrievers.rerank.selection import ResultSlot, grouped, one_of_each, select_pages, shared_out
 
@@ -225,11 +227,11 @@ def ask_model(state: SearchState) -> SearchState:
     state.texts.of([(state.pages[one.doc].content, one.page) for one in best])  # while it thinks they may be removed
     found = reason(
         reasoner, request, state.sureness, state.expansions, state.visits, state.pages, state.texts,
-        state.choice.dead,
+        state.choice.dead, _meant_documents(state), partial(_again, state),
     )  # fmt: skip
     return replace(
         state, visits=found.visits, pages=found.scores, effort=found.effort, verdicts=found.verdicts,
-        reasoning=found.reasoning, usage=state.usage + found.usage,
+        reasoning=found.reasoning, usage=state.usage + found.usage, expansions=[*state.expansions, *found.expansions],
     ).noted(found.note)  # fmt: skip
 
 
@@ -303,6 +305,33 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
         usage=state.usage,
         route=state.choice.used,
     )
+
+
+def _meant_documents(state: SearchState) -> list[int]:
+    """Return the documents that different parts of the question name, and those that a model picked."""
+    picked = {doc_id for doc_id, why in state.routing.reasons.items() if PICKED in why}
+    numbers = {one.candidate.document.doc_id: doc for doc, one in enumerate(state.pages)}
+    return [numbers[doc_id] for doc_id in (*state.apart, *picked) if doc_id in numbers]
+
+
+def _again(state: SearchState, words: str) -> FoundAgain:
+    """Search the same documents in other words, without a model."""
+    opened = replace(state.resources, reasoner=None, embedding=state.resources.embed(words))
+    request = replace(state.request, question=words, effort="fast", trace=False)
+    begun = replace(SearchState.begin(request, opened), texts=state.texts)
+    row: Stages = (read, _within(state), first_stage, correct, route, gather, score, walk_trees, find_places)
+    after, _ = run_stages(row, begun)
+    return FoundAgain(after.pages, after.expansions, after.visits)
+
+
+def _within(state: SearchState) -> Stage:
+    """Return a stage that keeps to the documents that a filter has left."""
+
+    def work(again: SearchState) -> SearchState:
+        scope = state.choice.scope
+        return replace(again, scope=scope, choice=replace(again.choice, scope=scope))
+
+    return Stage("scope", work)
 
 
 def _holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, int]:

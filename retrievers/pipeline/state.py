@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hybrid_core.store.catalog.contents import Contents
@@ -41,6 +41,7 @@ class SearchResources:
     embedding: QuestionEmbedding = QuestionEmbedding()
     ranking: RankingModel = field(default_factory=shipped_model)
     reasoner: Reasoner | None = None
+    embed: Callable[[str], QuestionEmbedding] = lambda _: QuestionEmbedding()  # of another question
 
 
 @dataclass(frozen=True, slots=True, eq=False)

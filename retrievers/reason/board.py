@@ -3,33 +3,61 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hybrid_core.text.plural import counted
 from hybrid_core.types.documents import Document
-from retrievers.pages.scores import PageScores, Place
+from retrievers.pages.scores import PageScores, PageVisit, Place
+from retrievers.query.expert import NO_EXPANSION, Expansion
 
 _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
+_HASH = re.compile(r"(?=[\w-]*\d)(?:[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _BEST_PAGES = 3
 _TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundAgain:
+    """What another search found: its documents, what expands the question in each, and its pages, best first."""
+
+    pages: Sequence[PageScores]
+    expansions: Sequence[Expansion]
+    visits: Sequence[PageVisit]
+
+
+SearchAgain = Callable[[str], FoundAgain]
+
+
 @dataclass(frozen=True, eq=False)
 class Board:
-    """The chosen documents with the values of their pages; ``found`` are the pages the walk reached, best first."""
+    """The candidate documents with the values of their pages; ``found`` are the pages the walk reached, best first.
 
-    scores: Sequence[PageScores]
+    Other searches add documents: ``more`` are what expands the question in these.
+    """
+
+    scores: list[PageScores]
     found: Sequence[Place]
+    more: list[Expansion] = field(default_factory=list)
     _promises: dict[int, list[float]] = field(default_factory=dict)
 
     def document_line(self, doc: int) -> str:
         """A document's card in one line, with what it is about where its kind is not known."""
         document = self.scores[doc].candidate.document
         said = "" if document.card.type else about(document, _DESCRIPTION)
-        parts = [f"D{doc + 1}", document.name, card(document), said, f"{document.pages} pages"]
+        parts = [f"D{doc + 1}", file_name(document), card(document), said, f"{document.pages} pages"]
         return " · ".join(part for part in parts if part)
+
+    def add(self, pages: PageScores, expansion: Expansion | None) -> int:
+        """Return the number of a document of another search, which is added where it is not there."""
+        doc_id = pages.candidate.document.doc_id
+        for number, held in enumerate(self.scores):
+            if held.candidate.document.doc_id == doc_id:
+                return number
+        self.scores.append(pages)
+        self.more.append(expansion or NO_EXPANSION)
+        return len(self.scores) - 1
 
     def section_line(self, node: Place, *, summary: bool = False) -> str:
         doc, at = node
@@ -38,9 +66,9 @@ class Board:
         first, last = section.start_page, section.end_page
         span = f"page {first}" if first == last else f"pages {first}-{last}"
         parts = [f"{'  ' * len(content.path(at))}{self.name(node)} {short(section.title, _TITLE)}", span]
-        if (promise := self.promises(doc)[at]) > 0:
+        if self.promises(doc)[at] > 0:
             best = ", ".join(map(str, self.best_pages(node)))
-            parts.append(f"score {promise:.2f}" + (f", best {best}" if last > first else ""))
+            parts += [f"best {best}"] if last > first else []
         if summary and section.summary:
             parts.append(short(section.summary, _SUMMARY))
         return " · ".join(parts)
@@ -112,12 +140,22 @@ class Board:
 
 
 def card(document: Document) -> str:
-    """What is known of a document: whose it is, of which kind and time, else its title."""
+    """Return what is known of a document: whose it is, of which kind and time, and its title."""
     known = document.card
     when = str(known.years[0]) if known.years else ""
-    name = known.names[0] if known.names and not _says(document.name, known.names[0]) else ""
+    title = short(document.title, _TITLE)
+    name = known.names[0] if known.names and not _says(document.name + title, known.names[0]) else ""
     parts = [name, known.type, when + (f" Q{known.quarter}" if known.quarter else "")]
-    return ", ".join(part for part in parts if part) or short(document.title, _TITLE) or "unknown kind"
+    said = ", ".join(part for part in parts if part)
+    if title and (not said or not _says(f"{document.name} {said}", title)):
+        return f"{title} ({said})" if said else title
+    return said or "unknown kind"
+
+
+def file_name(document: Document) -> str:
+    """Return a file's name, of one that is a hash the beginning."""
+    stem, dot, ending = document.name.rpartition(".")
+    return f"{stem[:8]}…{dot}{ending}" if _HASH.fullmatch(stem) and document.title else document.name
 
 
 def about(document: Document, most: int) -> str:
@@ -127,7 +165,11 @@ def about(document: Document, most: int) -> str:
     if title == document.title:
         listed = rest.removeprefix(": ").split("; ")
         rest = "; ".join(part for part in listed if not title.startswith(part.removesuffix("…")))
-        said = rest if card(document) == short(title, _TITLE) else ": ".join(part for part in (title, rest) if part)
+        said = (
+            rest
+            if card(document).startswith(short(title, _TITLE))
+            else ": ".join(part for part in (title, rest) if part)
+        )
     return short(said, most)
 
 

@@ -3,8 +3,8 @@
     D1 · aurora-2023.pdf · annual report, 2023 · 120 pages
      D1.0019 Part II · pages 13-90 · 4 not shown
       D1.0078 Liquidity · pages 43-49
-       page 46 · 1.00 · Cash flows | From investing activities | D1.0088 From financing activities (46-49, 3 parts)
-       page 49 · 0.98 · Free cash flow · [table]
+       page 46 · Cash flows | From investing activities | D1.0088 From financing activities (46-49, 3 parts)
+       page 49 · Free cash flow · [table]
      other parts: D1.0001 Front matter (1-2) | D1.0120 Part III (91-99, 8 parts)
 
 What lies on one page needs no name: the page can be read or named. What promises nothing is not shown, but counted.
@@ -30,8 +30,10 @@ _LEVELS, _LONG = 2, 4  # of sections above a page, which have so many pages and 
 _WHOLE = 0.6  # of a document's pages: a section of more tells nothing
 _SHARE = 0.8  # of the tokens at most for pages, the rest for roles, other parts and documents
 _ROLES = 0.6  # of the tokens that roles have before pages, where the rest is not enough for them
+_HIDDEN = 2  # sections that are named where others hide them
 _PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
 _PROMISE = 0.3  # of such a part
+_REACHED = 20  # best pages whose documents have a line
 _BESIDE = 0.5  # of the best document's score: others have no line
 _DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
 _TITLE, _PART = 50, 32  # characters
@@ -45,9 +47,16 @@ class Outline:
     documents: frozenset[int]
 
 
-def outline(board: Board, roles: Mapping[int, Sequence[Role]], marks: Mapping[Place, str], tokens: int) -> Outline:
+def outline(
+    board: Board,
+    roles: Mapping[int, Sequence[Role]],
+    marks: Mapping[Place, str],
+    tokens: int,
+    named: Sequence[int] = (),
+) -> Outline:
     """At most ``tokens``. ``roles`` are what the pages of a document may be for, whose places are listed whatever their
-    value and before other pages; ``marks`` say what is drawn on a page.
+    value and before other pages; ``marks`` say what is drawn on a page. Documents that are ``named`` have a tree of
+    their own, before other pages.
     """
     best = [
         place
@@ -55,6 +64,8 @@ def outline(board: Board, roles: Mapping[int, Sequence[Role]], marks: Mapping[Pl
         if board.value(*place) >= (_FAINT if rank < _FIRST and place[0] == board.found[0][0] else _LIKELY)
     ]
     best = best or list(board.found[:1])
+    firsts = [next((place for place in board.found if place[0] == doc), (doc, 1)) for doc in named]
+    best = list(dict.fromkeys([*best[:1], *firsts, *best]))
     made = _Lines(board, marks)
     due = {at: made.size(*at) for doc in dict.fromkeys(doc for doc, _ in best)
            for at in _of_roles(board, doc, roles.get(doc, ()))}  # fmt: skip
@@ -186,9 +197,11 @@ class _Lines:
             lines += [self._board.document_line(doc), *self._under(doc), *fits]
         named = set(self._pages)
         scores = [one.candidate.score for one in self._board.scores]
-        for doc, score in enumerate(scores):
+        by_pages = dict.fromkeys(doc for doc, _ in self._board.found[:_REACHED])
+        by_score = [doc for doc, score in enumerate(scores) if score >= _BESIDE * max(scores)]
+        for doc in dict.fromkeys([*by_pages, *by_score]):
             line = self._board.document_line(doc)
-            if doc not in named and score >= _BESIDE * max(scores):
+            if doc not in named:
                 self.room -= estimate(line) + 1
                 if self.room < 0:
                     break
@@ -215,18 +228,22 @@ class _Lines:
         self, doc: int, page: int, most: int, shown: Iterable[int], depth: int = 2, own: Collection[int] = ()
     ) -> str:
         titles = _titles(self._board, doc, page, set(shown), own or self._own.get((doc, page), ()))
-        value = self._board.value(doc, page)
-        parts = [f"{' ' * depth}page {page}", *([f"{value:.2f}"] if value > 0 else [])]
+        parts = [f"{' ' * depth}page {page}"]
         if titles:
             parts.append(" | ".join(titles[:most]) + (f" | {len(titles) - most} more" if len(titles) > most else ""))
         return " · ".join([*parts, *filter(None, [self._marks.get((doc, page), "")])])
 
     def _section(self, doc: int, at: int, depth: int) -> str:
         section = self._board.scores[doc].content.sections[at]
-        hidden = sum(not self._is_shown(doc, child) for _, child in self._board.children((doc, at)))
+        hidden = [child for _, child in self._board.children((doc, at)) if not self._is_shown(doc, child)]
+        promises = self._board.promises(doc)
+        likely = sorted((child for child in hidden if promises[child] > 0), key=lambda child: -promises[child])[
+            :_HIDDEN
+        ]
+        names = ", ".join(_short_name(self._board, doc, child) for child in sorted(likely))
         parts = [f"{' ' * depth}{self._board.name((doc, at))} {short(section.title, _TITLE)}"]
         parts.append(f"pages {section.start_page}-{section.end_page}")
-        return " · ".join([*parts, *([f"{hidden} not shown"] if hidden else [])])
+        return " · ".join([*parts, *([f"{len(hidden)} not shown" + (f": {names}" if names else "")] if hidden else [])])
 
     def _is_shown(self, doc: int, at: int) -> bool:
         return at in self._sections.get(doc, ()) or (
@@ -304,15 +321,13 @@ def _parts(
         alike = list(group)
         value = max(board.value(doc, one) for one in board.pages_of((doc, alike[0])))
         if parent < 0 and first == last:
-            parts = [" " * depth + f"page {first}", *([f"{value:.2f}"] if value > 0 else [])]
+            parts = [" " * depth + f"page {first}"]
             parts.append(" | ".join(short(sections[at].title, title) for at in alike))
         else:
             titles = " | ".join(f"{board.name((doc, at))} {short(sections[at].title, title)}" for at in alike)
             parts = [" " * depth + titles, f"pages {first}-{last}"]
             parts += [f"{len(inside[parent])} not shown"] if parent >= 0 and parent not in below else []
-            parts += (
-                [f"{value:.2f}, best {', '.join(map(str, board.best_pages((doc, alike[0]))))}"] if value > 0 else []
-            )
+            parts += [f"best {', '.join(map(str, board.best_pages((doc, alike[0]))))}"] if value > 0 else []
         parts += [short(sections[alike[0]].summary, summary)] if summary and sections[alike[0]].summary else []
         lines.append(" · ".join(parts))
         if parent in below:
@@ -325,6 +340,11 @@ def _named(board: Board, doc: int, at: int, title: int) -> str:
     last = f"-{section.end_page}" if section.end_page > section.start_page else ""
     parts = f", {inside} parts" if inside else ""
     return f"{board.name((doc, at))} {short(section.title, title)} ({section.start_page}{last}{parts})"
+
+
+def _short_name(board: Board, doc: int, at: int) -> str:
+    section = board.scores[doc].content.sections[at]
+    return f"{short(section.title, _PART)} ({section.start_page})"
 
 
 def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[Place]:

@@ -15,7 +15,7 @@ from hybrid_core.types.usage import Usage
 from retrievers.pages.page_texts import PageTexts
 from retrievers.pages.scores import PageScores, PageVisit, Place
 from retrievers.query.expert import Expansion, Role, together
-from retrievers.reason.board import Board
+from retrievers.reason.board import Board, SearchAgain
 from retrievers.reason.verdict import Verdict, reorder
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class ReasoningResult:
     reasoning: Reasoning | None = None
     usage: Usage = field(default_factory=Usage)
     note: str = ""
+    expansions: Sequence[Expansion] = ()  # of the documents that other searches added, behind those that were there
 
 
 def reason(
@@ -84,11 +85,14 @@ def reason(
     scores: Sequence[PageScores],
     texts: PageTexts,
     dead: bool = False,
+    named: Sequence[int] = (),
+    search: SearchAgain | None = None,
 ) -> ReasoningResult:
     """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
 
     ``expansions`` are by document, as ``scores`` are. ``dead``: the model failed for good before, while documents were
-    chosen.
+    chosen. ``named`` are the documents that the question names or that were chosen. ``search`` searches the library
+    again, in the model's words.
     """
     asked = request.effort
 
@@ -107,14 +111,14 @@ def reason(
     from retrievers.query.pages_wanted import pages_wanted
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
-    board = Board(scores, [(one.doc, one.page) for one in visits])
+    board = Board(list(scores), [(one.doc, one.page) for one in visits])
     known = together(expansions)
     asker = Asker(reasoner.model, reasoner.scope, reasoner.told, request.question, known, board, texts)
     wanted = pages_wanted(request.question, request.scoring.rerank.model_pages)
     roles = {doc: (*one.roles, *one.primary) for doc, one in enumerate(expansions)}
     failure = ""
     try:
-        verdict = _found(reasoner, board, asker, roles, wanted)
+        verdict = _found(reasoner, board, asker, roles, wanted, named, search)
         asker.verdict(verdict)
     except PageIndexError as error:
         verdict, failure = Verdict(), str(error)
@@ -123,23 +127,31 @@ def reason(
     outcome: ReasoningOutcome = "named" if verdict else "failed" if failure or invented else "nothing"
     reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps), outcome)
     if not verdict:
-        named = "only what does not exist" if invented else "no page"
-        said = f"the model failed ({failure})" if failure else f"the model named {named}"
+        only = "only what does not exist" if invented else "no page"
+        said = f"the model failed ({failure})" if failure else f"the model named {only}"
         why = f"{said}, so the deterministic tree walk answered"
         return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
-    order, after, verdicts = reorder(verdict, board, visits, scores, wanted)
+    order, after, verdicts = reorder(verdict, board, visits, board.scores, wanted)
     why = "asked for" if asked == "deep" else f"the first page may not answer ({sure:.2f}, below {below:g})"
     effort = EffortUsed(asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
     note = f"the model was asked no further than to what it had named by then ({ended[-1]})" if ended else ""
-    return ReasoningResult(order, after, effort, verdicts, reasoning, asker.usage, note)
+    return ReasoningResult(order, after, effort, verdicts, reasoning, asker.usage, note, tuple(board.more))
 
 
-def _found(reasoner: Reasoner, board: Board, asker: Asker, roles: Mapping[int, Sequence[Role]], wanted: int) -> Verdict:
+def _found(
+    reasoner: Reasoner,
+    board: Board,
+    asker: Asker,
+    roles: Mapping[int, Sequence[Role]],
+    wanted: int,
+    named: Sequence[int],
+    search: SearchAgain | None,
+) -> Verdict:
     if reasoner.strategy == "mcts":
         from retrievers.reason.mcts import TreeSearch
 
         return TreeSearch(board, asker, reasoner.limits.calls).verdict()
     from retrievers.reason.rounds import Rounds
 
-    return Rounds(board, asker, reasoner.limits.rounds, roles, wanted).verdict()
+    return Rounds(board, asker, reasoner.limits.rounds, roles, wanted, named, search).verdict()

@@ -1,4 +1,5 @@
-"""An outline first, then what the model asks to see: it opens sections and reads pages until it can name some.
+"""An outline and the best passages first, then what the model asks for: it searches again, opens sections and reads
+pages until it can name some.
 
 Each round shows what is new and says what the model had said; nothing is shown twice.
 """
@@ -13,17 +14,23 @@ from hybrid_core.errors import ChatError
 from hybrid_core.llm.token_estimate import estimate
 from retrievers.pages.scores import Place
 from retrievers.query.expert import Role
+from retrievers.reason.again import MOST as SEARCHES
+from retrievers.reason.again import AnotherSearch, search_wish
 from retrievers.reason.asker import Asker
-from retrievers.reason.board import Board
+from retrievers.reason.board import Board, SearchAgain
 from retrievers.reason.outline import opened, outline
 from retrievers.reason.verdict import Verdict, unique
 
 _PROMPT, _MORE = "tree-outline", "tree-outline-more"  # of the first round, and of those after it
-_OUTLINE, _PASSAGES = 0.17, 0.04  # of all tokens at most, for the outline, and for passages of the best pages
+_OUTLINE, _PASSAGES = 0.17, 0.14  # of all tokens at most, for the outline, and for passages of the best pages
 _LONGEST = 1500  # tokens of an outline, however many there are
 _NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
 _WORTH = 1100  # but so many, so that a page can be read whole
 _OPENED, _READ = 4, 4  # sections opened and pages read in a round at most
+_A_PAGE = 600  # tokens of a page that is read
+_LISTED = 8  # documents that later rounds have a line of
+_OPENING = 500  # tokens that pages leave to sections and searches, a third at most
+_FOUND = 700  # tokens of what a search finds
 _LAST = "This is the last round: name pages now."
 
 
@@ -38,6 +45,7 @@ class Turn(BaseModel):
     """One reply of the model, as the prompt asks for it. With something to expand or read it gets another round."""
 
     reasoning: str
+    search: list[str] = []
     expand: list[str] = []
     read: list[PageOf] = []
     pages: list[PageOf]
@@ -45,14 +53,25 @@ class Turn(BaseModel):
 
 
 class Rounds:
-    """One search over a board in at most ``rounds`` rounds and the tokens that the asker has. ``roles`` are what pages
-    of a document may be for; ``wanted`` pages answer the question at most.
+    """One search over a board in at most ``rounds`` rounds and the tokens that the asker has.
+
+    ``roles`` are what pages of a document may be for; ``wanted`` pages answer the question at most. ``named`` are the
+    documents that the question names or that were chosen for it. ``search`` searches the library again.
     """
 
     def __init__(
-        self, board: Board, asker: Asker, rounds: int, roles: Mapping[int, Sequence[Role]], wanted: int
+        self,
+        board: Board,
+        asker: Asker,
+        rounds: int,
+        roles: Mapping[int, Sequence[Role]],
+        wanted: int,
+        named: Sequence[int] = (),
+        search: SearchAgain | None = None,
     ) -> None:
         self._board, self._asker, self._rounds, self._roles, self._wanted = board, asker, rounds, roles, wanted
+        self._chosen, self._again = named, AnotherSearch(board, asker, search)
+        self._listed: set[int] = set()  # documents that have had a line
         self._looked: set[tuple[int, int, bool]] = set()  # (document, page or section, whether it is a page)
         self._docs: dict[int, None] = {}
         self._read: dict[Place, None] = {}  # before this round, and in it:
@@ -79,15 +98,20 @@ class Rounds:
         return self._with_rest(verdict)
 
     def _turns(self, number: int) -> str:
-        turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}."
+        left = self._asker.scope.budget.left // _A_PAGE - 1
+        room = f" There is room to read {left} more page{'s'[: left != 1]}." if left > 0 else ""
+        turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}.{room}"
         return f"{turns} Name {self._wanted} pages at most."
 
     def _first(self) -> dict[str, str]:
         tokens = self._asker.scope.budget.tokens
         empty = {"outline": "", "seen": "", "turns": self._turns(1)}
         room = self._asker.room(_PROMPT, Turn, empty)
-        shown = outline(self._board, self._roles, self._asker.marks(), min(int(_OUTLINE * tokens), _LONGEST, room))
+        most = min(int(_OUTLINE * tokens), _LONGEST, room)
+        shown = outline(self._board, self._roles, self._asker.marks(), most, self._chosen)
         passages = self._asker.passages(min(int(_PASSAGES * tokens), room - estimate(shown.text) - 1), shown.documents)
+        self._listed = set(shown.documents)
+        self._asker.step("shown", self._seen(shown.documents, passages))
         return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
 
     def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:
@@ -97,7 +121,9 @@ class Rounds:
         before = [f"You said: {' '.join(turn.reasoning.split())}"]
         before += [f"You named: {named}"] if named else []
         before += [f"Read before this round: {read}"] if read else []
-        documents = "\n".join(self._board.document_line(doc) for doc in self._docs)
+        first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.found) if doc in self._listed]
+        listed = list(dict.fromkeys([*self._docs, *first]))[: max(_LISTED, len(self._docs))]
+        documents = "\n".join(self._board.document_line(doc) for doc in listed)
         return {"outline": documents, "seen": "\n\n".join(["\n".join(before), *seen])}
 
     def _named(self, turn: Turn) -> Verdict:
@@ -118,9 +144,15 @@ class Rounds:
         self._asker.step("read", f"what goes on there: {self._names(new)}")
         return Verdict(unique([*verdict.pages[: self._wanted], *new]), verdict.nodes, verdict.reasoning)
 
+    def _seen(self, documents: Iterable[int], passages: Sequence[str]) -> str:
+        named = [f"D{doc + 1} {self._board.scores[doc].candidate.document.name}" for doc in sorted(documents)]
+        return f"the outline of {', '.join(named)}" + (f"; {len(passages)} passages" if passages else "")
+
     def _look(self, turn: Turn, number: int) -> list[str]:
-        """What was asked for and is new, as far as there is room: sections opened, pages read."""
+        """What was asked for and is new, as far as there is room: pages read, sections opened, searches made."""
         nodes, pages = self._asked(turn)
+        wishes = [wish for one in turn.search[:SEARCHES] if (wish := search_wish(one))]
+        wishes = [wish for wish in dict.fromkeys(wishes) if wish not in self._again.searched]
         new_nodes = [one for one in nodes if (*one, False) not in self._looked]
         new_pages = [one for one in pages if (*one, True) not in self._looked]
         docs = dict.fromkeys(doc for doc, _ in (*new_nodes, *new_pages))
@@ -130,22 +162,29 @@ class Rounds:
         if number < self._rounds:
             room = max(int(_NOW * room), min(room, _WORTH))
         seen: list[str] = []
+        reading = room - min(room // 3, _OPENING) if new_nodes or wishes else room
+        self._new = fit = self._asker.fitting(new_pages, reading)
+        if fit:
+            self._asker.step("read", self._names(fit))
+            texts = self._asker.page_texts(fit, reading)
+            seen += texts
+            room -= sum(estimate(text) + 2 for text in texts)
+            self._looked |= {(*one, True) for one in fit}
         for doc, at in new_nodes:
-            text = opened(self._board, doc, at, room // 2 if new_pages else room)
+            text = opened(self._board, doc, at, room)
             if estimate(text) <= room:
                 seen.append(text)
                 room -= estimate(text) + 1
                 self._looked.add((doc, at, False))
-        if seen:
-            names = [self._board.name(one) if one[1] >= 0 else f"D{one[0] + 1}" for one in new_nodes]
+        if shown_nodes := [one for one in new_nodes if (*one, False) in self._looked]:
+            names = [self._board.name(one) if one[1] >= 0 else f"D{one[0] + 1}" for one in shown_nodes]
             self._asker.step("opened", ", ".join(names))
-        self._new = fit = self._asker.fitting(new_pages, room)
-        if fit:
-            self._asker.step("read", self._names(fit))
-            seen += self._asker.page_texts(fit, room)
-            self._looked |= {(*one, True) for one in fit}
-        if seen and len(fit) < len(new_pages):
-            seen.append(f"No room to read {self._names(new_pages[len(fit) :])}.")
+        for wish in wishes:
+            lines = self._again.lines(wish, self._listed, min(room, _FOUND))
+            seen.append("\n".join(lines))
+            room -= estimate(seen[-1]) + 2
+        if seen and (missed := [one for one in new_pages[len(fit) :] if one in pages]):
+            seen.append(f"No room to read {self._names(missed)}.")
         self._docs |= docs
         return seen
 
@@ -165,7 +204,7 @@ class Rounds:
         leaves = [node for node in there if node[1] >= 0 and not self._board.children(node)]
         asked = [place for _, place in pages if place is not None]
         asked += [(node[0], self._board.best_pages(node, 1)[0]) for node in leaves]
-        rest = [(doc, page + 1) for doc, page in asked if self._asker.goes_on((doc, page))]
+        rest = [(doc, page + 1) for doc, page in asked if self._asker.goes_on((doc, page), prose=True)]
         return tuple(node for node in there if node not in leaves), unique([*asked, *rest])
 
     def _node(self, name: str) -> Place | None:

@@ -11,6 +11,8 @@ _PAGE = re.compile(r"^\s*page (\d+)(?: · |$)")
 _INLINE = re.compile(r"((D\d+)\.\d+) [^|]*? \((\d+)(?:-(\d+))?(?:, (\d+) parts)?\)(?= \||$| · \[)")
 _HOLDS = re.compile(r"^(D\d+)(\.\d+)?(?: .*·)? holds:$")
 _READ = re.compile(r"^(D\d+) page (\d+):$", re.MULTILINE)
+_PASSAGE = re.compile(r"^(D\d+) page (\d+), a passage: ", re.MULTILINE)
+_DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 _READ_BEFORE = re.compile(r"^Read before this round: (.*)$", re.MULTILINE)
 _ONE = re.compile(r"(D\d+) page (\d+)")
 
@@ -27,23 +29,31 @@ class ShownSection:
 
 @dataclass(slots=True)
 class ShownOutline:
-    """``pages`` are (document, page) with a line of their own, ``read`` those whose text was shown."""
+    """``pages`` are (document, page) with a line of their own, ``read`` those whose text was shown, ``passages`` those
+    of which a passage was.
+    """
 
     names: dict[str, str] = field(default_factory=dict)
     sections: dict[str, ShownSection] = field(default_factory=dict)
     pages: set[tuple[str, int]] = field(default_factory=set)
     opened: set[str] = field(default_factory=set)
     read: set[tuple[str, int]] = field(default_factory=set)
+    passages: set[tuple[str, int]] = field(default_factory=set)
 
     def way_to(self, document: str, page: int) -> str:
         """What to open in order to see a page, "" where it is seen."""
-        if (document, page) in self.pages | self.read:
+        if (document, page) in self.pages | self.read | self.passages:
             return ""
         around = [one for one in self.sections.values() if one.document == document and page in one.pages]
         if not around:
             return document
         deepest = min(around, key=lambda one: len(one.pages))
         return deepest.name if deepest.more else ""
+
+
+def shown_in(prompt: str) -> ShownOutline:
+    """Return what the outline and the passages of a prompt show."""
+    return shown_outline(_section(prompt, "Outline"), _section(prompt, "opened and read so far"))
 
 
 def shown_outline(outline: str, seen: str) -> ShownOutline:
@@ -70,10 +80,16 @@ def shown_outline(outline: str, seen: str) -> ShownOutline:
     for name in found.opened & found.sections.keys():
         held_one = found.sections[name]
         found.sections[name] = ShownSection(name, held_one.document, held_one.pages, False)
+    found.passages = {(of, int(number)) for of, number in _PASSAGE.findall(seen)}
     found.read = {(of, int(number)) for of, number in _READ.findall(seen)}
     for before in _READ_BEFORE.findall(seen):
         found.read |= {(of, int(number)) for of, number in _ONE.findall(before)}
     return found
+
+
+def _section(prompt: str, name: str) -> str:
+    held = re.search(name + _DATA, prompt, re.DOTALL)
+    return held[2] if held else ""
 
 
 def _range(first: str, last: str) -> range:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from eval.datasets.locate import letters
 from eval.runs.scripted.endpoint import ScriptedEndpoint
-from eval.runs.scripted.outline import ShownOutline, shown_outline
+from eval.runs.scripted.outline import ShownOutline, shown_in
 from eval.runs.scripted.routes import SHOWN, guessed, known
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
@@ -176,7 +176,7 @@ def _source_texts(text: str) -> dict[int, str]:
 
 
 def _outline(text: str) -> ShownOutline:
-    return shown_outline(_data(text, "Outline"), _data(text, "opened and read so far"))
+    return shown_in(text)
 
 
 def _deepest(shown: ShownOutline, wanted: Collection[tuple[str, int]]) -> list[str]:

@@ -28,6 +28,7 @@ BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
 _READ, _HITS = 4, 3  # of the documents that are described, and of the best pages of each
 _TELLS = 0.4  # a card's score from which what matched is a reason
+PICKED = "picked by the model"
 _WHY = 200  # characters of what a model says of its choice
 
 
@@ -178,7 +179,7 @@ def _picked(
         return _nothing(asked, contenders, calls, f"the model picked no document, so {BY_CARDS} decided")
     calls.step("verdict", ", ".join(contenders.documents[doc_id].name for doc_id in picked.documents))
     lead = contenders.weights.lead * (2 if asked == "description" else 1)
-    reasons = dict.fromkeys(picked.documents, _said("picked by the model", picked.reasoning))
+    reasons = dict.fromkeys(picked.documents, _said(PICKED, picked.reasoning))
     routing = preferred(contenders, [[doc_id] for doc_id in picked.documents], reasons, lead)
     used = RouteUsed(asked, "description", why, (), tuple(calls.steps))
     return DocumentChoice(routing, contenders.scope, used, calls.usage)

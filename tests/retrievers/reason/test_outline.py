@@ -105,7 +105,7 @@ def test_the_outline_names_the_best_pages_and_keeps_within_its_tokens(long_libra
     outline = data(prompt, "Outline")
     assert estimate(outline) <= 1500
     assert re.search(
-        r"^ +page 20 · [\d.]+ · Heading of page 20 · \[Figure 20\. Turbines by year", outline, re.MULTILINE
+        r"^ +page 20 · Heading of page 20 · \[Figure 20\. Turbines by year", outline, re.MULTILINE
     )
     assert re.search(r"^ +D1\.\d{4} Part 4 of Halden · pages 19-24 · \d not shown$", outline, re.MULTILINE)
     assert "Name 3 pages at most" in prompt and POLL not in outline
@@ -118,7 +118,7 @@ def test_primary_pages_are_listed_and_hints_that_fit_no_page_are_left_out(long_l
     expert = tmp_path / "expert.yaml"
     expert.write_text(EXPERT)
     _, (prompt,) = ask(long_library, lambda _: turn(pages=[page("D1", 20)]), expert)
-    outline, hints = data(prompt, "Outline"), data(prompt, "Hints of experts")
+    outline, hints = data(prompt, "Outline"), data(prompt, "which may be of another field")
     assert "Consolidated balance sheet" in outline and "Statement of cash flows" in outline
     assert "turbine spending" in hints and "statement of cash flows" in hints and ": cash flow." in hints
     assert "broker" not in hints and "bank" not in hints
@@ -131,7 +131,7 @@ def test_hints_must_fit_the_documents_of_the_best_pages(long_library: Engine, tm
     _, prompts = ask(long_library, lambda _: turn(pages=[page("D1", 1)]), expert, question, documents=None)
     outline = data(prompts[-1], "Outline")
     assert outline.startswith(f"D1 · {POLL}")
-    assert data(prompts[-1], "Hints of experts") == "none", "the report behind the poll speaks of them"
+    assert data(prompts[-1], "which may be of another field") == "none", "the report behind the poll speaks of them"
 
 
 def test_a_line_says_title_and_length_once(long_library: Engine) -> None:
@@ -154,8 +154,9 @@ def test_later_rounds_show_what_was_asked_for_and_nothing_twice(long_library: En
     assert outline.startswith(f"D1 · {NAME}") and "\n" not in outline and "a passage" not in seen
     assert "You said: Page 20 is likely." in seen and "D1 holds:" in seen
     assert all(f"Part {number} of Halden" in seen for number in range(1, 11)), "all parts"
-    texts = re.split(r"^D1 page \d+:$", seen, flags=re.MULTILINE)[1:]
-    assert len(texts) == 2 and all(1400 < len(text) <= 3100 for text in texts)
+    read = seen[: seen.index("D1 holds:")]
+    texts = re.split(r"^D1 page \d+:$", read, flags=re.MULTILINE)[1:]
+    assert len(texts) == 2 and all(1300 < len(text) <= 3100 for text in texts)
     held = {line for result in found.results[:1] for line in run(library_page(long_library, result.doc_id)).split("\n")}
     assert set(texts[1].strip().split("\n")) <= held | {"…"}, "no line is cut"
     assert found.results[0].page == 45 and "a passage" in first

@@ -110,9 +110,9 @@ def test_all_headings_of_the_best_pages_are_listed() -> None:
     titles = [f"Heading {number}" for number in range(9)]
     nodes: list[Node] = [(1, "All", 1, 9), *((2, title, 5, 5) for title in titles), *((2, t, 7, 7) for t in titles)]
     shown = outline(board((tree(*nodes), [0.1] * 4 + [1.0] + [0.1] * 4)), {}, {}, MOST).text
-    assert f"page 5 · 1.00 · {' | '.join(titles)}" in shown
+    assert f"page 5 · {' | '.join(titles)}" in shown
     few = outline(board((tree(*nodes), [1.0] * 9)), {}, {}, MOST).text
-    assert f"page 5 · 1.00 · {titles[0]} | {titles[1]} | 7 more" in few, "the fifth of the best pages"
+    assert f"page 5 · {titles[0]} | {titles[1]} | 7 more" in few, "the fifth of the best pages"
 
 
 def test_siblings_that_only_repeat_their_parents_pages_are_one_line() -> None:
@@ -122,10 +122,10 @@ def test_siblings_that_only_repeat_their_parents_pages_are_one_line() -> None:
     ]  # fmt: skip
     made = board((tree(*nodes), [0.5] * 20))
     assert opened(made, 0, 1, MOST).splitlines()[1:] == [
-        " D1.0003 Pumps | D1.0004 Weirs | D1.0005 Locks · pages 3-9 · 1.00, best 3, 4, 5"
+        " D1.0003 Pumps | D1.0004 Weirs | D1.0005 Locks · pages 3-9 · best 3, 4, 5"
     ]
     assert opened(made, 0, 5, MOST).splitlines()[1:] == [
-        " page 10 · 1.00 · Oil | Coal", " D1.0009 Wages · pages 11-19 · 1.00, best 11, 12, 13"
+        " page 10 · Oil | Coal", " D1.0009 Wages · pages 11-19 · best 11, 12, 13"
     ]  # fmt: skip
     alone = tree((1, "Report", 1, 30), (2, "Annex", 4, 12), (3, "Annex of maps", 4, 12), (4, "Map", 6, 6))
     shown = outline(board((alone, [0.0] * 5 + [1.0] + [0.0] * 24)), {}, {}, MOST).text
@@ -141,6 +141,6 @@ def test_parts_without_promise_are_counted_and_not_named_and_two_levels_stand_ab
     shown = outline(board((tree(*nodes), values)), {}, {}, MOST).text
     assert "Part III (60-79)" in shown and "2 more: expand D1" in shown, "what may hold it is named"
     assert not re.search(r"Part I\b|Part IV", shown) and "Markets" not in shown
-    above = shown[: shown.index("page 42 · 1.00")]
+    above = shown[: shown.index("page 42")]
     assert "Cash · pages 40-46" in above and "Statements · pages 36-49" in above
     assert "Accounts" not in above

@@ -76,7 +76,7 @@ def test_named_pages_come_first_and_the_rest_by_value(library: Engine) -> None:
     assert [found.receipt.reasoning for found in deep.results[2:]] == [None] * (len(deep.results) - 2)
     assert deep.usage.calls == len(server.requests) == 1 and deep.usage.input_tokens > 100
     assert deep.reasoning is not None and deep.reasoning.steps == tuple(steps)
-    assert [step.kind for step in steps] == ["asked", "thought", "verdict"]
+    assert [step.kind for step in steps] == ["shown", "asked", "thought", "verdict"]
     assert json.loads(json.dumps(deep.to_dict()))["usage"]["calls"] == 1
     assert fast.usage.calls == 0 and fast.reasoning is None
 
@@ -89,9 +89,9 @@ def test_the_model_sees_cards_scored_sections_and_expert_knowledge(library: Engi
     assert data(prompt, "Question") == QUESTION
     assert re.search(rf"^D1 · {FILING} · annual report, 2023 ·", outline, re.MULTILINE)
     assert re.search(
-        r"^ page 3 · 1\.00 · D1\.\d{4} Item 7\. Results of operations \(3-5, 2 parts\)", outline, re.MULTILINE
+        r"^ page 3 · D1\.\d{4} Item 7\. Results of operations \(3-5, 2 parts\)", outline, re.MULTILINE
     )
-    assert "net sales" in data(prompt, "Hints of experts")
+    assert "net sales" in data(prompt, "which may be of another field")
     assert server.requests[0].schema is not None
 
 
@@ -108,7 +108,7 @@ def test_sections_are_opened_and_pages_read_on_request_and_inventions_dropped(li
     assert passages.startswith("D1 page 3, a passage: Net sales were $418.2 million") and "holds:" not in passages
     seen = data(second, "opened and read so far")
     assert "D1.0003 Item 7. Results of operations · pages 3-5 · holds:" in seen
-    assert re.search(r" page 4 · (0\.\d\d · )?Consolidated balance sheet", seen)
+    assert re.search(r" page 4 · Consolidated balance sheet", seen)
     assert "D1 page 4:" in seen and "Inventories" in seen
     assert places(result)[0] == (FILING, 4)
     assert result.reasoning is not None

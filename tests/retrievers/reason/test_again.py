@@ -1,0 +1,233 @@
+"""A model that looks again: other words, exact words, sections by name; and what it is shown of each document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.types.documents import Card
+from hybrid_core.types.results import SearchResult
+from hybrid_pageindex import Engine, Settings, run
+from retrievers.pages.going_on import breaks_off
+from retrievers.reason.again import SearchWish, search_wish
+from retrievers.reason.board import card, file_name
+from tests.doubles.replies import FakeEndpoint
+from tests.models_over_http import data
+from tests.retrievers.reason.test_reason import page, turn
+
+SEEN = "opened and read so far"
+QUESTION = "How long may a tenant stay after the contract ends?"
+HASH = "9f86d081884c7d659a2feaa0c55ad015.md"
+
+
+def long_page(title: str, text: str, number: int) -> str:
+    filler = " ".join(f"Paragraph {n} of part {number} speaks of garden benches and lanterns." for n in range(45))
+    return f"## {title}\n\n{text} {filler}\n\n"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Documents whose words differ: the one that answers shares none with the question."""
+    folder = tmp_path_factory.mktemp("again")
+    (folder / "tenancy-guide.md").write_text(
+        "# Tenancy guide\n\n" + long_page("The contract", "A tenant signs the contract and may end it.", 1)
+        + long_page("Manual cleaning", "Wipe the floor with a cloth.", 2)
+    )  # fmt: skip
+    (folder / "lease-terms.md").write_text(
+        "# Lease terms\n\n" + long_page("Holding over", "The lessee has a grace period of nine weeks.", 1)
+        + long_page("Deposits", "The deposit is returned by bank transfer.", 2)
+    )  # fmt: skip
+    (folder / HASH).write_text("# Rules of the Orchard Club\n\nA tenant of the club keeps to its rules on contract.\n")
+    for number in range(12):
+        (folder / f"bench-{number}.md").write_text(
+            f"# Bench {number}\n\nA bench of oak, the price is {number} crowns.\n"
+        )
+    for number in range(6):
+        (folder / f"tenant-{number}.md").write_text(
+            f"# Tenant {number}\n\nTenant {number} ends the contract and may stay.\n"
+        )
+    engine = Engine(folder / "home")
+    run(engine.index([folder]))
+    yield engine
+    engine.close()
+
+
+def ask(
+    library: Engine, rule: Callable[[Request], Any], question: str = QUESTION, **options: Any
+) -> tuple[SearchResult, list[str]]:
+    endpoint = FakeEndpoint(rule)
+    engine = Engine(settings=Settings(storage_path=library.home), chat=ChatModel(endpoint))
+    try:
+        found = run(engine.search(question, effort="deep", top_k=5, expert="none", **options))
+    finally:
+        engine.close()
+    return found, [request.messages[-1].text for request in endpoint.requests if request.title == "Turn"]
+
+
+def seeker(*searches: str) -> Callable[[Request], Any]:
+    """Return a model that searches in its first round, and then names the first page that the search has found."""
+
+    def rule(request: Request) -> Any:
+        if request.title != "Turn":
+            return {"reasoning": "", "documents": [], "conditions": []}
+        text = request.messages[-1].text
+        if "Round 1 of" in text:
+            return turn(search=list(searches))
+        named = re.search(r"^(D\d+) page (\d+), a passage", data(text, SEEN), re.MULTILINE)
+        return turn(pages=[page(named[1], int(named[2]))] if named else [])
+
+    return rule
+
+
+@pytest.mark.parametrize(
+    ("search", "passage"),
+    [
+        ("lessee grace period", "grace period of nine weeks"),
+        ('"grace period of nine weeks"', "grace period of nine weeks"),
+        ("„grace period of nine weeks“", "grace period of nine weeks"),
+        ("deposit returned bank transfer", "by bank transfer"),
+    ],
+)
+def test_a_search_in_other_words_finds_a_page_that_the_question_does_not(
+    library: Engine, search: str, passage: str
+) -> None:
+    found, prompts = ask(library, seeker(search))
+    assert "grace" not in prompts[0] and passage in data(prompts[1], SEEN)
+    first = found.results[0]
+    assert first.doc_name == "lease-terms.md" and found.effort.used == "deep" and len(prompts) == 2
+    assert found.reasoning is not None and "searched" in {step.kind for step in found.reasoning.steps}
+    receipt = first.receipt
+    assert receipt.reasoning is not None
+    total = receipt.page + receipt.document + receipt.structure + receipt.reasoning
+    assert total == pytest.approx(first.score, abs=3e-4)
+
+
+@pytest.mark.parametrize("search", ['"grace period of ten weeks"', "xylophone", "section: Basilisks", "…", ""])
+def test_a_search_that_finds_nothing_is_said_and_harms_nothing(library: Engine, search: str) -> None:
+    fast = run(library.search(QUESTION, effort="fast", top_k=5, expert="none"))
+    found, prompts = ask(library, seeker(search))
+    assert found.results == fast.results and len(prompts) <= 2
+    assert all("found nothing" in data(prompt, SEEN) for prompt in prompts[1:])
+
+
+def test_a_section_is_found_by_its_name_and_can_be_opened(library: Engine) -> None:
+    def rule(request: Request) -> Any:
+        text = request.messages[-1].text
+        if request.title != "Turn":
+            return {"reasoning": "", "documents": [], "conditions": []}
+        if "Round 1 of" in text:
+            return turn(search=["section: holding over"])
+        named = re.search(r"^(D\d+\.\d+) Holding over", data(text, SEEN), re.MULTILINE)
+        return turn(sections=[named[1]] if named else [])
+
+    found, _ = ask(library, rule)
+    assert found.results[0].doc_name == "lease-terms.md"
+
+
+def test_another_search_keeps_to_the_documents_that_are_given(library: Engine) -> None:
+    found, prompts = ask(library, seeker("lessee grace period"), documents=["tenancy-guide.md"])
+    assert {one.doc_name for one in found.results} == {"tenancy-guide.md"}
+    assert all("nine weeks" not in prompt for prompt in prompts)
+
+
+def test_searches_calls_and_repetitions_are_bounded(library: Engine) -> None:
+    many = [f"bench {number}" for number in range(9)]
+    found, prompts = ask(library, lambda request: turn(search=many))
+    assert len(prompts) == 2 and found.usage.calls <= 4, "the same searches are made once"
+    assert data(prompts[1], SEEN).count("Search for") == 3
+
+
+def test_later_rounds_keep_a_line_of_each_document(library: Engine) -> None:
+    _, prompts = ask(library, seeker("lessee grace period"))
+    first, second = (re.findall(r"^D\d+ · (\S+)", data(prompt, "Outline"), re.MULTILINE) for prompt in prompts)
+    assert set(second) >= set(first) and len(first) > 1
+
+
+def test_each_part_of_a_comparison_has_its_own_tree(library: Engine) -> None:
+    question = "Compare the Tenancy guide and the Lease terms on deposits"
+    _, prompts = ask(library, lambda _: turn(), question)
+    outline = data(prompts[0], "Outline")
+    for name in ("tenancy-guide.md", "lease-terms.md"):
+        assert re.search(rf"^D\d+ · {name} .*\n D?.*page \d", outline, re.MULTILINE), name
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "shown"),
+    [
+        (HASH, "Rules of the Club", "9f86d081….md"),
+        ("123e4567-e89b-12d3-a456-426614174000.pdf", "Pumps", "123e4567….pdf"),
+        ("deadbeefdeadbeef01.txt", "Beef", "deadbeef….txt"),
+        (HASH, "", HASH),
+        ("annual-report-2023.pdf", "Report", "annual-report-2023.pdf"),
+        ("20230131-effaced.pdf", "Facade", "20230131-effaced.pdf"),
+    ],
+)
+def test_a_hash_gives_way_to_the_title(library: Engine, name: str, title: str, shown: str) -> None:
+    document = replace(run(library.documents())[0], name=name, title=title, card=Card())
+    assert file_name(document) == shown and (not title or title in card(document))
+
+
+def test_a_line_says_whose_and_the_title_beside_kind_and_time(library: Engine) -> None:
+    document = replace(run(library.documents())[0], name="a.pdf", title="Corvane Optics on lenses")
+    known = replace(document, card=Card(("Corvane",), type="annual report", years=(2022,)))
+    assert card(known) == "Corvane Optics on lenses (annual report, 2022)"
+    named = replace(known, title="Lenses", card=replace(known.card, names=("Corvane",)))
+    assert card(named) == "Lenses (Corvane, annual report, 2022)"
+
+
+@pytest.mark.parametrize(
+    ("text", "following", "off"),
+    [
+        ("The pump must be\n7", "cleaned by hand.", True),
+        ("It lists filters, valves,\n", "Hoses and more.", True),
+        ("the inter-", "national court", True),
+        ("The pump is clean.", "it stays so.", False),
+        ("The pump is clean", "Another heading", False),
+        ("", "text", False),
+    ],
+)
+def test_a_sentence_that_breaks_off_brings_the_next_page(text: str, following: str, off: bool) -> None:
+    assert breaks_off(text, following) is off
+
+
+@pytest.mark.parametrize(
+    ("written", "wish"),
+    [
+        ("cold store rent", SearchWish("words", "cold store rent")),
+        (' "for cause" ', SearchWish("exact", "for cause")),
+        ("“for cause”", SearchWish("exact", "for cause")),
+        ("Section: Manual  cleaning", SearchWish("section", "Manual cleaning")),
+        ('section: "Manual cleaning"', SearchWish("section", "Manual cleaning")),
+        ("???", None),
+        ("", None),
+    ],
+)
+def test_a_search_is_read_as_it_is_written(written: str, wish: SearchWish | None) -> None:
+    assert search_wish(written) == wish
+
+
+def test_a_page_that_is_a_picture_is_called_so(tmp_path: Path) -> None:
+    pymupdf = pytest.importorskip("pymupdf")
+    drawn = pymupdf.open()
+    drawn.new_page().insert_text((40, 40), "Turbines of the harbour are listed on the next page, a drawing.")
+    drawn.new_page().draw_circle((200, 200), 80)
+    drawn.save(tmp_path / "turbines.pdf")
+    with_picture = Engine(settings=Settings(storage_path=tmp_path / "home", ocr="never"))
+    try:
+        run(with_picture.index([tmp_path / "turbines.pdf"]))
+
+        def rule(request: Request) -> Any:
+            first = "Round 1 of" in request.messages[-1].text
+            return turn(read=[page("D1", 2)]) if first else turn(pages=[page("D1", 2)])
+
+        found, prompts = ask(with_picture, rule, "Which turbines are in the harbour?")
+    finally:
+        with_picture.close()
+    assert "D1 page 2:\n(picture only" in data(prompts[1], SEEN) and found.results[0].page == 2
