@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from hybrid_core.errors import EndpointFailure
 
+FOR_GOOD: frozenset[EndpointFailure] = frozenset(("key", "model", "quota"))  # the next call would fare no better
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -29,6 +31,7 @@ class Failure:
 @dataclass(slots=True)
 class _Open:
     why: Failure
+    at: float  # when it was opened or last let a call through to find out, monotonic
     until: float  # monotonic
 
 
@@ -64,14 +67,19 @@ class Breaker:
                 last = max(waiting, key=lambda one: one.until)
                 return last.why, last.until - now
             for one in held:
-                one.until = now + self.rest  # this call finds out, and no other meanwhile
+                one.at, one.until = now, now + self.rest  # this call finds out, and no other meanwhile
         return None
 
-    def answered(self, model: str) -> None:
-        """A model answered, whatever it said."""
+    def answered(self, model: str, began: float) -> None:
+        """A model answered a call that ``began`` (monotonic), whatever it said.
+
+        A key that was withdrawn stays withdrawn where an answer to an earlier call arrives after the refusal.
+        """
         with self._lock:
             self._unreachable = None
-            self._models[model] = _Model(answered=time.monotonic())
+            opened = self._of(model).open
+            stays = opened is not None and opened.why.kind in FOR_GOOD and began < opened.at
+            self._models[model] = _Model(answered=time.monotonic(), open=opened if stays else None)
 
     def failed(self, model: str, why: Failure, began: float, *, everywhere: bool = False, rest: float = 0.0) -> None:
         """A call that ``began`` (monotonic) failed in a way that the next one would too.
@@ -83,7 +91,8 @@ class Breaker:
             heard = [held.answered for name, held in self._models.items() if everywhere or name == model]
             if max(heard, default=0.0) > began:
                 return
-            opened = _Open(why, time.monotonic() + min(rest or self.rest, self.rest))
+            now = time.monotonic()
+            opened = _Open(why, now, now + min(rest or self.rest, self.rest))
             if everywhere:
                 self._unreachable = opened
             else:

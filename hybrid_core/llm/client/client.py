@@ -7,11 +7,11 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import TypeVar
 
 from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
-from hybrid_core.llm.client.breaker import Breaker, Failure
+from hybrid_core.llm.client.breaker import FOR_GOOD, Breaker, Failure
 from hybrid_core.llm.client.limiter import Limiter, NoPlaceError
 from hybrid_core.llm.client.remote import Retries
 from hybrid_core.llm.client.scope import CallScope
@@ -21,7 +21,6 @@ T = TypeVar("T")
 _QUICK = 1.0  # seconds that a server may ask for where somebody waits
 _BRIEF = 5.0  # seconds; what took longer to fail is not tried again where somebody waits
 _PATIENCE = 10.0  # seconds; an answer that was given less time says nothing of the endpoint (or half the timeout)
-_FOR_GOOD: frozenset[EndpointFailure] = frozenset(("key", "model", "quota"))  # the next call would fare no better
 _BUSY: frozenset[EndpointFailure] = frozenset(("overload", "rate limit"))
 _OF_THE_TEXT: frozenset[EndpointFailure] = frozenset(("refusal", "reply", "too long"))
 _HEARD: frozenset[EndpointFailure] = _OF_THE_TEXT | {"request"}  # the endpoint is up
@@ -40,6 +39,28 @@ class _RefusedError(Exception):
     def __init__(self, error: EndpointError) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+@dataclass(slots=True)
+class _Tries:
+    """The tries of one call: how many there may be, what they took, and whether the last of them was the last."""
+
+    scope: CallScope
+    ends: Deadline
+    retries: InitVar[Retries]
+    shown: Callable[[], bool]
+    limit: int = 0
+    longest_wait: float = 0.0  # seconds that the server may ask for
+    began: float = field(default_factory=time.monotonic)
+    number: int = 0
+    seconds: float = 0.0
+    wait: float = 0.0  # seconds until the next try
+    over: bool = False
+
+    def __post_init__(self, retries: Retries) -> None:
+        self.limit, self.longest_wait = retries.tries, retries.longest_asked
+        if not self.scope.patient:
+            self.limit, self.longest_wait = min(self.limit, 2), min(self.longest_wait, _QUICK)
 
 
 class Client:
@@ -85,54 +106,53 @@ class Client:
         moment ago in a way that this request would meet too, that is raised at once, with the seconds until somebody
         may ask again as ``wait``; who is patient sends all the same, unless the scope's own breaker is open.
         """
-        limits, ends, patient = self._retries, ends or Deadline(), scope.patient
         if (refusal := self._refusal(scope)) is not None:
             raise refusal
-        most, longest = limits.tries, limits.longest_asked
-        if not patient:
-            most, longest = min(most, 2), min(longest, _QUICK)
-        began, seconds = time.monotonic(), 0.0
-        for tried in range(1, most + 1):
+        tries = _Tries(scope, ends or Deadline(), self._retries, shown)
+        while True:
+            tries.number += 1
             try:
-                made, took = self._once(request, ends, math.inf if patient else longest, scope)
+                return self._once(request, tries), tries.seconds
             except _RefusedError as refused:
-                refused.error.usage = Usage(seconds=seconds)
+                refused.error.usage = Usage(seconds=tries.seconds)
                 raise refused.error from None
-            except EndpointError as failed:
-                error = failed
-            else:
-                for breaker in filter(None, (self._limiter.breaker, scope.breaker)):
-                    breaker.answered(self._name)
-                return made, seconds + took
-            seconds += error.usage.seconds
-            wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tried - 1))
-            wait = error.wait * random.uniform(1, 1.1) if error.wait else wait
-            late = time.monotonic() + wait >= ends.at
-            slow = not patient and error.usage.seconds > _BRIEF
-            over = tried == most or late or slow or error.wait > longest
-            if over or not error.retryable or shown():
-                error.message += f" It was tried {tried} times." if tried > 1 else ""
-                error.message += f" The server asks to wait {error.wait:.0f} s." if error.wait else ""
-                error.message += " The deadline leaves no time for another try." if error.retryable and late else ""
-                if not shown():
-                    self._tell(error, began, tried, scope.breaker)
-                error.usage = Usage(seconds=seconds)
-                raise error
-            if error.wait:
-                self._limiter.pause(error.wait)
-            self._closed.wait(wait)
-        raise AssertionError("the last try returns or raises")
+            except EndpointError as error:
+                if tries.over:
+                    raise
+                if error.wait:
+                    self._limiter.pause(error.wait)
+            self._closed.wait(tries.wait)
+
+    def _judge(self, error: EndpointError, tries: _Tries) -> None:
+        """Decide whether a try is the last one, and record then what its failure says of other calls."""
+        limits, patient = self._retries, tries.scope.patient
+        tries.seconds += error.usage.seconds
+        wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tries.number - 1))
+        tries.wait = error.wait * random.uniform(1, 1.1) if error.wait else wait
+        late = time.monotonic() + tries.wait >= tries.ends.at
+        slow = not patient and error.usage.seconds > _BRIEF
+        over = tries.number == tries.limit or late or slow or error.wait > tries.longest_wait
+        shown = tries.shown()
+        tries.over = over or not error.retryable or shown
+        if not tries.over:
+            return
+        error.message += f" It was tried {tries.number} times." if tries.number > 1 else ""
+        error.message += f" The server asks to wait {error.wait:.0f} s." if error.wait else ""
+        error.message += " The deadline leaves no time for another try." if error.retryable and late else ""
+        if not shown:
+            self._tell(error, tries.began, tries.number, tries.scope.breaker)
+        error.usage = Usage(seconds=tries.seconds)
 
     def _tell(self, error: EndpointError, began: float, tried: int, of_run: Breaker | None) -> None:
         """What a failure says of the next request: nothing where it is this request's own."""
         breaker, again = self._limiter.breaker, tried > 1
         why = Failure(error.message, error.advice, error.failure, error.retryable)
         if of_run is not None and error.failure not in _OF_THE_TEXT:
-            hear = of_run.failed if error.failure in (*_FOR_GOOD, "cassette") else of_run.stumbled
+            hear = of_run.failed if error.failure in (*FOR_GOOD, "cassette") else of_run.stumbled
             hear(self._name, why, time.monotonic())  # calls side by side count too: each had its own tries
         if error.failure in _HEARD:
-            breaker.answered(self._name)
-        elif error.failure in _FOR_GOOD or (error.failure in _BUSY and (again or error.wait)):
+            breaker.answered(self._name, began)
+        elif error.failure in FOR_GOOD or (error.failure in _BUSY and (again or error.wait)):
             breaker.failed(self._name, why, began, rest=error.wait)
         elif error.failure == "connection" and again:
             breaker.failed(self._name, why, began, everywhere=True)
@@ -151,30 +171,41 @@ class Client:
                 return self._error(why.resting(rest), why.advice, failure=why.kind, retryable=why.retryable, wait=wait)
         return None
 
-    def _once(
-        self, request: Callable[[float], T], ends: Deadline, longest_pause: float, scope: CallScope
-    ) -> tuple[T, float]:
-        """One try and how many seconds it took, which an error tells as its usage."""
+    def _once(self, request: Callable[[float], T], tries: _Tries) -> T:
+        """Make one try. Its outcome is recorded before its place falls free, so that the next caller knows of it."""
+        longest_pause = math.inf if tries.scope.patient else tries.longest_wait
         try:
-            with self._limiter.place(ends.at, self._closed.is_set, longest_pause) as waited:
-                ends.at += waited
+            with self._limiter.place(tries.ends.at, self._closed.is_set, longest_pause) as waited:
+                tries.ends.at += waited
                 self.check_open()
-                if waited and (refusal := self._refusal(scope)) is not None:  # others found out meanwhile
+                if (
+                    refusal := self._refusal(tries.scope) if waited else None
+                ) is not None:  # others found out meanwhile
                     raise _RefusedError(refusal)
                 start = time.monotonic()
                 try:
-                    made = request(min(self._timeout, max(ends.at - start, 0.001)))
+                    reply = request(min(self._timeout, max(tries.ends.at - start, 0.001)))
                 except EndpointError as error:
                     self.check_open()  # else it failed because the connection was closed under it
                     error.usage = Usage(seconds=time.monotonic() - start)
+                    self._judge(error, tries)
                     raise
-                return made, time.monotonic() - start
+                tries.seconds += time.monotonic() - start
+                for breaker in filter(None, (self._limiter.breaker, tries.scope.breaker)):
+                    breaker.answered(self._name, start)
+                return reply
         except NoPlaceError as full:
             self.check_open()
             if full.pause > longest_pause:
-                message = f"{self._name} has asked to be left alone for a while."
-                raise self._error(
-                    message, "Try again later.", failure="rate limit", retryable=True, wait=full.pause
-                ) from None
-            message = f"{self._name}: the deadline passed before a call could be made."
-            raise self._error(message, "Allow more time or more calls at once.", failure="timeout") from None
+                failure = self._error(
+                    f"{self._name} has asked to be left alone for a while.",
+                    "Try again later.",
+                    failure="rate limit",
+                    retryable=True,
+                    wait=full.pause,
+                )
+            else:
+                message = f"{self._name}: the deadline passed before a call could be made."
+                failure = self._error(message, "Allow more time or more calls at once.", failure="timeout")
+            self._judge(failure, tries)
+            raise failure from None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import islice
+from typing import Any
 
 import pytest
 
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.client import breaker
+from hybrid_core.llm.client import breaker, client
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
@@ -35,7 +37,7 @@ def tired() -> Limiter:
 
 
 class Clock:
-    """The breaker's, which can be put forward: a rest that passes by itself may do so while the test is not looking."""
+    """The breaker's and its caller's, which can be put forward: a rest that passes by itself may do so unseen."""
 
     ahead = 0.0
 
@@ -46,7 +48,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(breaker, "time", made)
+    for module in (breaker, client):
+        monkeypatch.setattr(module, "time", made)
     return made
 
 
@@ -261,6 +264,69 @@ def test_a_request_that_fails_by_itself_while_others_are_answered_stops_nobody(
         with pytest.raises(ChatError, match="this one"):
             ill.result()
     assert caller.ask(QUESTION, Found).value == Found(page=12)
+
+
+@pytest.mark.parametrize("status", [401, 402, 404])
+def test_an_answer_to_an_earlier_call_does_not_take_back_a_refusal_for_good(
+    server: ScriptedServer, connect: Connect, status: int
+) -> None:
+    """A call begins, another one is refused, the first one is answered: a third one is not sent."""
+    began, refused = threading.Event(), threading.Event()
+
+    def answer(request: Request) -> FakeReply:
+        if "early" not in request.messages[-1].text:
+            return failing(status)(request)
+        began.set()
+        refused.wait(60)
+        return FakeReply(GOOD)
+
+    server.answer = answer
+    caller, run = connect(limiter=tired()), breaker.Breaker(math.inf)
+    with ThreadPoolExecutor(1) as pool:
+        early = pool.submit(
+            caller.say, [type(QUESTION[0])("user", "early")], scope=CallScope(patient=True, breaker=run)
+        )
+        assert began.wait(60)
+        with pytest.raises(ChatError):
+            caller.say(QUESTION, scope=CallScope(patient=True, breaker=run))
+        refused.set()
+        assert early.result().text == GOOD
+    for scope in (CallScope(), CallScope(patient=True, breaker=run)):
+        with pytest.raises(ChatError):
+            caller.say(QUESTION, scope=scope)
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("status", [401, 402, 404])
+def test_a_failure_is_recorded_before_its_place_falls_free(
+    server: ScriptedServer, connect: Connect, status: int
+) -> None:
+    """Calls that wait for the place of one that is refused are not sent, however long recording that takes."""
+    waiting = threading.Barrier(4)
+
+    class Slow(breaker.Breaker):
+        def failed(self, *arguments: Any, **options: Any) -> None:
+            time.sleep(0.5)
+            super().failed(*arguments, **options)
+
+    def answer(request: Request) -> FakeReply:
+        waiting.wait(60)
+        time.sleep(0.2)
+        return failing(status)(request)
+
+    server.answer = answer
+    caller, run = connect(limiter=Limiter(1)), Slow(math.inf)
+
+    def call(first: bool) -> str:
+        if not first:
+            waiting.wait(60)
+        with pytest.raises(ChatError) as caught:
+            caller.say(QUESTION, scope=CallScope(patient=True, breaker=run))
+        return caught.value.message
+
+    with ThreadPoolExecutor(4) as pool:
+        calls = list(pool.map(call, [True, False, False, False]))
+    assert len(server.requests) == 1 and len(set(calls)) == 1
 
 
 def test_nobody_listens_is_known_in_a_second_and_then_at_once() -> None:
