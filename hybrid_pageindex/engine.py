@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
     from hybrid_pageindex.services.briefing import Briefing
+    from hybrid_pageindex.services.comparing import Comparison
     from hybrid_pageindex.services.conversations.conversations import Conversations
     from hybrid_pageindex.services.document_versions import DocumentVersion
     from hybrid_pageindex.services.estimating import Estimate
@@ -1003,6 +1004,31 @@ class Engine:
         return await stoppable(
             lambda stop: self._parts().grep.search(libraries_of(self._catalog(), scope), asked, stop)
         )
+
+    async def compare(
+        self,
+        left: str,
+        right: str,
+        *,
+        library: str | None = None,
+        right_library: str | None = None,
+        left_node: str = "",
+        right_node: str = "",
+        most: int = 50,
+        each: int = 20,
+        cursor: str = "",
+    ) -> Comparison:
+        """Compare two documents, or a section of each: sections added, removed, moved and changed, with the words and
+        figures that differ and their pages. No model is asked.
+
+        ``most`` bounds the sections that are listed, ``each`` the changes of a section; the counts are of all. Raises
+        NotFoundError for an unknown document or section, UsageError for a bad cursor.
+        """
+        from hybrid_pageindex.services.comparing import compare
+
+        own = arguments.library(library, self.settings.library)
+        sides = (own, left, left_node), (right_library or own, right, right_node)
+        return await read_in_thread(lambda: compare(self._catalog(), *sides, most=most, each=each, cursor=cursor))
 
     async def preview(self, question: str, *, expert: str | None = None) -> PackPreview:
         """What expert knowledge makes of a question. Raises UsageError for an unknown pack."""

@@ -24,9 +24,7 @@ _SEPARATOR = r"[\s\-\u2010-\u2014\u00ad]+"
 _BREAK = r"(?:-\n\s*)?"
 _INSIDE = re.compile(r"(?<=[a-z])(?=[a-z])")
 _MARKS = r"[\u0300-\u036f]*"
-_ALIKE = {sign: "['\u2019\u2018]" for sign in "'\u2019\u2018"} | {
-    sign: '["\u201c\u201d\u201e]' for sign in '"\u201c\u201d'
-}
+_ALIKE = dict.fromkeys("'\u2019\u2018", "['\u2019\u2018]") | dict.fromkeys('"\u201c\u201d', '["\u201c\u201d\u201e]')
 _QUOTES = (('"', '"'), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"))
 _SIGNS = {
     **dict.fromkeys("\u2019\u2018", "'"), **dict.fromkeys("\u201c\u201d\u201e", '"'),
@@ -44,7 +42,7 @@ def count_words(text: str) -> Counter[str]:
         words = folded.encode().translate(_ASCII_LETTERS).decode().split()
         breaks = _ASCII_BREAK.findall(folded) if "-\n" in folded else ()
     else:
-        words = list(map(_fold_word, _word().findall(text)))
+        words = [word for word in map(_fold_word, _word().findall(text)) if word]
         breaks = _broken().findall(text) if "-\n" in text else ()
     counts = Counter(words)
     for broken in breaks:
@@ -68,7 +66,9 @@ def _joined(broken: str) -> Iterator[str]:
     for first in range(len(pieces)):
         for end in range(first + 2, len(pieces) + 1):
             inner = pieces[first:end]
-            if all(_ends_in_letters(piece, at == 0, at == len(inner) - 1) for at, piece in enumerate(inner)):
+            if all(inner) and all(
+                _ends_in_letters(piece, at == 0, at == len(inner) - 1) for at, piece in enumerate(inner)
+            ):
                 yield "".join(inner)
 
 
@@ -186,7 +186,7 @@ def _unit_pattern(folded: str) -> str:
         rest = _unit_pattern(folded[at + length :])
         plain = _BREAK.join((single.get(one) or re.escape(one)) + _MARKS for one in folded[at : at + length])
         tail = (_BREAK if rest and not folded[at + length].isdecimal() else "") + rest
-        pattern.append(f"(?:{plain}|{written}){tail}")
+        pattern.append(f"(?:{plain}|{written}{_MARKS}){tail}")
         break
     return "".join(pattern)
 

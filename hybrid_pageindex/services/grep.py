@@ -1,4 +1,4 @@
-"""Exhaustive search: every page that holds words or a regular expression, counted, from the words' index or the texts."""
+"""Exhaustive search: every page that holds words or a regular expression, from the index of words or the texts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import import_module
 from itertools import accumulate
 from typing import Any, Literal
@@ -24,7 +25,6 @@ from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import place_of
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.requests import one_of
-from hybrid_pageindex.services import reading
 from retrievers.documents import select
 
 Listed = Literal["pages", "documents"]
@@ -197,24 +197,24 @@ class Grep:
         ends = None if asked.seconds is None else time.monotonic() + asked.seconds
         regex = _Regex(asked.pattern) if asked.regex else None
         words = None if regex else WordQuery(asked.pattern)
+        spans = (regex or words).spans  # type: ignore[union-attr]
         key, scope = self._scope(libraries, asked)
         if words is not None and words.exact:
             rows, counts = self._with_words(scope, words)
             done = scope.rows
         else:
-            matching = regex.counts if regex else lambda texts: [sum(1 for _ in words.spans(text)) for text in texts]
+            matching = regex.counts if regex else partial(_counts, spans)
             scan = self._scan((*key, asked.pattern, asked.regex), lambda: self._candidates(scope, words, regex))
             with scan.lock:
                 self._advance(scope, scan, matching, ends, stop)
                 rows, counts = np.array(scan.rows, np.int64), np.array(scan.counts, np.int64)
                 done = scope.rows if scan.done == len(scan.wanted) else int(scan.wanted[scan.done])
-        spans = regex.spans if regex else words.spans  # type: ignore[union-attr]
         return self._result(asked, scope, rows, counts, done, spans)
 
     def _scope(self, libraries: Sequence[Library], asked: GrepRequest) -> tuple[tuple[Any, ...], _Scope]:
         with self._catalog.snapshot() as snapshot:
-            states = tuple((one.id, one.name, snapshot.position(one.id), snapshot.mark(one.id, snapshot.position(one.id)))
-                           for one in libraries)  # fmt: skip
+            at = [(one, snapshot.position(one.id)) for one in libraries]
+            states = tuple((one.id, one.name, position, snapshot.mark(one.id, position)) for one, position in at)
             key = (states, asked.documents, asked.where, asked.node)
             with self._lock:
                 known = self._scopes.get(key)
@@ -235,11 +235,11 @@ class Grep:
                             continue
                     kept = {document.doc_id for document in select.where(documents, asked.where)}
                     rows = (row for row in rows if row.doc_id in kept)
-                for row in rows:
-                    if row.content_id:
-                        members.append(
-                            _Member(row.doc_id, row.content_id, row.name, row.path, one.name, row.pages, 1, row.pages)
-                        )
+                members += [
+                    _Member(row.doc_id, row.content_id, row.name, row.path, one.name, row.pages, 1, row.pages)
+                    for row in rows
+                    if row.content_id
+                ]
             if missing and len(missing) == len(libraries):
                 raise missing[0]
             if asked.node:
@@ -353,8 +353,8 @@ class Grep:
             more = (chosen.stop if chosen else 0) < len(which) and bool(chosen)
             cursor = f"{mark}.{documents[-1].doc_id}.0" if more else ""
         note = "" if done >= scope.rows else (
-            f"The time was over after {done} of {scope.rows} pages: the totals are of these. Ask the same again, and it "
-            "goes on from there."
+            f"The time was over after {done} of {scope.rows} pages: the totals are of these. "
+            "Ask the same again, and it goes on from there."
         )  # fmt: skip
         return GrepResult(
             asked.pattern, asked.regex, len(rows), len(which), int(counts.sum()), done >= scope.rows, done, scope.rows,
@@ -380,6 +380,10 @@ class Grep:
             label = held.label if held else ""
             found.append(GrepPage(one.doc_id, one.name, one.library, number, label, count, tuple(places)))
         return tuple(found)
+
+
+def _counts(spans: Callable[[str], Iterator[tuple[int, int]]], texts: list[str]) -> list[int]:
+    return [sum(1 for _ in spans(text)) for text in texts]
 
 
 class _Regex:
@@ -416,7 +420,7 @@ class _Regex:
 
 
 def _required_parts(written: str) -> tuple[str, ...]:
-    """Return runs of letters and digits that every match holds; () where none is sure. Reads what RE2 and Python share."""
+    """Return runs of letters and digits that every match holds; () where none is sure."""
     if "[:" in written or "(?-i)" in written or not written.isascii():
         return ()
     try:
