@@ -54,9 +54,11 @@ if TYPE_CHECKING:
     from hybrid_core.types.layouts import Box, PageLayout, WordBox
     from hybrid_core.types.sources import Source
     from hybrid_pageindex.services.briefing import Briefing
+    from hybrid_pageindex.services.comparing import Comparison
     from hybrid_pageindex.services.conversations.conversations import Conversations
     from hybrid_pageindex.services.document_versions import DocumentVersion
     from hybrid_pageindex.services.estimating import Estimate
+    from hybrid_pageindex.services.grep import GrepResult, Listed
     from hybrid_pageindex.services.job_news import JobNews
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
     from hybrid_pageindex.services.layouts import Layouts
@@ -968,6 +970,65 @@ class Engine:
 
         name = arguments.library(library, self.settings.library)
         return await read_in_thread(lambda: find_words(self._catalog(), name, document, words, first, most))
+
+    async def grep(
+        self,
+        pattern: str,
+        *,
+        regex: bool = False,
+        library: str | Sequence[str] | None = None,
+        all_libraries: bool = False,
+        documents: Sequence[str] | str | None = None,
+        where: Sequence[str] | str = (),
+        node: str = "",
+        listed: Listed = "pages",
+        most: int = 20,
+        context: int = 0,
+        cursor: str = "",
+        seconds: float | None = None,
+    ) -> GrepResult:
+        """Return every page that holds a word, a phrase, the beginning of a word (``indemnif*``) or a ``regex``.
+
+        The totals are complete, also where fewer are listed. ``listed`` "documents" counts by document instead of
+        showing places. ``node`` is a section of the one document that is named, ``context`` the lines shown around a
+        match. With ``seconds`` a long search stops, ``complete`` is false, and the same call goes on from there.
+
+        Raises UsageError for a bad pattern or cursor, NotFoundError for what is unknown.
+        """
+        from hybrid_pageindex.services.grep import GrepRequest
+        from hybrid_pageindex.services.scope import libraries_of
+
+        scope = self.request("words", library=library, all_libraries=all_libraries)
+        named = None if documents is None else several(documents)
+        asked = GrepRequest(pattern, regex, named, several(where), node, listed, most, context, cursor, seconds)
+        return await stoppable(
+            lambda stop: self._parts().grep.search(libraries_of(self._catalog(), scope), asked, stop)
+        )
+
+    async def compare(
+        self,
+        left: str,
+        right: str,
+        *,
+        library: str | None = None,
+        right_library: str | None = None,
+        left_node: str = "",
+        right_node: str = "",
+        most: int = 50,
+        each: int = 20,
+        cursor: str = "",
+    ) -> Comparison:
+        """Compare two documents, or a section of each: sections added, removed, moved and changed, with the words and
+        figures that differ and their pages. No model is asked.
+
+        ``most`` bounds the sections that are listed, ``each`` the changes of a section; the counts are of all. Raises
+        NotFoundError for an unknown document or section, UsageError for a bad cursor.
+        """
+        from hybrid_pageindex.services.comparing import compare
+
+        own = arguments.library(library, self.settings.library)
+        sides = (own, left, left_node), (right_library or own, right, right_node)
+        return await read_in_thread(lambda: compare(self._catalog(), *sides, most=most, each=each, cursor=cursor))
 
     async def preview(self, question: str, *, expert: str | None = None) -> PackPreview:
         """What expert knowledge makes of a question. Raises UsageError for an unknown pack."""

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError, StoreError
 
 CATALOG, CACHE, ORIGINALS, COPIES = "catalog.sqlite", "cache.sqlite", "originals", "copies"
-FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp"})
+FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp", "words"})
 _RECOVERY = Path("locks", "recover.lock")
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)

@@ -24,6 +24,7 @@ from retrievers.pipeline.stage import Stages
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.objects.bucket import BucketAddress
+    from hybrid_pageindex.services.grep import Grep
     from hybrid_pageindex.services.spending import Spending
 
 
@@ -63,6 +64,7 @@ class Parts:
         self.pages = PageWork(self.catalog, self.cache, settings)
         self._settings = settings
         self._spending: Spending | None = None
+        self._grep: Grep | None = None
         self.chat = Chat(settings, self.cache, lambda: self.spending, chat)
         reading = cache(partial(unread_advice, settings))
         self.searcher = Searcher(self.catalog, settings, self.indexes, self.embedders, self.chat, reading, stages)
@@ -76,6 +78,17 @@ class Parts:
             if self._spending is None:
                 self._spending = Spending(self.catalog, self._settings)
             return self._spending
+
+    @property
+    def grep(self) -> Grep:
+        """The exhaustive search, with the words of pages."""
+        from hybrid_core.store.words.store import WordStore
+        from hybrid_pageindex.services.grep import Grep
+
+        with self._lock:
+            if self._grep is None:
+                self._grep = Grep(self.catalog, WordStore(self.catalog, self._settings.storage_path))
+            return self._grep
 
     @contextmanager
     def working(self) -> Iterator[None]:

@@ -27,6 +27,12 @@ def page_texts(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dic
     }
 
 
+def text_of_pages(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """Return the texts of pages alone, by (content_id, number); pages that do not exist are left out."""
+    found = _rows(connection, schema.pages, ("content_id", "number", "text"), wanted)
+    return {(row.content_id, row.number): row.text for row in found}
+
+
 def page_orders(connection: Connection, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], TermOrder]:
     """Return the pages' terms in order, by (content_id, number); pages that are not there are left out."""
     found = _rows(connection, schema.orders, _ORDER, wanted)

@@ -12,7 +12,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, bindparam
 
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
-from hybrid_core.store.catalog.page_texts import page_orders, page_texts
+from hybrid_core.store.catalog.page_texts import page_orders, page_texts, text_of_pages
 from hybrid_core.store.catalog.trees import StoredSections, node_id
 from hybrid_core.store.damage import Decoding
 from hybrid_core.store.parts import parts
@@ -383,6 +383,17 @@ class Snapshot:
         query = select(schema.pages).where(schema.pages.c.content_id == content_id).order_by(schema.pages.c.number)
         wanted = None if numbers is None else sorted(set(numbers))
         return [rows.to_page(row) for row in self._where(query, schema.pages.c.number, wanted)]
+
+    def texts(self, content_id: str, first: int = 1, last: int | None = None) -> list[tuple[int, str]]:
+        """Return the numbers and texts of a content's pages, of all or from one to another."""
+        pages = schema.pages.c
+        query = select(pages.number, pages.text).where(pages.content_id == content_id, pages.number >= first)
+        query = query if last is None else query.where(pages.number <= last)
+        return [(row.number, row.text) for row in self._connection.execute(query.order_by(pages.number))]
+
+    def some_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
+        """Return the texts of single pages, by (content_id, number); pages that do not exist are left out."""
+        return text_of_pages(self._connection, wanted)
 
     def page_texts(self, wanted: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
         """What a search reads of single pages, by (content_id, number)."""

@@ -431,7 +431,33 @@ async def _usage(engine: Engine, options: argparse.Namespace) -> int:
     return await usage(engine, options)
 
 
+async def _grep(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli import exhaustive
+
+    found = await engine.grep(
+        options.pattern, regex=options.regex, library=options.libraries or None, all_libraries=options.all_libraries,
+        documents=options.documents, where=options.where or (), node=options.node,
+        listed="documents" if options.count else "pages", most=options.most, context=options.context,
+        cursor=options.cursor,
+    )  # fmt: skip
+    dump(found.to_dict()) if _json(options) else exhaustive.show_grep(found)
+    return 0
+
+
+async def _compare(engine: Engine, options: argparse.Namespace) -> int:
+    from hybrid_pageindex.doors.cli import exhaustive
+
+    compared = await engine.compare(
+        options.left, options.right, library=_library(options), right_library=options.right_library,
+        left_node=options.left_node, right_node=options.right_node, most=options.most, each=options.each,
+        cursor=options.cursor,
+    )  # fmt: skip
+    dump(compared.to_dict()) if _json(options) else exhaustive.show_comparison(compared)
+    return 0
+
+
 _COMMANDS = {
+    "grep": _grep, "compare": _compare,
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "chat": _chat, "outline": _outline, "page": _page,
     "list": _list, "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear,
     "briefing": _brief,

@@ -114,6 +114,27 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     ask.add_argument("--force", action="store_true", help="ask the model also where there is no evidence")
 
+    grep = commands.add_parser("grep", parents=[common], help="count and list every page that holds words")
+    grep.add_argument("pattern", metavar="PATTERN", help="a word, a phrase, or the beginning of a word: 'indemnif*'")
+    grep.add_argument("--regex", action="store_true", help="PATTERN is a regular expression (RE2)")
+    for name in ("libraries", "all_libraries", "documents", "where"):
+        add_option(grep, name, *(("-L",) if name == "libraries" else ()))
+    grep.add_argument("--node", default="", metavar="NODE", help="only this section of the one --doc")
+    grep.add_argument("--count", action="store_true", help="list documents with their counts instead of pages")
+    grep.add_argument("--most", type=count, default=20, metavar="N", help="how many are listed (default: 20)")
+    grep.add_argument("--context", type=int, default=0, metavar="N", help="lines before and after a match")
+    grep.add_argument("--cursor", default="", metavar="C", help="go on behind what was listed")
+
+    compare = commands.add_parser("compare", parents=[scoped], help="what differs between two documents")
+    compare.add_argument("left", metavar="OLD")
+    compare.add_argument("right", metavar="NEW")
+    compare.add_argument("--right-library", metavar="NAME", help="the library of NEW, where it is another one")
+    compare.add_argument("--left-node", default="", metavar="NODE", help="only this section of OLD")
+    compare.add_argument("--right-node", default="", metavar="NODE", help="only this section of NEW")
+    compare.add_argument("--most", type=count, default=50, metavar="N", help="sections to list (default: 50)")
+    compare.add_argument("--each", type=count, default=20, metavar="N", help="changes of a section (default: 20)")
+    compare.add_argument("--cursor", default="", metavar="C", help="go on behind what was listed")
+
     chat = commands.add_parser("chat", parents=[common], help="ask questions that go on from each other; they are kept")
     chat.add_argument("--continue", dest="go_on", metavar="ID", help="go on with one that was kept")
     for name in ("libraries", "all_libraries", "documents", "effort", "top_k", "expert"):

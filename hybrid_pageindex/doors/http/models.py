@@ -83,7 +83,42 @@ else:
     SearchBody, AskBody = _SearchBody, _AskBody
 
 
-def search_fields(body: SearchBody, without: tuple[str, ...] = ()) -> dict[str, Any]:
+class GrepBody(Body):
+    """A word, a phrase, the beginning of a word (``indemnif*``), or a regular expression without look-around."""
+
+    pattern: Annotated[Text, Field(min_length=1, max_length=500)]
+    regex: bool = False
+    libraries: Names = Field(default_factory=list)
+    all_libraries: bool = False
+    documents: Names | None = None
+    where: Names = Field(default_factory=list)
+    node: Annotated[Text, Field(max_length=20, description="a section of the one document that is named")] = ""
+    listed: Literal["pages", "documents"] = "pages"
+    most: Annotated[int, Field(ge=1, le=1000)] = 20
+    context: Annotated[int, Field(ge=0, le=10, description="lines before and after a match")] = 0
+    cursor: Annotated[str, Field(max_length=200)] = ""
+    seconds: Annotated[float, Field(gt=0, le=30, description="after which a search stops, and says so")] = 2
+
+
+class CompareSide(Body):
+    """A document by name or id, and one section of it or all; of the server's usual library where none is named."""
+
+    document: Name
+    library: Annotated[Text, Field(max_length=200)] = ""
+    node: Annotated[Text, Field(max_length=20)] = ""
+
+
+class CompareBody(Body):
+    """Two sides, the older one left. ``each`` bounds the changes that are listed of a section."""
+
+    left: CompareSide
+    right: CompareSide
+    most: Annotated[int, Field(ge=1, le=1000)] = 50
+    each: Annotated[int, Field(ge=0, le=1000)] = 20
+    cursor: Annotated[str, Field(max_length=20)] = ""
+
+
+def search_fields(body: SearchBody | GrepBody, without: tuple[str, ...] = ()) -> dict[str, Any]:
     """What a body says, as keyword arguments of ``Engine.search``."""
     given: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question", *without})
     return {name: value for name, value in given.items() if value is not None}

@@ -10,7 +10,7 @@ from fastmcp.tools import ToolResult
 
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort
-from hybrid_pageindex.doors.mcp import budget, shapes
+from hybrid_pageindex.doors.mcp import budget, exhaustive, shapes
 from hybrid_pageindex.doors.mcp.door import Door, pictured, short, told
 from hybrid_pageindex.doors.mcp.progress import Progress
 from hybrid_pageindex.doors.mcp.shapes import schema, without_empty
@@ -70,6 +70,8 @@ def register(server: FastMCP, door: Door) -> None:
         }
         hints = shapes.search_hints(found, wanted[: len(results)], more, scope)
         return said | without_empty({"notes": list(found.notes), "cursor": more}) | {"next": hints}
+
+    exhaustive.register(server, door)
 
     @server.tool(
         annotations=READING,

@@ -16,16 +16,18 @@ from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.doors.http.callers import At, caller_of, find_library, visible
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.events import SENT, Event, as_it_works, stream, wants_events
-from hybrid_pageindex.doors.http.models import AskBody, SearchBody, search_fields
+from hybrid_pageindex.doors.http.models import AskBody, CompareBody, GrepBody, SearchBody, search_fields
 from hybrid_pageindex.doors.http.replies import said
 from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.services.comparing import Comparison
+from hybrid_pageindex.services.grep import GrepResult
 
 router = APIRouter(tags=["search"])
 
 
-async def searched(request: Request, server: Server, body: SearchBody) -> dict[str, Any]:
+async def searched(request: Request, server: Server, body: SearchBody | GrepBody) -> dict[str, Any]:
     """A body's fields, with the libraries that the caller may read in place of those it named."""
-    given = search_fields(body)
+    given = search_fields(body, ("pattern",))
     if caller_of(request).may("read", EVERYWHERE) and not wants_events(request):
         return given  # the search says which libraries there are: of a stream, too late
     if given.pop("all_libraries", False) and not given.get("libraries"):
@@ -58,6 +60,27 @@ async def search(request: Request, server: At, body: SearchBody) -> Response:
         return Event("result", (await work(tell)).to_dict())
 
     return stream(server, as_it_works(told))
+
+
+@router.post("/grep", response_model=GrepResult)
+async def grep(request: Request, server: At, body: GrepBody) -> Response:
+    """Every page that holds the pattern, counted; a part of them, or of their documents, listed."""
+    fields = await searched(request, server, body)
+    named = fields.pop("libraries", None) or None
+    work = server.engine.grep(body.pattern, **fields | {"library": named, "seconds": body.seconds})
+    return said(await server.turn(server.searches, work))
+
+
+@router.post("/compare", response_model=Comparison)
+async def compare(request: Request, server: At, body: CompareBody) -> Response:
+    """What was added, removed, moved and changed from one document to another, section by section."""
+    usual = server.engine.settings.library
+    left, right = [await find_library(request, one.library or usual, "read") for one in (body.left, body.right)]
+    work = server.engine.compare(
+        body.left.document, body.right.document, library=left.name, right_library=right.name,
+        left_node=body.left.node, right_node=body.right.node, most=body.most, each=body.each, cursor=body.cursor,
+    )  # fmt: skip
+    return said(await server.turn(server.answers, work))
 
 
 @router.post("/ask", response_model=Answer, responses=SENT)

@@ -1,0 +1,154 @@
+"""Words of some contents with the pages that hold them, as arrays in memory or in one mapped file."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.home import make_file, make_folder
+from hybrid_core.text.exact_words import count_words
+
+_MAGIC = b"words 1\n"
+_MOST = 65_535  # of one word on a page that are counted
+_TYPES = {"offsets": "<u4", "starts": "<u4", "pages": "<u4", "counts": "<u2"}
+
+Rows = npt.NDArray[np.int64]
+
+
+class Segment:
+    """The words of some contents. A page is a row: the pages of all contents are numbered through, from 0.
+
+    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each. ``path`` is None where
+    it is in memory alone.
+    """
+
+    def __init__(
+        self, contents: Sequence[tuple[str, int]], words: bytes | mmap.mmap, arrays: dict[str, npt.NDArray[np.generic]],
+        base: int = 0, size: int | None = None, path: Path | None = None,
+    ) -> None:  # fmt: skip
+        self.contents, self.path = tuple(contents), path
+        self.ids = frozenset(content_id for content_id, _ in contents)
+        self.firsts: Rows = np.cumsum([0, *(pages for _, pages in contents)], dtype=np.int64)
+        self._words, self._base = words, base
+        self._size = len(words) if size is None else size
+        self._offsets, self._starts = arrays["offsets"], arrays["starts"]
+        self._pages, self._counts = arrays["pages"], arrays["counts"]
+
+    @classmethod
+    def build(cls, contents: Iterable[tuple[str, Sequence[str]]]) -> Segment:
+        """Make one of (content_id, texts of its pages)."""
+        sizes: list[tuple[str, int]] = []
+        ids: dict[str, int] = {}
+        found, counts, lengths = array("I"), array("H"), array("I")
+        for content_id, texts in contents:
+            sizes.append((content_id, len(texts)))
+            for text in texts:
+                held = count_words(text)
+                found.extend([ids.setdefault(word, len(ids)) for word in held])
+                counts.extend([min(count, _MOST) for count in held.values()])
+                lengths.append(len(held))
+        vocabulary = sorted((word.encode("utf-8", "replace"), at) for word, at in ids.items())
+        ranks = np.zeros(len(ids), np.uint32)
+        ranks[[at for _, at in vocabulary]] = np.arange(len(ids), dtype=np.uint32)
+        words = ranks[np.frombuffer(found, np.uint32)]
+        rows = np.repeat(np.arange(len(lengths), dtype=np.uint32), np.frombuffer(lengths, np.uint32))
+        order = np.argsort(words, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(words, minlength=len(ids))))
+        offsets = np.append(0, np.cumsum([len(word) + 1 for word, _ in vocabulary]))
+        arrays: dict[str, npt.NDArray[np.generic]] = {
+            "offsets": offsets.astype("<u4"), "starts": starts.astype("<u4"), "pages": rows[order],
+            "counts": np.frombuffer(counts, np.uint16)[order],
+        }  # fmt: skip
+        return cls(sizes, b"".join(word + b"\n" for word, _ in vocabulary), arrays)
+
+    @classmethod
+    def open(cls, path: Path) -> Segment:
+        """Raise OSError where a file cannot be read, ValueError where it is not a whole one."""
+        with path.open("rb") as file:
+            held = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if held[: len(_MAGIC)] != _MAGIC:
+            raise ValueError("no words")
+        begins = len(_MAGIC) + 8
+        after = begins + int.from_bytes(held[len(_MAGIC) : begins], "little")
+        head = json.loads(held[begins:after])
+        if len(held) != after + head["words"] + sum(head["bytes"].values()):
+            raise ValueError("cut short")
+        at = after + head["words"]
+        arrays: dict[str, npt.NDArray[np.generic]] = {}
+        for name, kind in _TYPES.items():
+            arrays[name] = np.frombuffer(held, kind, head["bytes"][name] // np.dtype(kind).itemsize, at)
+            at += head["bytes"][name]
+        contents = [(str(content_id), int(pages)) for content_id, pages in head["contents"]]
+        return cls(contents, held, arrays, after, head["words"], path)
+
+    def write(self, path: Path) -> Segment:
+        """Write it to a file and return it mapped. Raise OSError."""
+        arrays = {name: getattr(self, f"_{name}").astype(kind, copy=False).tobytes() for name, kind in _TYPES.items()}
+        head = json.dumps({
+            "contents": self.contents, "words": self._size, "bytes": {name: len(part) for name, part in arrays.items()}
+        }).encode()  # fmt: skip
+        draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+        make_folder(path.parent)
+        try:
+            make_file(draft)
+            with draft.open("wb") as file:
+                parts = (_MAGIC, len(head).to_bytes(8, "little"), head, bytes(self._words), *arrays.values())
+                file.writelines(parts)
+            draft.replace(path)
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        return Segment.open(path)
+
+    @property
+    def rows(self) -> int:
+        return int(self.firsts[-1])
+
+    def pages_with(self, word: str, *, prefix: bool = False) -> tuple[Rows, Rows]:
+        """Return the rows that hold a word, or one that begins so, ascending, and how often each does."""
+        written = word.encode("utf-8", "replace")
+        first = bisect_left(self, written)
+        end = bisect_left(self, written + b"\xff", first) if prefix else first + (self._at(first) == written)
+        return self._union(range(first, end)) if prefix else self._postings(first, end)
+
+    def pages_with_part(self, part: str) -> Rows:
+        """Return the rows that hold a word with these letters in it, ascending."""
+        end, wanted = self._base + self._size, re.compile(re.escape(part.encode()))
+        at = np.fromiter((match.start() for match in wanted.finditer(self._words, self._base, end)), np.int64)
+        words = np.unique(np.searchsorted(self._offsets, at - self._base, "right") - 1)
+        return self._union(words.tolist())[0]
+
+    def _postings(self, first: int, end: int) -> tuple[Rows, Rows]:
+        stretch = slice(int(self._starts[first]), int(self._starts[end])) if end > first else slice(0)
+        return self._pages[stretch].astype(np.int64), self._counts[stretch].astype(np.int64)
+
+    def _union(self, words: Iterable[int]) -> tuple[Rows, Rows]:
+        total = np.zeros(self.rows, np.int64)
+        for word in words:
+            pages, counts = self._postings(word, word + 1)
+            total[pages] += counts
+        rows = np.flatnonzero(total)
+        return rows, total[rows]
+
+    def __len__(self) -> int:
+        """Return how many different words there are, in the order of their bytes."""
+        return len(self._offsets) - 1
+
+    def __getitem__(self, at: int) -> bytes:
+        return self._at(at)
+
+    def _at(self, at: int) -> bytes:
+        if at >= len(self):
+            return b""
+        first, end = int(self._offsets[at]), int(self._offsets[at + 1]) - 1
+        return bytes(self._words[self._base + first : self._base + end])

@@ -1,0 +1,243 @@
+"""Words as pages write them: what an exhaustive search finds, and the index that answers it, by one rule.
+
+A word is a run of letters, marks and decimal digits, without regard to case, accents and width. A character of a
+script without spaces is a word of its own. A word that a hyphen breaks at the end of a line is also one word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hybrid_core.errors import UsageError
+from hybrid_core.text.tokens import fold
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_LAST = 0x2FFFF
+_ASCII_LETTERS = bytes(c if chr(c).isalnum() else 32 for c in range(128)) + b" " * 128
+_ASCII_BREAK = re.compile(r"[a-z0-9]*[a-z](?:-\n\s*[a-z][a-z0-9]*)+")
+_SEPARATOR = r"[\s\-\u2010-\u2014\u00ad]+"
+_BREAK = r"(?:-\n\s*)?"
+_INSIDE = re.compile(r"(?<=[a-z])(?=[a-z])")
+_MARKS = r"[\u0300-\u036f]*"
+_ALIKE = dict.fromkeys("'\u2019\u2018", "['\u2019\u2018]") | dict.fromkeys('"\u201c\u201d', '["\u201c\u201d\u201e]')
+_QUOTES = (('"', '"'), ("\u201c", "\u201d"), ("\u201e", "\u201c"), ("\u00ab", "\u00bb"))
+_SIGNS = {
+    **dict.fromkeys("\u2019\u2018", "'"), **dict.fromkeys("\u201c\u201d\u201e", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014", "-"),
+    **dict.fromkeys("\u2026\u2022\u00b7\u25cf\u00ae\u00a9\u2122\u00b0\u20ac\u00a3\u00a7\u00b2\u00b3\u00b9\u00d7", "\0"),
+}  # fmt: skip
+_MOST_PIECES = 8  # of one word that hyphens break over lines
+LONGEST = 500  # characters of a query
+
+
+def count_words(text: str) -> Counter[str]:
+    """Return the folded words of a page, with how often it writes each."""
+    folded = _plain(text)
+    if folded is not None:
+        words = folded.encode().translate(_ASCII_LETTERS).decode().split()
+        breaks = _ASCII_BREAK.findall(folded) if "-\n" in folded else ()
+    else:
+        words = [word for word in map(_fold_word, _word().findall(text)) if word]
+        breaks = _broken().findall(text) if "-\n" in text else ()
+    counts = Counter(words)
+    for broken in breaks:
+        counts.update(_joined(broken))
+    return counts
+
+
+def _plain(text: str) -> str | None:
+    """Return a text folded, character by character, where it is ASCII but for common signs; else None."""
+    if not text.isascii():
+        for sign, plain in _SIGNS.items():
+            text = text.replace(sign, plain)
+        if not text.isascii():
+            return None
+    return text.lower()
+
+
+def _joined(broken: str) -> Iterator[str]:
+    """Yield what the pieces of a broken word make, any two or more in a row."""
+    pieces = [_fold_word(piece.strip()) for piece in broken.split("-\n")][:_MOST_PIECES]
+    for first in range(len(pieces)):
+        for end in range(first + 2, len(pieces) + 1):
+            inner = pieces[first:end]
+            if all(inner) and all(
+                _ends_in_letters(piece, at == 0, at == len(inner) - 1) for at, piece in enumerate(inner)
+            ):
+                yield "".join(inner)
+
+
+def _ends_in_letters(piece: str, first: bool, last: bool) -> bool:
+    return (first or not piece[:1].isdecimal()) and (last or not piece[-1:].isdecimal())
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWord:
+    """A folded word of a query. ``prefix``: the beginning of words."""
+
+    text: str
+    prefix: bool = False
+
+
+class WordQuery:
+    """One or several words in a row as a text writes them; spaces and hyphens between them are alike.
+
+    ``words`` are what every matching page holds. ``exact``: a page matches where it holds them, so that no text need
+    be read. Raises UsageError for a query of nothing.
+    """
+
+    def __init__(self, written: str) -> None:
+        for begin, end in _QUOTES:
+            if len(written) > 2 and written.startswith(begin) and written.endswith(end):
+                written = written[1:-1]
+        written = unicodedata.normalize("NFC", written).strip()
+        if not written.strip("*").strip():
+            raise UsageError("There is nothing to look for.", "Write a word or a phrase.")
+        if len(written) > LONGEST:
+            raise UsageError(f"The pattern has {len(written)} characters.", f"Use at most {LONGEST}.")
+        self._written = written
+        self.words, self.exact, _ = _read(written)
+        signs = {_SIGNS.get(sign, sign) for sign in written if not sign.isalnum()}
+        self._simple = all(word.text.isascii() for word in self.words) and all(one.isascii() for one in signs - {"\0"})
+        self._simple = self._simple and "\0" not in signs
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield where it stands in a text: the first character, and the one after the last."""
+        plain = _plain(text) if self._simple else None
+        if plain is None:
+            return (match.span() for match in _compiled(self._written, "").finditer(text))
+        kind = "broken" if "-\n" in plain else "plain"
+        return (match.span() for match in _compiled(self._written, kind).finditer(plain))
+
+
+@lru_cache(maxsize=500)
+def _compiled(written: str, text: str) -> re.Pattern[str]:
+    """Return the pattern for any text, or for one that is "plain" ASCII, folded, maybe with words "broken" at lines."""
+    return re.compile("".join(_read(written, text)[2]))
+
+
+def _read(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], bool, list[str]]:
+    """Return the words of a query, whether it is one word alone, and its regular expression in pieces."""
+    letters = "[a-z0-9]" if text else _letters()
+    written = "".join(_SIGNS.get(sign, sign) for sign in written) if text else written
+    words: list[QueryWord] = []
+    parts: list[str] = []
+    at, plain, before = 0, True, ""
+    for match in _word().finditer(written):
+        if not _fold_word(match[0]):  # marks alone
+            continue
+        between = written[at : match.start()]
+        spaced = not _unspaced(match[0])
+        if words or between:
+            plain = plain and not between
+            parts.append(_between(between, before, spaced))
+        prefix = spaced and written[match.end() : match.end() + 1] == "*"
+        folded = _fold_word(match[0])
+        words.append(QueryWord(folded, prefix))
+        begins = not parts and spaced
+        if begins and text != "plain":
+            parts.append(f"(?<!{letters})" + ("" if text else _MARKS))
+        unit = _INSIDE.sub(lambda _: _BREAK, folded) if text == "broken" else folded
+        parts.append(unit if text else _unit_pattern(folded))
+        if begins and text == "plain":
+            parts.append(f"(?<!{letters}{folded})")  # after it, so that the word itself is what is looked for
+        parts.append(f"{letters}*" if prefix else "")
+        at, before = match.end() + prefix, match[0]
+    rest = written[at:]
+    if rest:
+        plain = False
+        parts.append(_between(rest, "", True, last=True))
+    elif words and not _unspaced(before) and not words[-1].prefix:
+        parts.append(f"(?!{letters})")
+    return tuple(words), len(words) == 1 and plain, parts
+
+
+def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> str:
+    """Return what matches the signs between two words of a query, or after the last one."""
+    if not signs:
+        return r"\s*" if before else ""
+    if before and not last and not signs.strip("-\u2010\u2011\u2012\u2013\u2014 \t\n\r\u00a0\u3000"):
+        return _SEPARATOR if spaced or not _unspaced(before) else r"\s*"
+    return "".join(r"\s+" if sign.isspace() else _ALIKE.get(sign) or re.escape(sign) for sign in signs)
+
+
+def _unspaced(word: str) -> bool:
+    return len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None
+
+
+def _unit_pattern(folded: str) -> str:
+    """Return what matches a folded word as any text may write it, also broken at the end of a line."""
+    single, several = _variants()
+    pattern: list[str] = []
+    for at, letter in enumerate(folded):
+        if at and not letter.isdecimal() and not folded[at - 1].isdecimal():
+            pattern.append(_BREAK)
+        choices = [single.get(letter) or re.escape(letter)]
+        longer = [(length, written) for length in (3, 2) if (written := several.get(folded[at : at + length]))]
+        if not longer:
+            pattern.append(choices[0] + _MARKS)
+            continue
+        length, written = longer[0]
+        rest = _unit_pattern(folded[at + length :])
+        plain = _BREAK.join((single.get(one) or re.escape(one)) + _MARKS for one in folded[at : at + length])
+        tail = (_BREAK if rest and not folded[at + length].isdecimal() else "") + rest
+        pattern.append(f"(?:{plain}|{written}{_MARKS}){tail}")
+        break
+    return "".join(pattern)
+
+
+@lru_cache(maxsize=100_000)
+def _fold_word(word: str) -> str:
+    return fold(word)
+
+
+@lru_cache(maxsize=1)
+def _variants() -> tuple[dict[str, str], dict[str, str]]:
+    """Return, by folded letters, the class of characters that are written for one, and for several."""
+    single: dict[str, list[str]] = {}
+    several: dict[str, list[str]] = {}
+    for code in (*range(0x21, 0x2000), *range(0x2C60, 0x2E00), *range(0xA640, 0xAB70), *range(0xF900, 0xFFE0)):
+        letter = chr(code)
+        if letter.isalnum() and unicodedata.category(letter) not in ("No", "Nl"):
+            folded = fold(letter)
+            (single if len(folded) == 1 else several).setdefault(folded, []).append(letter)
+    for letter in ("\u212a", "\u212b"):  # Kelvin and Angstrom signs are letters too
+        single.setdefault(fold(letter), []).append(letter)
+    return {key: _class(found) for key, found in single.items()}, {key: _class(found) for key, found in several.items()}
+
+
+def _class(letters: list[str]) -> str:
+    return f"[{''.join(map(re.escape, letters))}]"
+
+
+@lru_cache(maxsize=1)
+def _letters() -> str:
+    """Return the class of characters that words in scripts with spaces are made of."""
+    unspaced = re.compile(f"[{_UNSPACED}]")
+    found: list[list[int]] = []
+    for code in range(_LAST + 1):
+        letter = chr(code)
+        if unicodedata.category(letter)[0] in "LM" or letter.isdecimal():
+            if unspaced.match(letter):
+                continue
+            if found and found[-1][1] == code - 1:
+                found[-1][1] = code
+            else:
+                found.append([code, code])
+    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in found) + "]"
+
+
+@lru_cache(maxsize=1)
+def _word() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]|{_letters()}+")
+
+
+@lru_cache(maxsize=1)
+def _broken() -> re.Pattern[str]:
+    letters = _letters()
+    return re.compile(rf"{letters}+(?:-\n\s*{letters}+)+")

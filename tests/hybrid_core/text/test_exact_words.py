@@ -1,0 +1,67 @@
+"""Words as pages write them: the index and the pattern over texts agree, whatever the script, signs and line breaks."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hybrid_core.errors import UsageError
+from hybrid_core.text.exact_words import WordQuery, count_words
+
+CASES = [
+    ("nation", "Nation's most-favoured-\nnation desig-\nnation national", 3),
+    ("designation", "desig-\nnation x", 1),
+    ("most favoured nation", "Most-favoured-nation most favoured\nnation most-\nfavoured nation", 3),
+    ("apple", "Apple™ Company² apple's l’Apple pineapple", 3),
+    ("strasse", "Straße STRASSE Stra-\nße", 3),
+    ("resume", "Résumé resume re\u0301sume\u0301", 3),
+    ("company's", "The company’s and company's", 2),
+    ("indemnif*", "indemnify indemnification Indemni-\nfied reindemnify", 3),
+    ("U.S. GAAP", "under U.S. GAAP and U.S.  GAAP, US GAAP", 2),
+    ("个人信息", "处理个人信息的,个人\n信息", 2),
+    ('"change of control"', "Change-of-Control Change of  control change in control", 2),
+    ("C++", "in C++ and C+", 1),
+    ("§ 312g", "§ 312g § 312ga", 1),
+    ("2018", "FY2018 2018 20180 20x2018", 1),
+    ("ΟΔΟΣ", "οδος οδός", 2),
+    ("हिन्दी", "हिन्दी में हिन्द", 1),
+    ("well—being", "well-being, well being; wellbeing", 2),
+    ("no", "not now NO no", 2),
+]
+
+
+@pytest.mark.parametrize(("query", "text", "count"), CASES)
+def test_words_and_phrases_are_found_as_people_write_them(query: str, text: str, count: int) -> None:
+    wanted = WordQuery(query)
+    for around in ("", " ü ", " “x” "):  # the three ways a text is read
+        assert len(list(wanted.spans(text + around))) == count
+    if wanted.exact and not wanted.words[0].prefix:
+        assert count_words(text)[wanted.words[0].text] == count
+
+
+_PIECES = st.sampled_from(
+    ["nation", "Nation", "favoured", "a", "I", "é", "É", "ß", "ss", "’", "'s", "-", "-\n", "- ", " ", "\n", ".", "™", "²",
+     "2018", "7", "个", "人", "ก", "\u0301", "K", "ﬀ", "İ", "·", "_", "ς", "Σ"]
+)  # fmt: skip
+
+
+@given(st.lists(_PIECES, max_size=12).map("".join), st.lists(_PIECES, min_size=1, max_size=4).map("".join))
+def test_the_index_and_the_pattern_agree(text: str, asked: str) -> None:
+    try:
+        wanted = WordQuery(asked)
+    except UsageError:
+        return
+    spans = list(wanted.spans(text))
+    counts = count_words(text)
+    if spans:
+        for word in wanted.words:
+            assert counts[word.text] or word.prefix
+    if wanted.exact:
+        assert counts[wanted.words[0].text] == len(spans)
+
+
+@pytest.mark.parametrize("query", ["", "  ", "*", "x" * 501])
+def test_a_query_of_nothing_or_without_end_is_refused(query: str) -> None:
+    with pytest.raises(UsageError):
+        WordQuery(query)
