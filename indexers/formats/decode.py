@@ -1,10 +1,18 @@
-"""Bytes of a text file become text: UTF-8 first; another encoding only with a warning that names it."""
+"""Decode the bytes of text files: by mark, as UTF-8, by label, else by a detector. Every guess comes with a warning.
+
+Labels are those of the WHATWG Encoding Standard (https://encoding.spec.whatwg.org), as browsers read them. Guesses
+come from ``chardet`` 7: of 145 unlabelled texts in 29 languages it alone reads 139 right, ``chardetng`` 123,
+``charset-normalizer`` 107 and ``chardet`` 5 96. With the checks below it is 143.
+"""
 
 from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
+from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 from hybrid_core.errors import DocumentError
 
@@ -15,16 +23,61 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_MOST_CONTROLS = 0.02  # share of control bytes above which a file is not text
+_CONTROLS = re.compile(rb"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
+_MAX_CONTROLS = 0.02  # share of control bytes above which a file is not text
+_MAX_ZEROS = 0.5  # share of zero bytes: a log can end in a block of them
 _HIGH = re.compile(rb"[\x80-\xff]+")
+_HIGH_WORD = re.compile(rb"[^\s\x00-\x20]{0,40}[\x80-\xff][^\s\x00-\x20]*")
+_C1_BYTES = re.compile(rb"[\x80-\x9f]")
 _SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_SAMPLE, _ZEROS = 4096, 0.7  # bytes looked at, and the share of zeros in every second one that makes them UTF-16
-_PAIRED = 0.95  # share of runs of high bytes with an even length: all of them in GB 18030, half of them elsewhere
+_ISO_2022 = re.compile(rb"\x1b(?:\$[@AB()]|\([BIJ])")
+_ISO_2022_KR = b"\x1b$)C"
+_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\^_=>])|.\x08|\x1b")
+_SAMPLE = 200_000  # bytes that a guess rests on
+_MIN_WIDE, _WIDE_SAMPLE = 8, 16_384
+_UNLABELLED = frozenset("us-ascii ascii iso646-us ansi_x3.4-1968 unknown-8bit x-unknown binary 8bit 7bit".split())
+_CODE_PAGE = re.compile(r"(?:x-)?(?:windows|ibm|cp|oem|dos|ms|mac)?-?(\d{3,5})")
+_NOT_TEXT = frozenset("idna punycode undefined unicode_escape raw_unicode_escape mbcs oem".split())
+_CODECS = {  # Python's name of the encoding that holds all of another
+    "gbk": "gb18030", "gb2312": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932", "euc_kr": "cp949",
+    "euc-kr": "cp949",
+    "iso8859-1": "cp1252", "iso8859-9": "cp1254", "latin-1": "cp1252", "tis-620": "cp874", "iso8859-11": "cp874",
+}  # fmt: skip
+_LEGACY = {"hz-gb-2312": "hz", "iso-2022-kr": "iso2022_kr", "csiso2022kr": "iso2022_kr"}
+_GUESSED = {  # codec -> weight of a guess: the usual encoding of a system before its rare ones
+    "cp1252": 1.15, "cp1251": 1.01, "cp1250": 1.0, "cp1253": 1.0, "cp1254": 1.0, "cp1255": 1.0, "cp1256": 1.0,
+    "cp1257": 1.0, "cp1258": 1.0, "cp874": 1.0, "koi8_r": 1.0, "koi8_u": 1.0, "cp866": 1.0, "mac_cyrillic": 1.0,
+    "iso8859_2": 0.98, "iso8859_5": 1.0, "iso8859_6": 0.98, "iso8859_7": 0.98, "iso8859_8": 0.98, "iso8859_15": 1.0,
+    "mac_roman": 1.05, "mac_latin2": 0.9, "cp850": 0.98, "cp852": 0.98, "cp437": 0.9, "gb18030": 1.0, "big5hkscs": 1.0,
+    "cp932": 1.0, "euc_jp": 1.0, "cp949": 1.0,
+}  # fmt: skip
+_VOTED = {"euc_jis_2004": "euc_jp", "euc_jisx0213": "euc_jp", "shift_jis_2004": "cp932", "shift_jisx0213": "cp932",
+          "iso8859_1": "cp1252", "latin_1": "cp1252", "iso8859_9": "cp1254"}  # fmt: skip
+_FEW = 3  # runs of bytes above ASCII on which no detector can rest
+_TOGETHER = 1.4, 3  # mean length of such runs: letters with accents stand alone, those of other alphabets together
+_NAMES = {"cp1252": "Windows-1252", "gb18030": "GB 18030", "big5hkscs": "Big5", "cp932": "Shift_JIS", "cp949": "EUC-KR"}
+_SCRIPTS = re.compile(r"[a-z][\u0370-\u06ff\u0e00-\u0e7f]|[\u0370-\u06ff\u0e00-\u0e7f][a-z]", re.IGNORECASE)
+_GLUED = re.compile(r"(?<=[a-z])[\u3400-\u9fff\uac00-\ud7af\uff61-\uff9f]{1,2}(?=[a-z])", re.IGNORECASE)
+_WIDE = re.compile(r"[\u3400-\u9fff\uac00-\ud7af\uff61-\uff9f]")
+_HALF_WIDTH = re.compile(r"[\uff61-\uff9f]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_FOREIGN = re.compile(r"[\u0370-\u06ff\u0e00-\u0e7f]")
+_C1 = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
+
+
+class Guess(NamedTuple):
+    """``confidence`` is the detector's own, 0 to 1; long plain texts seldom have more than 0.5."""
+
+    codec: str
+    confidence: float
+
+    @property
+    def name(self) -> str:
+        return encoding_name(self.codec)
 
 
 def read_text(path: Path) -> tuple[str, list[str]]:
-    """The file's text with line ends as newlines, and warnings.
+    """Return the file's text with line ends as newlines, and warnings.
 
     Raises DocumentError where it cannot be read, is empty, or is not text.
     """
@@ -38,19 +91,129 @@ def read_text(path: Path) -> tuple[str, list[str]]:
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
 
 
-def decode(data: bytes, path: Path) -> tuple[str, list[str]]:
-    """Bytes as text, and warnings. Raises DocumentError where they are not text; ``path`` says whose they are."""
+def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
+    """Return bytes as text, and warnings. Raises DocumentError where they are not text.
+
+    ``label`` is the encoding that the file or its container declares. A label that the bytes contradict is overruled.
+    """
+    text, warnings = _decoded(data, path, label)
+    if "\x00" in text:
+        warnings.append(f"{text.count(chr(0)):,} zero bytes in it were left out")
+        text = text.replace("\x00", "")
+    return (_TERMINAL.sub("", text) if "\x1b" in text or "\x08" in text else text), warnings
+
+
+def codec_of(label: str) -> str:
+    """Return Python's codec for a label, "" where it names no encoding (``us-ascii`` and 8-bit text contradict)."""
+    import webencodings
+
+    label = label.strip(" \t\r\n\f\"'").lower()
+    if label in _UNLABELLED:
+        return ""
+    if label in _LEGACY:
+        return _LEGACY[label]
+    if (encoding := webencodings.lookup(label)) is not None and encoding.name not in ("replacement", "x-user-defined"):
+        name = str(encoding.codec_info.name)
+        return _CODECS.get(encoding.name, _CODECS.get(name, name))
+    page = _CODE_PAGE.fullmatch(label)
+    for name in (label, label.removeprefix("x-"), f"cp{page[1]}" if page else ""):
+        try:
+            info = codecs.lookup(name)
+        except (LookupError, ValueError):
+            continue
+        if getattr(info, "_is_text_encoding", False) and info.name.replace("-", "_") not in _NOT_TEXT:
+            return _CODECS.get(info.name, info.name)
+    return ""
+
+
+def guess_encoding(data: bytes, only: frozenset[str] = frozenset(_GUESSED)) -> Guess | None:
+    """Return the legacy encoding that bytes are most likely in; None where none fits them."""
+    import chardet
+
+    sample = data[:_SAMPLE]
+    run = mean_run(sample)
+    if "cp1252" in only and len(_HIGH.findall(sample)) <= _FEW and _plausible(sample.decode("cp1252", "replace"), run):
+        return Guess("cp1252", 0.0)
+    scores: dict[str, float] = {}
+    words = sample if run < _TOGETHER[1] else b" ".join(_HIGH_WORD.findall(sample))
+    for vote in chardet.detect_all(words, ignore_threshold=True, compat_names=False)[:60]:
+        codec = codec_of(vote["encoding"] or "").replace("-", "_")
+        codec = _VOTED.get(codec, codec)
+        if codec in only and codec in _GUESSED:
+            scores.setdefault(codec, vote["confidence"])
+    for codec in sorted(scores, key=lambda codec: -scores[codec] * _GUESSED[codec]):
+        if _plausible(codecs.getincrementaldecoder(codec)("replace").decode(sample), run):
+            euro = codec == "cp1252" and b"\xa4" in sample and not _C1_BYTES.search(sample)
+            return Guess("iso8859_15" if euro else codec, scores[codec])
+    return None
+
+
+def encoding_name(codec: str) -> str:
+    """Return a codec's name as people write it."""
+    codec = codec.replace("-", "_")
+    page = re.fullmatch(r"cp(125\d|874)", codec)
+    if page:
+        return f"Windows-{page[1]}"
+    return _NAMES.get(codec) or codec.replace("iso8859_", "iso-8859-").replace("_", "-").upper()
+
+
+def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            text = data[len(mark) :].decode(encoding, "replace")
-            broken = text.count("\ufffd")
-            return text, [f"{broken} characters are no valid {encoding.upper()}"] if broken else []
-    if encoding := _unmarked(data):
-        text = data.decode(encoding, "replace")
-        return text, [f"it bears no mark of its encoding; it was read as {encoding.upper()}"]
+            return _replaced(data[len(mark) :], encoding, [])
+    codec = codec_of(label) if label else "iso2022_kr" if data.startswith(_ISO_2022_KR) else ""
+    if codec in ("hz", "iso2022_kr", "utf-7") and data.isascii():
+        return _replaced(data, codec, [])
+    zeros = data.count(0)
     controls = len(_CONTROLS.findall(data))
-    if b"\x00" in data or controls > _MOST_CONTROLS * len(data):
+    if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
+        return _replaced(data, wide, [f"it bears no mark of its encoding; it was read as {wide.upper()}"])
+    if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
         raise DocumentError(f"{path}: not a text file (it holds binary data).")
+    if _ISO_2022.search(data) and data.isascii():
+        try:
+            return data.decode("iso2022_jp_2"), []
+        except UnicodeDecodeError:
+            pass
+    if codec.startswith(("utf-16", "utf-32")) or (codec == "utf-8" and not label):
+        codec = ""  # without zeros it cannot be
+    return _labelled(data, codec, label) if codec and codec != "utf-8" else _unlabelled(data, label)
+
+
+def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
+    """Decode by a label, unless the bytes say otherwise."""
+    high = sum(map(len, _HIGH.findall(data)))
+    several = codec.startswith(("gb", "big5", "cp932", "cp949", "euc", "iso2022", "johab"))
+    overruled = f"its label {label.strip()[:40]} does not fit its bytes; it was read as"
+    if high and (high >= 12 or not several):
+        try:
+            return data.decode("utf-8"), [f"{overruled} UTF-8"]
+        except UnicodeDecodeError:
+            pass
+    try:
+        text = data.decode(codec)
+        if _fits(text, data, codec):
+            return text, []
+    except UnicodeDecodeError as error:
+        if codec == "cp1252" and set(_HIGH.findall(data[error.start : error.end])) and mean_run(data) < _TOGETHER[0]:
+            return _replaced(data, codec, [])
+    guess = guess_encoding(data)
+    if guess is None or guess.codec == codec:
+        return _replaced(data, codec, [])
+    return _replaced(data, guess.codec, [f"{overruled} {guess.name} (confidence {guess.confidence:.2f})"])
+
+
+def _fits(text: str, data: bytes, codec: str) -> bool:
+    """Return whether a text looks right by its label: no Latin words with one Chinese letter, no accents in long runs."""
+    if codec in ("cp1252", "iso8859-15", "cp1254"):
+        return mean_run(data) < _TOGETHER[1]
+    wide = len(_WIDE.findall(text))
+    if codec == "cp932" and len(_HALF_WIDTH.findall(text)) > 0.5 * wide > 1:
+        return False
+    return not wide or sum(map(len, _GLUED.findall(text))) < 0.5 * wide
+
+
+def _unlabelled(data: bytes, label: str) -> tuple[str, list[str]]:
     try:
         return data.decode("utf-8"), []
     except UnicodeDecodeError as error:
@@ -59,22 +222,80 @@ def decode(data: bytes, path: Path) -> tuple[str, list[str]]:
     if sum(map(len, _SEQUENCE.findall(data))) > 0.7 * high:
         text = data.decode("utf-8", "replace")
         return text, [f"bytes that are not UTF-8 were replaced, first in line {line}"]
+    guess = guess_encoding(data) or Guess("cp1252", 0.0)
+    called = f"labelled {label.strip()[:40]}, which it is not" if label else f"not UTF-8 (line {line})"
     advice = "save it as UTF-8 if it looks wrong"
-    runs = _HIGH.findall(data)
-    if sum(len(run) % 2 == 0 for run in runs) >= _PAIRED * len(runs):
-        try:
-            return data.decode("gb18030"), [f"not UTF-8 (line {line}); it was read as GB 18030: {advice}"]
-        except UnicodeDecodeError:
-            pass
-    return data.decode("cp1252", "replace"), [f"not UTF-8 (line {line}); it was read as Windows-1252: {advice}"]
+    return _replaced(
+        data, guess.codec, [f"{called}; it was read as {guess.name} (confidence {guess.confidence:.2f}): {advice}"]
+    )
 
 
-def _unmarked(data: bytes) -> str:
-    """UTF-16 of mostly Latin letters, told by where its zeros stand; "" for anything else."""
-    head = data[:_SAMPLE]
-    half = max(1, len(head) // 2)
-    high, low = head[0::2].count(0) / half, head[1::2].count(0) / half
-    if len(head) % 2 or max(high, low) < _ZEROS or min(high, low) > 0:
+def _replaced(data: bytes, codec: str, warnings: list[str]) -> tuple[str, list[str]]:
+    """Decode, and count what is no character of the encoding."""
+    text = data.decode(codec, "replace")
+    if count := text.count("\ufffd"):
+        warnings = [*warnings, f"bytes that are not {encoding_name(codec)} were replaced by {count:,} U+FFFD"]
+    return text, warnings
+
+
+def _plausible(text: str, run: float) -> bool:
+    """Return whether a guess gives words: of one alphabet, without capitals inside, with few signs that no text holds.
+
+    ``run`` is the mean length of runs of bytes above ASCII.
+    """
+    others = [at for at, character in enumerate(text) if not character.isascii()]
+    if not others:
+        return True
+    foreign, wide = len(_FOREIGN.findall(text)), len(_WIDE.findall(text))
+    if foreign and (run < _TOGETHER[0] or len(_SCRIPTS.findall(text)) > 0.2 * foreign):
+        return False
+    if not foreign and not wide and run >= _TOGETHER[1]:
+        return False
+    if wide and sum(map(len, _GLUED.findall(text))) > 0.3 * wide:
+        return False
+    inner = sum(text[at].isupper() and text[at - 1 : at].islower() and text[at + 1 : at + 2].islower() for at in others)
+    if inner > 0.1 * len(others):
+        return False
+    return len(_C1.findall(text)) + 3 * text.count("\ufffd") <= 0.02 * len(others)
+
+
+def mean_run(data: bytes) -> float:
+    """Return the mean length of runs of bytes above ASCII."""
+    runs = _HIGH.findall(data[:_SAMPLE])
+    return sum(map(len, runs)) / len(runs) if runs else 0.0
+
+
+def _wide(data: bytes, sure: bool) -> str:
+    """Return the UTF-16 or UTF-32 that bytes without a mark are in: letters of one script; "" for anything else.
+
+    ``sure``: they hold bytes that no other text has. Else only kana tell UTF-16 from the older Chinese encodings.
+    """
+    if len(data) < _MIN_WIDE or (not sure and (len(data) % 2 or data.isascii())):
         return ""
-    encoding = "utf-16-be" if high > low else "utf-16-le"
-    return "" if _CONTROLS.search(head.decode(encoding, "replace").encode()) else encoding
+    best, best_share = "", 0.9
+    for codec in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
+        unit = 4 if codec.startswith("utf-32") else 2
+        try:
+            text = codecs.getincrementaldecoder(codec)().decode(data[: min(len(data), _WIDE_SAMPLE) // unit * unit])
+        except UnicodeDecodeError:
+            continue
+        share = _one_script(text) if sure or len(_KANA.findall(text)) > 0.2 * len(text) else 0.0
+        if share > best_share:
+            best, best_share = codec, share
+    return best
+
+
+def _one_script(text: str) -> float:
+    """Return the share of characters that are ASCII, spaces, or of the script that most others are of."""
+    if not text or any(unicodedata.category(c) in ("Cc", "Cn", "Co") and c not in "\t\n\r\f\x1b" for c in text):
+        return 0.0
+    scripts = Counter(_script(character) for character in text)
+    plain = scripts.pop("", 0)
+    return (plain + max(scripts.values(), default=0)) / len(text)
+
+
+def _script(character: str) -> str:
+    if character.isascii() or not character.isalpha():
+        return "" if character < "\u2e80" or "\u3000" <= character <= "\u303f" or character >= "\uff00" else "other"
+    name = unicodedata.name(character, "?").split()[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA", "HALFWIDTH", "FULLWIDTH", "IDEOGRAPHIC") else name

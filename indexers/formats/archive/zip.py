@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hybrid_core.errors import DocumentError, PasswordError
 from indexers.formats.archive.listing import listing
-from indexers.formats.decode import decode
+from indexers.formats.decode import guess_encoding, mean_run
 from indexers.formats.flow.blocks import Flow
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
@@ -19,7 +19,7 @@ from indexers.formats.members import Member
 
 _UTF8, _ENCRYPTED = 0x800, 0x1
 _PIECE = 2**20
-_KANA = re.compile("[\u3040-\u30ff]{2}")
+_OEM = frozenset("cp932 gb18030 big5hkscs cp949 euc_jp cp866 cp1251".split())
 _HIGH = re.compile("[^\x00-\x7f]")
 
 
@@ -60,16 +60,16 @@ def _read(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _decoded(names: list[str]) -> list[str]:
-    """Names that bear no mark of their encoding and were read as code page 437; together they tell what it is."""
+    """Decode names that bear no mark of their encoding and were read as code page 437; together they tell what it is.
+
+    Letters of other alphabets and of Chinese, Japanese and Korean stand together; accents of Western names do not.
+    """
     if not names:
         return names
     data = b"\n".join(name.encode("cp437", "replace") for name in names)
     try:
-        text = data.decode("cp932")
-        if _KANA.search(text):
-            return text.split("\n")
+        return data.decode("utf-8").split("\n")
     except UnicodeDecodeError:
-        pass
-    text, said = decode(data, Path())
-    found = text.split("\n") if not said or "GB 18030" in said[0] else names
+        guess = guess_encoding(data, _OEM) if mean_run(data) >= 1.5 else None
+    found = data.decode(guess.codec, "replace").split("\n") if guess is not None else names
     return found if len(found) == len(names) else names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +32,7 @@ _BLOCKS = frozenset(
 )
 _LONGEST_ALT = 2_000
 _CHARSET = re.compile(
-    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w-]+)", re.I
+    rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)", re.I
 )
 _FIELDS = {"author": "author", "description": "subject", "keywords": "keywords", "dc.creator": "author",
            "dc.title": "title", "article:published_time": "date", "date": "date"}  # fmt: skip
@@ -82,26 +81,15 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
     """
     if not data:
         raise DocumentError(f"{path}: the file is empty.")
-    text, warnings = _decoded(data, path)
+    declared = _CHARSET.search(data[:4096])
+    label = (declared[1] or declared[2]).decode() if declared else ""
+    text, warnings = decode(data, path, label)
     text = put_in_text(text)
     return (_SELF_CLOSED.sub(_closed, text) if _XML.search(text[:2_000]) else text), warnings
 
 
 def _closed(tag: re.Match[str]) -> str:
     return tag[0] if tag[1].lower() in _VOID else f"<{tag[1]}{tag[2]}></{tag[1]}>"
-
-
-def _decoded(data: bytes, path: Path) -> tuple[str, list[str]]:
-    declared = _CHARSET.search(data[:4096])
-    if declared and not data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        name = (declared[1] or declared[2]).decode().lower()
-        try:
-            if not name.startswith(("utf", "unicode")):
-                encoding = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252"}.get(name, name)
-                return data.decode(encoding), []
-        except (LookupError, UnicodeDecodeError):
-            pass
-    return decode(data, path)
 
 
 @dataclass(slots=True)
