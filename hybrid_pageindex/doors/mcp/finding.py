@@ -112,9 +112,7 @@ def register(server: FastMCP, door: Door) -> None:
         document: DocumentName,
         pages: Annotated[str, "Such as 3,7-9"] = "",
         node: Annotated[str, "Or a section's node_id"] = "",
-        format: Annotated[
-            Literal["text", "hidden", "image", "sheet"], "sheet: 12 pages at once"
-        ] = "text",
+        format: Annotated[Literal["text", "hidden", "image", "sheet"], "sheet: 12 pages at once"] = "text",
         library: str = "",
         cursor: str = "",
     ) -> ToolResult:
