@@ -69,7 +69,7 @@ class PageRead:
             else:
                 left.append(line)
         said = f"hidden text on this page: {counted(len(self.hidden_text), 'line')} left out"
-        return replace(self, text="\n".join(left), note="; ".join(filter(None, (said, self.note))))
+        return replace(self, text="\n".join(left), hidden_text=(), note="; ".join(filter(None, (said, self.note))))
 
     @property
     def span(self) -> str:

@@ -100,7 +100,7 @@ def _blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
     """Blocks in reading order; a line that is a stamp, or that names a type of document, is none's neighbour."""
     for number, page in enumerate(pages):
         block = _Block(number)
-        for line in page.lines[:_LINES]:
+        for line in [line for line in page.lines if not line.role][:_LINES]:
             alone = _names_type(line.text)
             if not line.text.strip() or _is_stamp(line.text):
                 yield block

@@ -101,9 +101,15 @@ def view(pages: Sequence[ParsedPage]) -> DocumentView:
     body, gap = _body(pages)
     running = running_lines(pages, body)
     views = tuple(
-        PageView(page, tuple(_units(page.lines, skip)), skip) for page, skip in zip(pages, running, strict=True)
+        PageView(page, tuple(_units(page.lines, skip | _unseen(page.lines))), skip)
+        for page, skip in zip(pages, running, strict=True)
     )
     return DocumentView(views, body, gap)
+
+
+def _unseen(lines: tuple[Line, ...]) -> frozenset[int]:
+    """Lines that are no part of what a page shows: hidden text, readers' comments."""
+    return frozenset(i for i, line in enumerate(lines) if line.role in ("hidden", "comment"))
 
 
 def _units(lines: tuple[Line, ...], skip: frozenset[int]) -> list[Unit]:

@@ -114,10 +114,9 @@ def register(server: FastMCP, door: Door) -> None:
         document: DocumentName,
         pages: Annotated[str, "Such as 3,7-9"] = "",
         node: Annotated[str, "Or a section's node_id"] = "",
-        format: Annotated[Literal["text", "image", "sheet"], "sheet: 12 small pages in a picture"] = "text",
+        format: Annotated[Literal["text", "hidden", "image", "sheet"], "sheet: 12 pages at once"] = "text",
         library: str = "",
         cursor: str = "",
-        hidden_text: Annotated[bool, "Also text that the pages hold and do not show"] = False,
     ) -> ToolResult:
         """The text of pages, or pictures of them (for tables, charts, scans)."""
         found = await door.document(document, library)
@@ -128,14 +127,11 @@ def register(server: FastMCP, door: Door) -> None:
             numbers = shapes.page_range(first.start_page, first.end_page)
         else:
             numbers = short("pages", pages)
-        call: dict[str, Any] = {
-            "document": document, "pages": pages, "node": node, "format": format, "library": library
-        }  # fmt: skip
-        call |= {"hidden_text": True} if hidden_text else {}
+        call = {"document": document, "pages": pages, "node": node, "format": format, "library": library}
         at = budget.resume(call, cursor)
         wanted = await door.engine.pages(found.doc_id, numbers, library=library or None)
         head = shapes.quoted("sections", "text", "described") | {"document": found.name, "doc_id": found.doc_id}
-        if format != "text":
+        if format not in ("text", "hidden"):
             each = SHEET if format == "sheet" else 1
             shown = wanted[at[0] : at[0] + _IMAGES * each]
             together = [[page.page for page in shown[first : first + each]] for first in range(0, len(shown), each)]
@@ -143,7 +139,7 @@ def register(server: FastMCP, door: Door) -> None:
             end, within = at[0] + len(shown), 0
             said = [{"page": page.page} if format == "sheet" else shapes.page(page, "") for page in shown]
         else:
-            if not hidden_text:
+            if format == "text":
                 wanted = [page.shown() for page in wanted]
             said, (end, within) = await _texts(door, wanted, at, library)
             shown, images = wanted[at[0] : end + bool(within)], []

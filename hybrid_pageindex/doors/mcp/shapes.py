@@ -198,7 +198,7 @@ def page(read: PageRead, text: str) -> dict[str, Any]:
         "sections": [f"{_PATH.join(s.path)} [{s.node_id}, pages {page_range(s.start_page, s.end_page)}]"
                      for s in read.sections[:_OPEN]],
         "text": text, "described": described(read), "needs_ocr": read.needs_ocr or None, "ocr": read.ocr or None,
-        "read_by": read.read_by, "note": read.note,
+        "read_by": read.read_by, "note": read.note, "hidden_text": list(read.hidden_text),
     })  # fmt: skip
 
 

@@ -23,16 +23,18 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
     document = open_pdf(path, None, limits)
     try:
         streams: set[int] = set()
+        names: set[str] = set()
         for xref in range(1, document.xref_length()):
-            for name, stream in _specification(document, xref):
+            for name, stream in _specifications(document, xref):
                 if stream not in streams:
                     streams.add(stream)
+                    names.add(name)
                     yield Member(_readable(name), partial(_content, document, stream))
-        if not streams:  # file specifications may stand within the tree of names
-            for name in document.embfile_names():
-                info = document.embfile_info(name)
-                written = info["ufilename"] or info["filename"] or name
-                yield Member(_readable(written), partial(_by_name, document, name))
+        for key in document.embfile_names():  # file specifications may stand within the tree of names
+            info = document.embfile_info(key)
+            name = info["ufilename"] or info["filename"] or key
+            if name not in names:
+                yield Member(_readable(name), partial(_by_name, document, key))
     finally:
         document.close()
 
@@ -42,20 +44,21 @@ def _readable(name: str) -> str:
     return f"{name}.txt" if name.lower().endswith(".xml") else name
 
 
-def _specification(document: pymupdf.Document, xref: int) -> Iterator[tuple[str, int]]:
-    """The name and the stream of a file specification; nothing where an object is none."""
-    try:
-        kind, _ = document.xref_get_key(xref, "EF")
-        if kind not in ("dict", "xref"):
-            return
-        texts = (document.xref_get_key(xref, key) for key in _NAMES)
-        name = next((text for kind, text in texts if kind == "string" and text.strip()), f"attachment {xref}")
-        values = (document.xref_get_key(xref, f"EF/{key}")[1] for key in _NAMES)
-        reference = next((match for value in values if (match := _REFERENCE.fullmatch(value))), None)
-    except Exception:  # noqa: BLE001 - a damaged object must not cost the others
-        return
-    if reference is not None:
-        yield name, int(reference[1])
+def _specifications(document: pymupdf.Document, xref: int) -> Iterator[tuple[str, int]]:
+    """The name and the stream of an object that is a file specification, or an attachment on a page with one in it."""
+    for inside in ("", "FS/"):
+        try:
+            kind, _ = document.xref_get_key(xref, f"{inside}EF")
+            if kind not in ("dict", "xref"):
+                continue
+            texts = (document.xref_get_key(xref, f"{inside}{key}") for key in _NAMES)
+            name = next((text for kind, text in texts if kind == "string" and text.strip()), f"attachment {xref}")
+            values = (document.xref_get_key(xref, f"{inside}EF/{key}")[1] for key in _NAMES)
+            reference = next((match for value in values if (match := _REFERENCE.fullmatch(value))), None)
+        except Exception:  # noqa: BLE001 - a damaged object must not cost the others
+            continue
+        if reference is not None:
+            yield name, int(reference[1])
 
 
 def _content(document: pymupdf.Document, stream: int) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ drawing leave open is decided on the drawn page.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ _TINY = 1.0  # points
 _LIGHT = 0xD8  # of 255: the darkest channel of a colour that may vanish on paper
 _ALIKE = 24  # of 255: difference of two colours that no reader sees
 _LETTERS = 3  # in a row make a word; single signs are parts of formulas and boxes to tick
+_LEAST_SIDE = 3.0  # points of a shape that is no rule
 _SLACK = 1.0  # points by which a cover may be smaller than its text
 _DPI = 100
 _MOST_PIXELS = 8_000_000
@@ -36,15 +38,17 @@ class Visibility:
         self._shapes = [
             (block["number"], block["bbox"], block["color"], block["isrect"])
             for block in blocks
-            if block["type"] == 3 and not block["stroked"] and block["alpha"] > 250
+            if block["type"] == 3 and not block["stroked"] and block["alpha"] > 250 and _may_cover(block["bbox"])
         ]
+        self._orders = [order for order, *_ in self._shapes]
+        self._suspects: dict[int, bool] = {}  # by colour of a text: whether it is light, or that of a shape
 
-    def hides(self, number: int, span: Mapping[str, Any], text: str) -> bool:
+    def hides(self, number: int, span: Mapping[str, Any]) -> bool:
         """Return whether a span of a block, counted in the order of drawing, is text that nobody sees."""
         invisible = not span["char_flags"] & _DRAWN or span["alpha"] < _TRANSPARENT
         if not invisible and span["size"] >= _TINY and not self._doubtful(number, span):
             return False
-        if not has_word(text):
+        if not has_word(text_of(span)):
             return False
         if invisible:
             return not self._on_picture(span["bbox"])
@@ -52,18 +56,28 @@ class Visibility:
 
     def _doubtful(self, number: int, span: Mapping[str, Any]) -> bool:
         """Return whether colours and the order of drawing leave it open that a span is seen."""
-        box, colour = span["bbox"], span["color"]
-        below = None
-        for order, shape, fill, is_rectangle in self._shapes:
-            if _holds(shape, box):
-                if order > number:
-                    return True
-                below = fill if is_rectangle else below
-        if below is not None and _alike(colour, below):
+        colour = span["color"]
+        if (suspect := self._suspects.get(colour)) is None:
+            suspect = min(_channels(colour)) >= _LIGHT or any(_alike(colour, fill) for _, _, fill, _ in self._shapes)
+            self._suspects[colour] = suspect
+        covered = bool(self._orders) and self._orders[-1] > number
+        if not (suspect or covered or self._pictured):
+            return False
+        box = span["bbox"]
+        after = bisect_right(self._orders, number)
+        if covered and any(_holds(shape, box) for _, shape, _, _ in self._shapes[after:]):
             return True
-        if below is None and min(_channels(colour)) >= _LIGHT:
-            return True
-        return self._pictured and any(_holds(picture, box) for picture in self._covers)
+        if suspect:
+            grounds = [
+                fill for _, shape, fill, is_rectangle in self._shapes[:after] if is_rectangle and _holds(shape, box)
+            ]
+            if _alike(colour, grounds[-1]) if grounds else min(_channels(colour)) >= _LIGHT:
+                return True
+        return (
+            self._pictured
+            and any(_holds(picture, box) for picture in self._pictures)
+            and any(_holds(picture, box) for picture in self._covers)
+        )
 
     def _on_picture(self, box: Box) -> bool:
         """Return whether a picture, or letters drawn as curves, shows what an invisible text says."""
@@ -111,6 +125,11 @@ class Visibility:
         return np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.width, 3)
 
 
+def text_of(span: Mapping[str, Any]) -> str:
+    """Return the text of a span, whose glyphs may be listed one by one."""
+    return str(span["text"]) if "text" in span else "".join([glyph["c"] for glyph in span["chars"]])
+
+
 def has_word(text: str) -> bool:
     """Return whether a text has letters in a row, or a character that is a word by itself."""
     run = 0
@@ -134,6 +153,10 @@ def _holds(outer: Box, inner: Box) -> bool:
         outer[0] <= inner[0] + _SLACK and outer[1] <= inner[1] + _SLACK
         and outer[2] >= inner[2] - _SLACK and outer[3] >= inner[3] - _SLACK
     )  # fmt: skip
+
+
+def _may_cover(box: Box) -> bool:
+    return box[2] - box[0] >= _LEAST_SIDE and box[3] - box[1] >= _LEAST_SIDE
 
 
 def _inside(box: Box, x: float, y: float) -> bool:

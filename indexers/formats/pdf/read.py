@@ -24,7 +24,7 @@ from indexers.formats.line_words import around
 from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
 from indexers.formats.pdf.comments import comments
 from indexers.formats.pdf.encoding import fold_forms, keep_unknown
-from indexers.formats.pdf.hidden import Visibility, has_word
+from indexers.formats.pdf.hidden import Visibility, has_word, text_of
 from indexers.formats.pdf.reading_order import Piece, arrange, said_once
 from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
 
@@ -217,7 +217,9 @@ def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]]
         textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
         blocks = textpage.extractDICT()["blocks"]
     whole = page.rect * page.derotation_matrix if page.rotation else page.rect
-    if all(whole.contains(line["bbox"]) for line in _lines(blocks) if line["spans"]):
+    left, top, right, bottom = whole
+    boxes = [line["bbox"] for line in _lines(blocks) if line["spans"]]
+    if all(x0 >= left and y0 >= top and x1 <= right and y1 <= bottom for x0, y0, x1, y1 in boxes):
         return textpage, blocks, []
     outside = [line for line in _lines(blocks) if line["spans"] and not whole.intersects(line["bbox"])]
     textpage = page.get_textpage(flags=flags)
@@ -289,7 +291,7 @@ def _pieces(
             along_x, along_y = raw["dir"]
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
             for spans, hidden in _parted(block["number"], raw["spans"], visibility):
-                text = "".join([_said(span) for span in spans])
+                text = "".join([text_of(span) for span in spans])
                 if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
                     glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
                     text = read_line(glyphs, spans[0]["size"], from_right)
@@ -310,7 +312,9 @@ def _pieces(
 
 def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:
     """Words that stand beside the page, all hidden."""
-    blocks = [{"number": 0, "lines": [line]} for line in lines if any(has_word(_said(span)) for span in line["spans"])]
+    blocks = [
+        {"number": 0, "lines": [line]} for line in lines if any(has_word(text_of(span)) for span in line["spans"])
+    ]
     for piece in _pieces(blocks, shown, None):
         yield replace(piece, line=replace(piece.line, role="hidden"))
 
@@ -324,7 +328,7 @@ def _parted(
     number: int, spans: list[dict[str, Any]], visibility: Visibility | None
 ) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """The spans of a line, those that are seen apart from those that are not."""
-    hidden = [visibility is not None and visibility.hides(number, span, _said(span)) for span in spans]
+    hidden = [visibility is not None and visibility.hides(number, span) for span in spans]
     if not any(hidden):
         if spans:
             yield spans, False
@@ -338,9 +342,5 @@ def _is_bold(font: str) -> bool:
     return "bold" in font.lower() or "black" in font.lower()
 
 
-def _said(span: dict[str, Any]) -> str:
-    return span["text"] if "text" in span else "".join([glyph["c"] for glyph in span["chars"]])
-
-
 def _length(span: dict[str, Any]) -> int:
-    return len(_said(span).strip())
+    return len(text_of(span).strip())

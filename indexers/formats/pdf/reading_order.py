@@ -25,7 +25,7 @@ _WORDS = 5  # of a line of running text
 _LOOSE = 0.7  # share of a column's width that a row of it fills at most
 _FIGURE = re.compile(r"[($€£¥+\-–−]*\s?\d[\d.,\s]*[)%]*")
 _ASIDE = 0.3  # font sizes between a text and its copy that is to look bold or like a shadow
-_COPIES = 200  # of one text that a piece is compared with
+_COPIES = 8  # of one text, the nearest above, that a piece is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ def said_once(pieces: Sequence[Piece]) -> list[Piece]:
     dropped: set[int] = set()
     for same in copies.values():
         kept: list[Line] = []
-        for piece in sorted(same, key=lambda piece: piece.line.role == "hidden") if len(same) > 1 else ():
+        if len(same) == 1:
+            continue
+        for piece in sorted(same, key=lambda piece: (piece.line.role == "hidden", piece.line.y0, piece.line.x0)):
             if any(_drawn_upon(other, piece.line) for other in kept[-_COPIES:]):
                 dropped.add(id(piece))
             else:
@@ -60,7 +62,7 @@ def said_once(pieces: Sequence[Piece]) -> list[Piece]:
 
 def _drawn_upon(one: Line, other: Line) -> bool:
     near = _ASIDE * min(one.size, other.size)
-    return all(abs(a - b) <= near for a, b in ((one.x0, other.x0), (one.y0, other.y0), (one.x1, other.x1)))
+    return abs(one.y0 - other.y0) <= near and abs(one.x0 - other.x0) <= near and abs(one.x1 - other.x1) <= near
 
 
 def arrange(pieces: Sequence[Piece]) -> list[Line]:

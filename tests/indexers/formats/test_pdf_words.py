@@ -1,0 +1,81 @@
+"""No word of a PDF is lost: comments, embedded files, glyphs without outlines; and none is read twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.types.documents import ParsedPage
+from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.attachments import pdf_members
+from indexers.formats.pdf.format import PDF
+from indexers.formats.pdf.read import open_pdf, read_pages
+
+
+def lines(path: Path) -> list[str]:
+    with open_pdf(path) as document:
+        page = next(iter(read_pages(document, [1])))
+    assert isinstance(page, ParsedPage)
+    return [line.text for line in page.lines]
+
+
+@pytest.mark.parametrize("aside", [(0.3, 0), (0.5, 0.5), (1.5, 1.5)])
+@pytest.mark.parametrize("copies", [2, 4])
+def test_bold_made_by_drawing_again_is_said_once(tmp_path: Path, aside: tuple[float, float], copies: int) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    for copy in range(copies):
+        shift = (aside[0] * copy / copies, aside[1] * copy / copies)
+        page.insert_text((72 + shift[0], 72 + shift[1]), "Total due 1250", fontsize=12)
+    page.insert_text((72, 100), "Total due 1250", fontsize=12)  # a second row is no copy
+    document.save(tmp_path / "a.pdf")
+    assert lines(tmp_path / "a.pdf") == ["Total due 1250", "Total due 1250"]
+
+
+def test_comments_are_lines_with_their_authors(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    page.insert_text((72, 72), "The reviewed contract")
+    page.add_text_annot((300, 100), "Check the fee").set_info(title="Kim", content="Check\nthe fee")
+    page.add_highlight_annot((72, 60, 150, 76)).set_info(content="Why this word?")
+    page.add_freetext_annot((72, 200, 300, 230), "Typed on top")
+    page.add_strikeout_annot((72, 60, 150, 76))
+    document.save(tmp_path / "a.pdf")
+    assert lines(tmp_path / "a.pdf") == [
+        "The reviewed contract", "Typed on top", "[Comment by Kim] Check the fee", "[Comment] Why this word?",
+    ]  # fmt: skip
+
+
+def test_embedded_files_are_members(tmp_path: Path) -> None:
+    document = pymupdf.open()
+    page = document.new_page()
+    document.embfile_add("terms", b"Payment in 30 days", filename="terms.txt")
+    document.embfile_add("factur-x.xml", b"<Invoice>FX 17</Invoice>", filename="factur-x.xml")
+    page.add_file_annot((72, 72), b"# Notes", "notes.md")
+    document.save(tmp_path / "a.pdf")
+    pymupdf.open().new_page().parent.save(tmp_path / "b.pdf")
+    assert PDF.may_hold(tmp_path / "a.pdf") and not PDF.may_hold(tmp_path / "b.pdf")
+    found = {member.name: b"".join(member.read()) for member in pdf_members(tmp_path / "a.pdf", ParseLimits())}
+    assert found == {
+        "terms.txt": b"Payment in 30 days", "factur-x.xml.txt": b"<Invoice>FX 17</Invoice>", "notes.md": b"# Notes",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("handler", "said"),
+    [("Adobe.PubSec", "encrypted with a certificate"), ("FOPN_foweb", "encrypted by 'FOPN_foweb'")],
+)
+def test_encryption_that_no_password_opens_is_named(tmp_path: Path, handler: str, said: str) -> None:
+    objects = (
+        "1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj\n2 0 obj << /Type /Pages /Kids [3 0 R] /Count 1 >> endobj\n"
+        "3 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] >> endobj\n"
+        f"4 0 obj << /Filter /{handler} /SubFilter /adbe.pkcs7.s5 /V 4 /Length 128 >> endobj\n"
+        "trailer << /Root 1 0 R /Size 5 /Encrypt 4 0 R /ID [<00> <00>] >>\n%%EOF\n"
+    )
+    (tmp_path / "a.pdf").write_text(f"%PDF-1.6\n{objects}", encoding="latin-1")
+    with pytest.raises(DocumentError, match=said) as raised:
+        open_pdf(tmp_path / "a.pdf")
+    assert "damaged" not in str(raised.value)
