@@ -56,8 +56,8 @@ class AskOptions:
     ``question`` is what is answered where that is not what was searched for, and ``conversation`` what was said before
     it. ``search`` searches in other words, without a model. ``now`` is the time at the user's place, None where no
     model is to hear of it. ``deeper`` searches again with a model that looks through the trees, None where that would
-    be the same. ``documents`` counts those that were searched, where none was named. ``stopped`` ends the model's call, with
-    Cancelled.
+    be the same. ``documents`` counts those that were searched, where none was named. ``stopped`` ends the model's call,
+    with Cancelled.
     """
 
     least: str = "weak"
