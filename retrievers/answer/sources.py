@@ -13,8 +13,8 @@ from retrievers.pages.windows import PassageTerms
 from retrievers.query.question import read_question
 
 _KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it
-_CAPS = (900, 600)  # tokens of a long page that nobody asked for: the best ones'
-_CAP = 350  # and the others'
+_CAPS = (750, 450)  # tokens of a long page that nobody asked for: the best ones'
+_CAP = 250  # and the others'
 _KEPT_SHARE = 0.5  # of all tokens at most, for these
 
 
