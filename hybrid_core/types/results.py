@@ -189,7 +189,8 @@ class Trace:
 class ReasoningStep:
     """One thing that happened while a model looked for the answer.
 
-    ``asked`` it was called; ``thought`` what it said; ``opened`` sections and ``read`` pages that it asked for;
+    ``shown`` what it saw first; ``asked`` it was called; ``thought`` what it said; ``searched`` in which words and what
+    that found; ``opened`` sections and ``read`` pages that it asked for;
     ``rated`` sections or pages it gave a probability; ``dropped`` what it named that does not exist; ``verdict`` the
     pages and sections it chose; ``failed`` why it was given up.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import zip_longest
 
 from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.answers import Source
@@ -12,6 +13,8 @@ from retrievers.pages.windows import PassageTerms
 from retrievers.query.question import read_question
 
 _KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it
+_CAPS = (750, 450)  # tokens of a long page that nobody asked for: the best ones'
+_CAP = 250  # and the others'
 _KEPT_SHARE = 0.5  # of all tokens at most, for these
 
 
@@ -20,9 +23,9 @@ def sources(
 ) -> list[Source]:
     """Pages numbered from 1 in their order; ``texts`` are their full texts.
 
-    Together they have at most ``budget`` tokens by estimate. Pages ``asked_for`` by their numbers, those that a model
-    named and then the best are whole; of the others the lines that match best are kept, of the last ones nothing where
-    even for these there is no room.
+    Together they have at most ``budget`` tokens by estimate. Pages ``asked_for`` by their numbers are whole. Of long
+    pages that are not, the lines that match best are kept: most of those that a model named and then of the best, of
+    the last ones nothing where even for these there is no room.
     """
     asked = read_question(question)
     numbered = []
@@ -44,9 +47,12 @@ def sources(
 def _shares(found: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int]) -> list[int]:
     """The tokens of each page: what its best lines need, and in the order of their worth what is left for all of it."""
     wanted = [estimate(text) for text in texts]
+    order = sorted(range(len(found)), key=lambda at: (at + 1 not in asked_for, found[at].receipt.reasoning is None))
+    long = [at for at in order if at + 1 not in asked_for]
+    for at, most in zip_longest(long, _CAPS[: len(long)], fillvalue=_CAP):
+        wanted[at] = min(wanted[at], most)
     if sum(wanted) <= budget:
         return wanted
-    order = sorted(range(len(found)), key=lambda at: (at + 1 not in asked_for, found[at].receipt.reasoning is None))
     given = [0] * len(found)
     kept = int(_KEPT_SHARE * budget)
     for at in order:

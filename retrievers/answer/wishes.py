@@ -1,16 +1,19 @@
-"""What a model asks to read before it answers: lines that begin with READ, as the prompt describes them."""
+"""What a model asks for before it answers: lines that begin with READ or SEARCH, as the prompt describes them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-MARK = "READ "
+MARK, SEARCH = "READ ", "SEARCH "
 MOST_PAGES = 4  # in one round
+MOST_SEARCHES = 2  # in one round
+_LONGEST = 300  # characters of a search
 _LINE = re.compile(
     r"^\W{0,3}READ\s+(?:(?P<source>source)|D(?P<document>\d+))\b[\s,:]*(?:(?P<kind>pages?|sections?)\b)?[\s:]*(?P<what>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
+_SEARCH = re.compile(r"^\W{0,3}SEARCH\b[\s:]*(?P<words>\S.*)$", re.MULTILINE)
 _RANGE = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6}))?")
 
 
@@ -28,10 +31,20 @@ class Wish:
 
 
 def wishes(reply: str) -> tuple[Wish, ...]:
-    """Those of a reply that begins with one, () where it is an answer."""
+    """Return what to read, () where the reply is an answer: one begins with a line of either sort."""
     said = reply.strip()
-    first = _LINE.match(said)
-    return () if first is None else tuple(one for match in _LINE.finditer(said) for one in _of(match))
+    return tuple(one for match in _LINE.finditer(said) for one in _of(match)) if _asks(said) else ()
+
+
+def searches(reply: str) -> tuple[str, ...]:
+    """Return what to search for, () where the reply is an answer."""
+    said = reply.strip()
+    found = [" ".join(match["words"].split())[:_LONGEST] for match in _SEARCH.finditer(said)] if _asks(said) else []
+    return tuple(dict.fromkeys(found))[:MOST_SEARCHES]
+
+
+def _asks(said: str) -> bool:
+    return _LINE.match(said) is not None or _SEARCH.match(said) is not None
 
 
 def _of(match: re.Match[str]) -> list[Wish]:

@@ -11,6 +11,7 @@ import ast
 import math
 import operator
 import re
+import statistics
 from collections.abc import Callable, Collection, Mapping
 
 from hybrid_core.types.answers import Calculation
@@ -27,6 +28,10 @@ _PERCENT = re.compile(r"(\d(?:[\d,]*\d)?(?:\.\d+)?)\s*%")
 _RESULT = re.compile(r"([-−–(]?)\s*(\d[\d,]*(?:\.\d+)?)")
 _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: math.pow,
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[list[float]], float]] = {
+    "sum": math.fsum, "average": statistics.fmean, "avg": statistics.fmean, "mean": statistics.fmean,
+    "median": statistics.median, "min": min, "max": max,
 }  # fmt: skip
 _LONGEST = 400  # characters
 _PLAIN = 1000  # whole numbers up to it that divide, count or raise («/ 2», «365») need not stand anywhere
@@ -93,11 +98,16 @@ def _value(expression: str) -> float | None:
 
 
 def _evaluated(node: ast.expr) -> float:
-    """Raises ValueError for anything but numbers and signs."""
+    """Raises ValueError for anything but numbers, signs and the functions above."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_evaluated(node.operand)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+        value = _evaluated(node.operand)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args and not node.keywords:
+        work = _FUNCTIONS.get(node.func.id.lower())
+        if work is not None:
+            return work([_evaluated(one) for one in node.args])
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
         return _OPERATIONS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
     raise ValueError

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -83,7 +85,7 @@ def test_without_evidence_no_model_is_asked_unless_forced(library: Engine) -> No
         assert "Not in the library" in refused.why and server.requests == []
         pieces: list[str] = []
         forced = run(engine.ask(little, effort="fast", force=True, on_text=pieces.append))
-    assert len(server.requests) == 1 and pieces == []
+    assert len(server.requests) == 2 and pieces == [], "once more after a second, different search"
     assert forced.status == "not_in_library" and "the model found no answer" in forced.why and forced.text == ""
 
 
@@ -113,7 +115,7 @@ def test_where_a_model_has_looked_words_refuse_nothing_by_themselves(library: En
         assert (said.evidence.level, said.status, len(answered)) == ("none", status, calls)
         assert ("the model that looked named no page" in said.why) is (not calls)
         if looked == "it named a page":
-            assert "none; a model that looked through the documents named source 1." in answered[0].messages[-1].text
+            assert "A model that looked through the documents named source 1." in answered[0].messages[-1].text
         run(engine.ask(QUESTION, effort="deep"))
     assert len(answered) == calls + 1, "with evidence the pages are read whatever a look at the outline said"
 
@@ -441,3 +443,53 @@ def test_more_slides_than_pictures_stand_together_in_the_last(tmp_path: Path) ->
     assert all(source.image for source in said.sources) and len(request.messages[-1].images) == 3
     assert "(picture 1 shows this page;" in request.messages[-1].text
     assert request.messages[-1].text.count("(picture 3 shows this page beside others;") == 3
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """What one question asks for stands in two documents, and one word in another spelling."""
+    folder = tmp_path_factory.mktemp("apart")
+    for number in range(9):
+        (folder / f"mill-{number}.md").write_text(
+            f"# Mill {number}\n\nThe rent of the mill and its owner, part {number}.\n"
+        )
+    (folder / "crane.md").write_text("# Harbour crane\n\nThe harbour crane is inspected by Halden every spring.\n")
+    (folder / "lease.md").write_text("# Lease\n\nThe rent is 12 crowns. The Auskunftsanspruch lapses in three years.\n")
+    engine = Engine(folder / "home")
+    run(engine.index([folder]))
+    yield engine
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "holds", "said"),
+    [
+        ("What is the rent of the mill, and who does the crane inspection?", "inspected by Halden", "It is Halden"),
+        ("Rent of the mill and its owner; harbour crane inspected by whom?", "inspected by Halden", "It is Halden"),
+        ("Rent and owner of mill and lapse of the Ankunftsanspruch?", "Auskunftsanspruch lapses", "In three years"),
+    ],
+)
+@pytest.mark.parametrize("asks", [False, True], ids=["by itself", "as the model asks"])
+def test_before_it_is_not_in_the_library_another_search_is_made(
+    apart: Engine, question: str, holds: str, said: str, asks: bool
+) -> None:
+    def answer(request: Request) -> Any:
+        text = data(request.messages[-1].text, "Sources")
+        if holds in text:
+            return f"{said} [[source:{text[: text.index(holds)].count('Source ')}]]."
+        return "SEARCH harbour crane inspected\nSEARCH lapse Auskunftsanspruch" if asks else NOT_THERE
+
+    with engine_with(apart.home, answer, reason_below=0) as (engine, server):
+        found = run(engine.ask(question, effort="fast", top_k=1, expert="none", force=True))
+    assert found.status == "answered" and found.text.startswith(said)
+    if len(server.requests) > 1:
+        assert "searched" in {step.kind for step in found.steps}
+
+
+def test_the_model_is_told_the_day_and_the_time_zone_behind_everything_else(library: Engine) -> None:
+    with engine_with(library.home, lambda _: GOOD) as (engine, server):
+        run(engine.ask(QUESTION, effort="fast"))
+    (request,) = server.requests
+    last = request.messages[-1].text.split("Question:")[1]
+    today = datetime.now().astimezone()
+    assert f"{today:%Y-%m-%d}" in last and f"UTC{today:%z}" in last and "strong" not in last

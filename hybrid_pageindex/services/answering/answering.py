@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 
 from hybrid_core.errors import ChatError, PageIndexError
@@ -22,9 +23,10 @@ from hybrid_pageindex.services.answering.page_pictures import TOKENS, PagePictur
 from hybrid_pageindex.services.answering.streaming import NOT_THERE, HeldBack
 from retrievers.answer import citations
 from retrievers.answer.far import near
+from retrievers.answer.other_searches import other_searches
 from retrievers.answer.showing import MOST, Showing, pictured
 from retrievers.answer.sources import sources
-from retrievers.answer.wishes import wishes
+from retrievers.answer.wishes import searches, wishes
 from retrievers.query.unnamed_document import unnamed_document
 
 NO_MODEL = "no language model is configured: these are the best passages"
@@ -34,9 +36,11 @@ _REFUSED = {
     "weak": "Not in the library: the best pages hold only part of what the question asks for",
 }
 _LOOKED = "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
+_ENOUGH = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
 _REPLY = 1500  # tokens that an answer may have
 _READS = 2  # rounds in which the model may ask for more
-_OUTLINE = 0.1  # of the sources' tokens, for the outlines of their documents
+_NEW = 3  # pages that another search adds
+_OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
 _PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
 _LIKELY, _NAMED = 3, 0.4  # documents that are offered; the routing score from which a question names one
 _MANY = 5  # documents of a library from which «this document» says nothing
@@ -50,9 +54,10 @@ class AskOptions:
     are sent as pictures, which ``pictures`` draws; ``vision`` says which.
 
     ``question`` is what is answered where that is not what was searched for, and ``conversation`` what was said before
-    it. ``deeper`` searches again with a model that looks through the trees, None where that would be the same.
-    ``documents`` counts those that were searched, where none was named. ``stopped`` ends the model's call, with
-    Cancelled.
+    it. ``search`` searches in other words, without a model. ``now`` is the time at the user's place, None where no
+    model is to hear of it. ``deeper`` searches again with a model that looks through the trees, None where that would
+    be the same. ``documents`` counts those that were searched, where none was named. ``stopped`` ends the model's call,
+    with Cancelled.
     """
 
     least: str = "weak"
@@ -67,6 +72,8 @@ class AskOptions:
     question: str = ""
     conversation: str = ""
     deeper: Callable[[], SearchResult] | None = None
+    search: Callable[[str], SearchResult] | None = None
+    now: datetime | None = None
     documents: Callable[[], int] | None = None
     stopped: threading.Event | None = None
 
@@ -126,6 +133,7 @@ class _Answering:
         self.steps: list[ReasoningStep] = []
         self.sources: list[Source] = []
         self._pages = list(near(found.results))
+        self._tried = {found.query, options.question}  # what was searched for
         self._whole: set[int] = set()  # sources to be given whole
         self._showing: dict[tuple[str, int], Showing | None] = {}
         self._deeper = options.deeper if found.reasoning is None and found.effort.asked == "auto" else None
@@ -139,7 +147,7 @@ class _Answering:
         usable = self._model is not None or self._options.sees is not None
         if usable and self._pages and self.found.evidence.level == "weak":
             self._search_deeper("the evidence is weak")
-        if refusal := self._refusal():
+        if (refusal := self._refusal()) and not (usable and self._search_otherwise(least=True)):
             self._told()
             return _Draft("not_in_library", refusal)
         if not usable:
@@ -149,6 +157,8 @@ class _Answering:
             draft = self._answered()
             if draft.status == "not_in_library" and self._search_deeper("the pages found do not answer it"):
                 draft = self._answered()
+            if draft.status == "not_in_library" and self._search_otherwise():
+                draft = self._answered(reads=1)
         except ChatError as error:
             self.usage += self._scope.usage
             return _Draft("model_failed", f"the model failed ({error}): these are the best passages")
@@ -191,6 +201,42 @@ class _Answering:
         self._pages, self._whole = list(near(found.results)), set()
         return not {(page.doc_id, page.page) for page in self._pages} <= before
 
+    def _search_otherwise(self, *, least: bool = False) -> bool:
+        """Search for the parts of the question and for its words as the library spells them; return whether that
+        brought pages that were not there. With ``least`` each of these searches must have enough evidence.
+        """
+        if self._options.search is None:
+            return False
+        texts, _ = self._library.texts(self._pages)
+        if not least:
+            texts += [page.snippet for page in self.found.results]
+        made = [(words, self._searched(words)) for words in other_searches(self.found.query, texts)]
+        found = [(words, one) for words, one in made if one is not None]
+        if least and any(one.evidence.level not in _ENOUGH[self._options.least] for _, one in found):
+            return False
+        taken = [self._take(words, one) for words, one in found]
+        return any(taken)
+
+    def _searched(self, words: str) -> SearchResult | None:
+        """Return what a search finds that was not made before; None for one that was, or that fails."""
+        if self._options.search is None or words in self._tried:
+            return None
+        self._tried.add(words)
+        try:
+            return self._options.search(words)
+        except PageIndexError as error:
+            self._step("dropped", f"a search for {words}: {error}")
+            return None
+
+    def _take(self, words: str, found: SearchResult) -> bool:
+        """Add the first pages of a search; return whether there is anything new."""
+        have = {(page.doc_id, page.page) for page in self._pages}
+        new = [page for page in found.results if (page.doc_id, page.page) not in have][:_NEW]
+        self._pages += new
+        names = ", ".join(f"{page.doc_name} page {page.page}" for page in new) or "nothing new"
+        self._step("searched", f"{words}: {names}")
+        return bool(new)
+
     def _refusal(self) -> str:
         """Why no model is asked to answer, "" where one is.
 
@@ -205,25 +251,23 @@ class _Answering:
         looked_in_vain = found.reasoning is not None and found.reasoning.outcome == "nothing"
         if found.evidence.level == "unclear":
             return _LOOKED if looked_in_vain and not options.force else ""
-        enough = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
-        if options.force or found.evidence.level in enough[options.least] or self._chosen(self._pages):
+        if options.force or found.evidence.level in _ENOUGH[options.least] or self._chosen(self._pages):
             return ""
         if found.reasoning is None:
             return _REFUSED[found.evidence.level]
         return _LOOKED if looked_in_vain else ""
 
-    def _answered(self) -> _Draft:
+    def _answered(self, reads: int = _READS) -> _Draft:
         """Raises ChatError."""
-        for left in range(_READS, -1, -1):
+        for left in range(reads, -1, -1):
             text, finished, held = self._said(left)
-            wanted = wishes(text) if left else ()
-            if not wanted or not self._read(text):
+            if not left or not (wishes(text) or searches(text)) or not self._read(text):
                 break
         if text.strip().upper().startswith(NOT_THERE):
             reason = text.strip()[len(NOT_THERE) :].strip(" .:—–-\n")
             why = "Not in the library: the model found no answer in the sources"
             return _Draft("not_in_library", f"{why}: {reason}" if reason else why)
-        if wishes(text):
+        if wishes(text) or searches(text):
             return _Draft("not_in_library", "Not in the library: the model asked for more than it may read")
         question = f"{self._options.question or self.found.query}\n{self.found.query}"
         seen = [source.number for source in self.sources if source.image]
@@ -249,6 +293,10 @@ class _Answering:
         taken += [f"all of source {number}" for number in fresh]
         if taken:
             self._step("read", f"as the model asked before it answers: {', '.join(taken)}")
+        for words in searches(text):
+            found = self._searched(words)
+            if found is not None and self._take(words, found):
+                taken.append(words)
         return bool(taken)
 
     def _said(self, left: int) -> tuple[str, bool, dict[int, str]]:
@@ -278,7 +326,7 @@ class _Answering:
         written = prompt("follow-up-answer" if options.conversation else "answer")
         question = options.question or found.query
         values = {
-            "question": question, "evidence": _rated(found), "documents": listed,
+            "question": question, "evidence": _rated(found), "documents": listed, "now": _today(options.now),
             "sources": "\n\n".join(_shown(source, chosen) for source in shown),
             "reading": f"You may read more {left} times." if left > 1 else "You may read more once."
             if left else "You cannot read more: answer now.",
@@ -291,7 +339,7 @@ class _Answering:
         heard = None if options.on_text is None else HeldBack(options.on_text)
         reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
         said = reply.text.strip()
-        if heard is not None and not said.upper().startswith(NOT_THERE) and not wishes(said):
+        if heard is not None and not said.upper().startswith(NOT_THERE) and not (wishes(said) or searches(said)):
             heard.release()
         return reply.text, reply.finished, held
 
@@ -350,10 +398,17 @@ class _Answering:
 
 
 def _rated(found: SearchResult) -> str:
-    """What the search says of its pages, for a model."""
+    """Return what a model that looked for the pages says of them, for the one that answers."""
     named = [str(number) for number, page in enumerate(found.results, 1) if page.receipt.reasoning is not None]
-    looked = f"; a model that looked through the documents named source {', '.join(named)}" if named else ""
-    return f"{found.evidence.level}{looked}"
+    return f"A model that looked through the documents named source {', '.join(named)}. " if named else ""
+
+
+def _today(now: datetime | None) -> str:
+    """Return the day, time and time zone at the user's place in a sentence, "" where it is not to be told."""
+    if now is None:
+        return ""
+    zone = f" ({now.tzname()}, UTC{now:%z})" if now.tzinfo is not None else ""
+    return f"It is {now:%A, %Y-%m-%d}{zone}. "
 
 
 def _shown(source: Source, pictures: Sequence[tuple[int, ...]]) -> str:

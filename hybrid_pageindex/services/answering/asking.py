@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
@@ -49,8 +51,10 @@ class Answerer:
         pictures = PagePictures(parts.pages, found.library, holders)
         deeper: Callable[[], SearchResult] | None = None
         documents: Callable[[], int] | None = None
+        search: Callable[[str], SearchResult] | None = None
         if request is not None:
             again = replace(request, effort="deep")
+            search = partial(self._search, request)
             if model is not None and settings.reason_below > 0:
                 deeper = lambda: parts.searcher.search(again, on_step)  # noqa: E731
             if request.documents is None and not request.where:
@@ -59,9 +63,13 @@ class Answerer:
             least=settings.answer_evidence, tokens=settings.answer_tokens, force=force, on_text=on_text,
             on_step=on_step, on_sources=on_sources, sees=sees, pictures=pictures, vision=wished, question=question,
             conversation=conversation, deeper=deeper, documents=documents, stopped=stopped,
+            search=search, now=None if settings.replay_replies else datetime.now().astimezone(),
         )  # fmt: skip
         made = answer(found, parts.catalog, model, options)
         return replace(made, notes=(*made.notes, *notes)) if notes else made
+
+    def _search(self, request: SearchRequest, words: str) -> SearchResult:
+        return self._parts.searcher.search(replace(request, question=words, effort="fast", trace=False))
 
     def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[str, ...]]:
         """The model that sees, None where there is none or no picture is wished; and what to say of that."""

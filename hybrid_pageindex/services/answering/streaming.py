@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from retrievers.answer.wishes import MARK
+from retrievers.answer.wishes import MARK, SEARCH
 
 NOT_THERE = "NOT IN THE SOURCES"  # what the prompt has the model begin with where they hold no answer
-_MARKS = tuple(f"{MARK}{what}" for what in ("D", "SOURCE"))
+_MARKS = (*(f"{MARK}{what}" for what in ("D", "SOURCE")), SEARCH)
 
 
 class HeldBack:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from hybrid_core.llm.token_estimate import cut
+from hybrid_core.text.plain_words import plain_words
 from hybrid_core.types.documents import Document
 from retrievers.query.question import Question
-from retrievers.reason.board import about, card, short
+from retrievers.reason.board import about, card, file_name, short
 from retrievers.reason.page_marks import SeenPage
 from retrievers.reason.routing import fields
 from retrievers.reason.routing.conditions import Condition, Operator
@@ -22,8 +23,8 @@ _REPLY = 600  # tokens that a reply may have
 _KEPT = 0.5  # of the question's tokens, which stay for finding its pages
 _NAMED = 3  # documents that a reply may name
 _LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
-_ABOUT, _PASSAGE = 50, 90  # characters
-_ALL = 1000  # tokens of all of them together
+_ABOUT, _PASSAGE = 50, 110  # characters
+_ALL = 1300  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20
 
@@ -101,14 +102,21 @@ def _line(name: str, one: Described) -> str:
     pictures = f", {document.unread} of pictures without text" if document.unread else ""
     drawn = [str(page) for page, seen in sorted(one.best.items()) if seen.pictured]
     pictures += f", figures on {', '.join(drawn)}" if drawn else ""
-    parts = [name, document.name, card(document), f"{document.pages} pages{pictures}"]
-    if one.reason:
-        parts.append(f"fits by {one.reason}")
+    parts = [name, file_name(document), card(document), f"{document.pages} pages{pictures}"]
+    if reason := _telling(one.reason, document):
+        parts.append(f"fits by {reason}")
     page, best = next(iter(one.best.items()), (0, None))
     if (best and best.passage) or not document.card.type:
         parts.append(about(document, _ABOUT))
     line = cut(" · ".join(part for part in parts if part), _LINE)
     return f"{line}\n  page {page}: {short(best.passage, _PASSAGE)}" if best and best.passage else line
+
+
+def _telling(reason: str, document: Document) -> str:
+    """Return of why a document fits what its file name does not say: names are read off it, and tell nothing more."""
+    name = set(plain_words(document.name).split())
+    said = [part.strip() for part in reason.split(";")]
+    return "; ".join(part for part in said if not set(plain_words(part).split()[1:]) <= name)
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

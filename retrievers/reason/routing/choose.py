@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
-_READ, _HITS = 4, 3  # of the documents that are described, and of the best pages of each
+_READ, _HITS = 4, 3  # documents of which so many of the best pages are read; of the others the best one
 _TELLS = 0.4  # a card's score from which what matched is a reason
 PICKED = "picked by the model"
 _WHY = 200  # characters of what a model says of its choice
@@ -193,7 +193,8 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[by_model.De
     for hit in contenders.hits:
         if len(held := hits.setdefault(hit.doc_id, [])) < _HITS and hit.page not in held:
             held.append(hit.page)
-    seen = contenders.seen([(doc_id, page) for doc_id in shown[:_READ] for page in hits.get(doc_id, ())])
+    few = {doc_id: hits.get(doc_id, [])[: _HITS if at < _READ else 1] for at, doc_id in enumerate(shown)}
+    seen = contenders.seen([(doc_id, page) for doc_id, pages in few.items() for page in pages])
     routing = contenders.routing
     return [
         Described(

@@ -68,7 +68,14 @@ def test_the_scripted_models_need_nothing_of_the_tests(tmp_path: Path) -> None:
 
 
 def asked_from(sources: str, reading: str) -> Request:
-    values = {"sources": sources, "documents": "", "question": "How long?", "evidence": "weak", "reading": reading}
+    values = {
+        "sources": sources,
+        "documents": "",
+        "question": "How long?",
+        "evidence": "weak",
+        "now": "",
+        "reading": reading,
+    }
     return Request(tuple(prompt("answer").messages(values)), 100)
 
 

@@ -110,15 +110,17 @@ def found(number: int, reasoning: float | None = None) -> PageFound:
     return PageFound("d", "a.pdf", number, "", 1.0, "", section, receipt)
 
 
-def test_pages_that_were_named_and_then_the_best_are_whole() -> None:
+def test_long_pages_are_cut_those_that_were_named_and_then_the_best_last() -> None:
     page = "\n".join(["The quay is long and was built of stone."] * 150 + ["The harbour fee is 12 crowns."])
     long = [found(number, 0.5 if number == 3 else None) for number in range(1, 5)]
-    whole = estimate(page)
-    budget = 2 * whole + 400
-    given = sources("How high is the harbour fee?", long, [page] * 4, budget)
-    assert [source.cut for source in given] == [False, True, False, True]
-    assert sum(estimate(source.text) for source in given) <= budget
-    assert all("The harbour fee is 12 crowns." in source.text for source in given)
+    given = sources("How high is the harbour fee?", long, [page] * 4, 8000)
+    sizes = [estimate(source.text) for source in given]
+    assert sizes[2] > sizes[0] > sizes[1] and sizes[2] <= 900 and sum(sizes) <= 900 + 600 + 2 * 350
+    assert all(source.cut and "The harbour fee is 12 crowns." in source.text for source in given)
+    asked = sources("How high is the harbour fee?", long, [page] * 4, 8000, {2})
+    assert not asked[1].cut and asked[2].cut
+    short = sources("How high is the harbour fee?", long, ["The harbour fee is 12 crowns."] * 4, 8000)
+    assert not any(source.cut for source in short)
     little = sources("How high is the harbour fee?", long, [page] * 4, 500)
     assert [bool(source.text) for source in little] == [True, False, True, False]
     assert sum(estimate(source.text) for source in little) <= 500
@@ -181,3 +183,21 @@ def test_what_may_stand_in_a_picture_that_was_sent_is_neither_borne_out_nor_wron
     assert [(claim.supported, claim.pictured) for claim in checked.claims] == [(False, True), (False, False)]
     assert "its picture, which was sent and counts, is not compared" in checked.claims[0].why
     assert not checked.calculations[0].right and "its picture" in checked.calculations[0].why
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("sum(1577, 1577) = 3154 [[source:1]]", ""),
+        ("average(1577, 1577.0) = 1,577 [[source:1]]", ""),
+        ("max(1577, 4.8) - min(1577, 4.8) = 1572.2 [[source:1]]", ""),
+        ("sum(1577, 1577) = 3157 [[source:1]]", "it comes to 3154"),
+        ("sum(1577, 9999) = 11576 [[source:1]]", "9999 is not on the cited page"),
+        ("eval(1577) = 1577 [[source:1]]", NOT_DONE),
+        ("sum() = 0 [[source:1]]", NOT_DONE),
+        ("sum(__import__) = 0 [[source:1]]", NOT_DONE),
+    ],
+)
+def test_sums_and_averages_are_done_again_and_nothing_else_is_run(said: str, why: str) -> None:
+    (one,) = check(f"It is so.\nCalculation: {said}", PAGES, "").calculations
+    assert one.why == why and one.right == (not why)

@@ -104,9 +104,7 @@ def test_the_outline_names_the_best_pages_and_keeps_within_its_tokens(long_libra
     _, (prompt,) = ask(long_library, lambda _: turn(pages=[page("D1", 20)]))
     outline = data(prompt, "Outline")
     assert estimate(outline) <= 1500
-    assert re.search(
-        r"^ +page 20 · Heading of page 20 · \[Figure 20\. Turbines by year", outline, re.MULTILINE
-    )
+    assert re.search(r"^ +page 20 · Heading of page 20 · \[Figure 20\. Turbines by year", outline, re.MULTILINE)
     assert re.search(r"^ +D1\.\d{4} Part 4 of Halden · pages 19-24 · \d not shown$", outline, re.MULTILINE)
     assert "Name 3 pages at most" in prompt and POLL not in outline
     assert {name for name, _ in re.findall(r"^(D\d+) page (\d+), a passage", data(prompt, SEEN), re.MULTILINE)} == {

@@ -88,9 +88,7 @@ def test_the_model_sees_cards_scored_sections_and_expert_knowledge(library: Engi
     outline = data(prompt, "Outline")
     assert data(prompt, "Question") == QUESTION
     assert re.search(rf"^D1 · {FILING} · annual report, 2023 ·", outline, re.MULTILINE)
-    assert re.search(
-        r"^ page 3 · D1\.\d{4} Item 7\. Results of operations \(3-5, 2 parts\)", outline, re.MULTILINE
-    )
+    assert re.search(r"^ page 3 · D1\.\d{4} Item 7\. Results of operations \(3-5, 2 parts\)", outline, re.MULTILINE)
     assert "net sales" in data(prompt, "which may be of another field")
     assert server.requests[0].schema is not None
 
