@@ -81,7 +81,7 @@ def test_embed_goes_on_with_the_other_documents_and_says_which_it_left_out(tmp_p
         with pytest.raises(DamageError, match="1 of 3 documents cannot be embedded, the others are"):
             run(engine.embed("hashed:16"))
         with engine._catalog().snapshot() as snapshot:
-            sound = {one.content_id for one in snapshot.documents("default") if one.name != "b.md"}
+            sound = {document.content_id for document in snapshot.documents("default") if document.name != "b.md"}
             embedder = next(filter(None, snapshot.embedder("default")))
             assert len(sound) == 2 and sound == set(snapshot.embedded(embedder.fingerprint))
 
