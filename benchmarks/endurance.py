@@ -6,8 +6,9 @@
 
 ``kills`` ends workers and commands with kill -9 while they index a folder that changes. ``flips`` changes one byte of
 each stored file, ``--times`` times a file, and then searches, reads and checks a copy of the home. ``restores`` puts a
-backup back in place, and beside a home that goes on, after random changes. Prints one line of JSON for each part; exit
-code 1 where something was lost, ended a process, or took more than a minute.
+backup back in place, and beside a home that goes on, after random changes. Rows that people made are compared whole:
+one that a flip turned into another sound one counts as "altered", since SQLite keeps no checksums. Prints one line of
+JSON for each part; exit code 1 where something was lost, ended a process, or took more than a minute.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ _MOST_SECONDS = 60.0
 _QUESTIONS = ("harbour 1 page 3", "curlew 2", "Which heron is grey?")
 
 Found = list[list[tuple[str, int, float]]]
+Rows = dict[str, Counter[tuple[object, ...]]]
 
 
 def main() -> int:
@@ -79,7 +81,7 @@ def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
     fill(home, folder / "files")
     with closing(Engine(home)) as engine:
         expected = _search(engine)
-    before = _counts(home)
+    before = _made_once(home)
     names = sorted(path.relative_to(home) for path in home.rglob("*") if path.is_file() and path.stat().st_size)
     outcomes: dict[str, Counter[str]] = {}
     choose, bad = random.Random(seed), 0
@@ -156,7 +158,7 @@ def in_child(work: Callable[[], str]) -> str:
     return outcome or f"died: {os.waitstatus_to_exitcode(ended[1])}"
 
 
-def _looked_at(home: Path, expected: Found, before: dict[str, int], *, thorough: bool) -> str:
+def _looked_at(home: Path, expected: Found, before: Rows, *, thorough: bool) -> str:
     """Search, read and check a home of which one byte is another; recover it where it says that it is damaged."""
     report = ""
     try:
@@ -171,22 +173,27 @@ def _looked_at(home: Path, expected: Found, before: dict[str, int], *, thorough:
         recover_catalog(home)
         with closing(Engine(home)) as engine:  # raises where it is still damaged
             _search(engine)
-    after = _counts(home)
-    lost = [name for name in MADE_ONCE if after[name] < before[name]]
+    after = _made_once(home)
+    lost = [name for name in MADE_ONCE if after[name].total() < before[name].total()]
     if lost and not report:
         return f"lost: rows of {', '.join(lost)} without a word"
+    altered = [name for name in MADE_ONCE if before[name] - after[name]]
+    if altered and not report:
+        return f"altered: a value of {', '.join(altered)}"  # SQLite keeps no checksums: a text with another letter
     if report:
         return "told, recovered in part" if lost else "told, recovered"
     return "as before" if same else "another result"
 
 
-def _counts(home: Path) -> dict[str, int]:
-    """Count the rows of what people made; -1 where a table cannot be read."""
-    counts = dict.fromkeys(MADE_ONCE, -1)
-    with closing(sqlite3.connect(home / CATALOG)) as catalog, suppress(sqlite3.DatabaseError):
+def _made_once(home: Path) -> Rows:
+    """Return the rows of what people made, whole; none of a table that cannot be read."""
+    rows: Rows = {name: Counter() for name in MADE_ONCE}
+    with closing(sqlite3.connect(home / CATALOG)) as catalog:
+        catalog.text_factory = bytes
         for name in MADE_ONCE:
-            counts[name] = catalog.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
-    return counts
+            with suppress(sqlite3.DatabaseError):
+                rows[name] = Counter(catalog.execute(f"SELECT * FROM {name}").fetchall())
+    return rows
 
 
 def _flip(path: Path, choose: random.Random) -> int:

@@ -55,6 +55,10 @@ class StoreError(PageIndexError):
     """The home cannot be read or written."""
 
 
+class DamageError(StoreError):
+    """What the catalog has of something cannot be what was written."""
+
+
 class DiskFullError(StoreError):
     """What the call writes has no room until somebody frees some."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ContextDecorator
 from types import TracebackType
 
-from hybrid_core.errors import StoreError
+from hybrid_core.errors import DamageError
 
 DAMAGED = (
     "Run «hybrid-pageindex recover»: it saves what can be read, and indexes the kept uploads again. A backup that is "
@@ -13,13 +13,20 @@ DAMAGED = (
     "saved.sqlite» may help. Do not just move it away: notes, corrections, conversations, rights and the names of "
     "uploads are in it alone."
 )
-"""What to do about a damaged catalog."""
+"""What to do about a damaged catalog in a file."""
+DAMAGED_DATABASE = (
+    "Restore a backup of the database (pg_restore), which has everything until then. Without one, copy what can be "
+    "read into a new database with pg_dump, and index the affected files again. Do not just drop the database: notes, "
+    "corrections, conversations, rights and the names of uploads are in it alone."
+)
+"""What to do about a damaged catalog in PostgreSQL."""
 
 
 class Decoding(ContextDecorator):
     """A block, or a function, that reads what the catalog has of something.
 
-    It raises StoreError where that cannot be what was written. Reads of many threads may share one.
+    It raises DamageError where that cannot be what was written, whose advice is for a catalog in a file. Reads of many
+    threads may share one.
     """
 
     def __init__(self, what: str) -> None:
@@ -33,4 +40,4 @@ class Decoding(ContextDecorator):
     ) -> None:
         if isinstance(error, ValueError | TypeError | KeyError | IndexError):
             message = f"The catalog is damaged: {self._what} cannot be read ({error})."
-            raise StoreError(message, DAMAGED) from error
+            raise DamageError(message, DAMAGED) from error

@@ -13,7 +13,16 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, Operati
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from hybrid_core.errors import BrokenReadError, BusyError, DiskFullError, StoreError, UnreachableError, UsageError
+from hybrid_core.errors import (
+    BrokenReadError,
+    BusyError,
+    DamageError,
+    DiskFullError,
+    StoreError,
+    UnreachableError,
+    UsageError,
+)
+from hybrid_core.store.damage import DAMAGED_DATABASE
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.system.extras import require
 
@@ -33,6 +42,7 @@ _LOST = ("08", "25P03", "25P04", "57P")  # the connection is, or will be in a mo
 _REFUSALS = (  # as libpq says them, without a code; in other languages all is waited for
     "authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry", "permission denied",
 )  # fmt: skip
+_DAMAGE = ("XX001", "XX002")  # data, or an index
 _READ_ONLY, _LOCKED, _FULL = "25006", "55P03", "53100"
 
 
@@ -164,8 +174,11 @@ class PostgresDatabase:
                 f"{self}: all {CONNECTIONS} connections of this process were in use for over {BUSY_SECONDS} s.",
                 "Try again, with less at once.",
             ) from error
+        except DamageError as error:
+            error.advice = DAMAGED_DATABASE
+            raise
         except UNREADABLE as error:
-            raise StoreError(f"{self}: not a catalog, or damaged ({error}).", "Restore your backup of it.") from error
+            raise DamageError(f"{self}: not a catalog, or damaged ({error}).", DAMAGED_DATABASE) from error
         except (DatabaseError, InterfaceError) as error:
             if isinstance(error, DEFECTS):
                 raise
@@ -185,6 +198,8 @@ class PostgresDatabase:
                 raise lost(said, "Try again when it does.") from error
             if state is None or state.startswith(_LATER):
                 raise UnreachableError(said, "Try again when it does.") from error
+            if state in _DAMAGE:
+                raise DamageError(f"{self}: damaged ({reason}).", DAMAGED_DATABASE) from error
             raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
 
 

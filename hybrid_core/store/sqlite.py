@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from hybrid_core.errors import BrokenReadError, BusyError, DiskFullError, ReadOnlyError, StoreError
+from hybrid_core.errors import BrokenReadError, BusyError, DamageError, DiskFullError, ReadOnlyError, StoreError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.store.home import FREE_SPACE, advice_of, is_there, make_file, open_home, unwritable
 from hybrid_core.store.sqlite_engine import ReadOnlyFile, open_read_only, writable_engine
@@ -215,8 +215,8 @@ class SqliteFile:
         advice = advice_of(reason, self.path.parent, "Check the folder's permissions, or choose another --home.")
         return _failure(f"{self.path}: cannot be opened ({reason}).", advice)
 
-    def _damaged(self, reason: str) -> StoreError:
-        return StoreError(f"{self.path}: not {self._kind}, or damaged ({reason}).", self._mend)
+    def _damaged(self, reason: str) -> DamageError:
+        return DamageError(f"{self.path}: not {self._kind}, or damaged ({reason}).", self._mend)
 
 
 def _failure(message: str, advice: str) -> StoreError:

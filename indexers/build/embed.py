@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hybrid_core.embed.embedder import Embedder, SparseEmbedder
-from hybrid_core.errors import Cancelled
+from hybrid_core.errors import Cancelled, DamageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.embeddings import Embeddings
 from hybrid_core.store.catalog.texts import content_texts
@@ -57,7 +57,8 @@ def embed_library(
     of those whose pages are.
 
     Raises what the embedder raises (ModelError), and Cancelled once ``cancelled`` is set; what was made
-    until then is kept, and the next call goes on from there.
+    until then is kept, and the next call goes on from there. A document
+    whose stored reading is damaged is left out; DamageError is raised once all others are done.
     """
     began = time.monotonic()
     sparse = isinstance(embedder, SparseEmbedder)
@@ -73,9 +74,14 @@ def embed_library(
         waiting = list(dict.fromkeys(content for content in among if content not in done))
         expected = sum(snapshot.text_count(content, chunks) for content in waiting)
     texts_done = made = 0
+    damaged: list[DamageError] = []
     for number, content_id in enumerate(waiting):
-        with catalog.snapshot() as snapshot:
-            texts = content_texts(snapshot, content_id, chunks=chunks)
+        try:
+            with catalog.snapshot() as snapshot:
+                texts = content_texts(snapshot, content_id, chunks=chunks)
+        except DamageError as error:
+            damaged.append(error)
+            continue
         wanted = [text for text in texts if text.chunk] if chunks else texts
         by_key = {text.key: text.text for text in wanted}
         missing = target.missing(list(by_key))
@@ -95,6 +101,9 @@ def embed_library(
         target.complete(content_id, len(texts), chunks=chunks)
     on_progress(EmbedProgress(len(waiting), len(waiting), texts_done, texts_done))
     serving = target.finish()
+    if damaged:
+        message = f"{len(damaged)} of {len(waiting)} documents cannot be embedded, the others are: {damaged[0].message}"
+        raise DamageError(message, damaged[0].advice) from damaged[0]
     seconds = round(time.monotonic() - began, 2)
     return EmbedReport(known.name, known.dimension, len(waiting), made, texts_done - made, seconds, serving)
 

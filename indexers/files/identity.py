@@ -34,7 +34,7 @@ def new_id(catalog: Catalog, library: str, file: Path) -> str:
         name = f"{library}\n{file}" + (f"\n{number}" if number else "")
         doc_id = uuid.uuid5(_NAMESPACE, name).hex[:12]
         with catalog.snapshot() as snapshot:
-            there = snapshot.document(doc_id)
-        if there is None or there.path == str(file):
+            path = snapshot.path_of(doc_id)
+        if path is None or path == str(file):
             return doc_id
         number += 1

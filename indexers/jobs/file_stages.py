@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hybrid_core.errors import Cancelled, ChangedError, DocumentError, LeaseLostError, NotFoundError
+from hybrid_core.errors import Cancelled, ChangedError, DamageError, DocumentError, LeaseLostError, NotFoundError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.sources import all_sources
@@ -76,9 +76,13 @@ class FileStages:
 
     def work(self, turn: Turn) -> Advance:
         self._catalog.locate(turn.library, turn.job.subject)  # where another machine has kept it, it comes here
-        advance = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}[turn.job.stage](
-            turn
-        )
+        stages = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}
+        try:
+            advance = stages[turn.job.stage](turn)
+        except DamageError as error:  # what is stored of this file, not the whole catalog: others go on
+            result = turn.timed(FileResult(str(turn.file), "failed", str(error)))
+            self._tally.add(size=turn.unshown, finished=result, again=turn.job.stage != "parse")
+            advance = self._ending(turn, result)
         if advance.stage != "ocr":
             self._scans.forget(turn.job.id)
         return advance
@@ -92,8 +96,9 @@ class FileStages:
         """Publish a file as it can be read at once; the scans that take longer are left to ``ocr``."""
         if is_address(turn.job.subject) and not turn.source.exists():  # it was removed, with what it lay in
             return self._ending(turn, FileResult(turn.job.subject, "failed", "its bytes are not kept any more."))
-        known = document_at(self._catalog, turn.library, turn.file)
-        result = self._reported(turn, known.doc_id if known else "", lambda: self._parsed(turn))
+        with self._catalog.snapshot() as snapshot:
+            doc_id = snapshot.doc_id_at(turn.library, str(turn.file))
+        result = self._reported(turn, doc_id, lambda: self._parsed(turn))
         self._tally.add(size=turn.unshown, finished=result)
         return self._ending(turn, result)
 
@@ -149,7 +154,7 @@ class FileStages:
             return result if turn.written else turn.timed(result)
         except (Cancelled, LeaseLostError):
             raise
-        except (DocumentError, NotFoundError) as error:
+        except (DamageError, DocumentError, NotFoundError) as error:
             if full := disk_full(error, self._place.folder):
                 raise full from error
             message = str(error).removeprefix(f"{turn.file}: ")

@@ -99,9 +99,9 @@ def index(
 
 
 def _documents(catalog: Catalog, library: str) -> dict[str, Document]:
-    """By path."""
+    """By path; a file whose document is damaged fails by itself once its turn comes."""
     with catalog.snapshot() as snapshot:
-        return {document.path: document for document in snapshot.documents(library)}
+        return {document.path: document for document in snapshot.sound_documents(library)}
 
 
 def _sorted_out(

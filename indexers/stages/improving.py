@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
-from hybrid_core.errors import Cancelled, DocumentError, LeaseLostError, NotFoundError, PageIndexError
+from hybrid_core.errors import Cancelled, DamageError, DocumentError, LeaseLostError, NotFoundError, PageIndexError
 from hybrid_core.llm.counting import SealedReplies
 from hybrid_core.llm.metering import charged
 from hybrid_core.llm.reply_cache import ReplyCache, part_key
@@ -91,7 +91,7 @@ class Improver:
             result = self._improved(enricher, turn, before)
         except (Cancelled, LeaseLostError):
             raise
-        except (DocumentError, NotFoundError) as error:
+        except (DamageError, DocumentError, NotFoundError) as error:
             reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
             result = _noted(before, f"not improved by models: {reason}")
         for note in enricher.given_up():

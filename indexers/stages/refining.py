@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
-from hybrid_core.errors import DocumentError, NotFoundError
+from hybrid_core.errors import DamageError, DocumentError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.regions import lines_read, pack_regions, regions_key, unpack_regions
 from hybrid_core.store.shared_cache import SharedCache
@@ -85,7 +85,7 @@ class Refiner:
         """``before`` itself where there is nothing to do."""
         try:
             result = self._refined(turn, before)
-        except (DocumentError, NotFoundError) as error:
+        except (DamageError, DocumentError, NotFoundError) as error:
             reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
             result = _noted(before, f"its section tree is by rules: {reason}")
         if result is not before:

@@ -131,9 +131,9 @@ class Client:
         tries.wait = error.wait * random.uniform(1, 1.1) if error.wait else wait
         late = time.monotonic() + tries.wait >= tries.ends.at
         slow = not patient and error.usage.seconds > _BRIEF
-        over = tries.number == tries.limit or late or slow or error.wait > tries.longest_wait
+        last_try = tries.number == tries.limit or late or slow or error.wait > tries.longest_wait
         shown = tries.shown()
-        tries.over = over or not error.retryable or shown
+        tries.over = last_try or not error.retryable or shown
         if not tries.over:
             return
         error.message += f" It was tried {tries.number} times." if tries.number > 1 else ""

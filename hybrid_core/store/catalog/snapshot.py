@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, bindparam, func, select
 
+from hybrid_core.errors import DamageError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.libraries import all_libraries
 from hybrid_core.store.catalog.page_texts import page_orders, page_texts, text_of_pages
@@ -187,6 +189,26 @@ class Snapshot:
         query = _DOCUMENT_COLUMNS.where(documents.library == library).order_by(documents.path)
         found = [rows.to_document(row) for row in self._where(query, documents.doc_id, doc_ids)]
         return found if doc_ids is None else sorted(found, key=lambda document: document.path)
+
+    def sound_documents(self, library: str) -> list[Document]:
+        """The documents of a library but for those whose rows are damaged."""
+        documents = schema.documents.c
+        sound = []
+        for row in self._connection.execute(_DOCUMENT_COLUMNS.where(documents.library == library)):
+            with suppress(DamageError):
+                sound.append(rows.to_document(row))
+        return sound
+
+    def doc_id_at(self, library: str, path: str) -> str:
+        """The id of the document of a file, "" where there is none; nothing else of it is read."""
+        documents = schema.documents.c
+        query = select(documents.doc_id).where(documents.library == library, documents.path == path)
+        return self._connection.scalar(query) or ""
+
+    def path_of(self, doc_id: str) -> str | None:
+        """The file of a document; nothing else of it is read."""
+        documents = schema.documents.c
+        return self._connection.scalar(select(documents.path).where(documents.doc_id == doc_id))
 
     def document_rows(self, library: str) -> list[DocumentRow]:
         """The documents of a library as lines of a list, by path; failed ones too."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import numpy as np
 
+from hybrid_core.errors import DamageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.snapshot import Snapshot, TermVector, Vector
 from hybrid_core.store.catalog.texts import content_texts
@@ -16,6 +18,7 @@ from hybrid_core.text.exact_weights import document_weights
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.types.documents import Change, StoredEmbedder
 
+_log = logging.getLogger(__name__)
 _NO_TERMS = np.zeros(0, np.uint32)
 _LISTED = 500  # documents that are read at once
 _NO_WEIGHTS = np.zeros(0, np.float32)
@@ -49,10 +52,17 @@ class CatalogSource:
             return list(snapshot.published(self._library, doc_ids).items())
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
+        """A document whose stored terms are damaged has points without words, so that all others are followed."""
         with self._catalog.snapshot() as snapshot:
-            counts = snapshot.terms(content_id)
-            embedded = {} if counts is None or self._embedder is None else self._embedded(snapshot, content_id)
-        return () if counts is None else self._made(doc_id, content_id, counts[0], embedded)
+            try:
+                counts = snapshot.terms(content_id)
+                body = None if counts is None else counts[0]
+            except DamageError as error:
+                _log.warning("document %s cannot be searched by words: %s", doc_id, error)
+                pages, _ = snapshot.extent(content_id)
+                body = TermCounts.build([{}] * pages, [0] * pages)
+            embedded = {} if body is None or self._embedder is None else self._embedded(snapshot, content_id)
+        return () if body is None else self._made(doc_id, content_id, body, embedded)
 
     def counted(self, doc_ids: Collection[str], known: Mapping[str, TermCounts]) -> list[CountedDocument]:
         """Those of the documents that are published, with term counts; ``known`` ones, by content, are not read."""
