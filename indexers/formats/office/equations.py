@@ -11,6 +11,7 @@ _OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 EQUATION = f"{_OMML}oMath"
 _DEEPEST = 60
 _ATOM = re.compile(r"[+\-−]?[\w.,′'∞]+|\((?:[^()])*\)|")
+_SCRIPTS = frozenset("sSup sSub sSubSup f msup msub msubsup mfrac".split())
 _SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngroup", "malignmark"))
 
 
@@ -60,7 +61,7 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
     if name in ("limLow", "limUpp"):
         return _scripted(of("e"), of("lim") if name == "limLow" else "", of("lim") if name == "limUpp" else "")
     if name == "func":
-        return f"{of('fName')} {_atom(of('e'))}"
+        return f" {of('fName')} {_atom(of('e'))} "
     if name == "m":
         return _matrix(
             (_line(cell, deep + 1) for cell in row.findall(f"{_OMML}e")) for row in element.findall(f"{_OMML}mr")
@@ -69,7 +70,7 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
         return "; ".join(_line(one, deep + 1) for one in element.findall(f"{_OMML}e"))
     if name == "acc":
         return f"{of('e')}{said('chr', chr(0x302))}"
-    return "".join(_line(one, deep + 1) for one in element)
+    return _row([one for one in element if isinstance(one.tag, str)], deep)
 
 
 def _math(element: etree._Element, name: str, children: list[etree._Element], deep: int) -> str:
@@ -91,7 +92,17 @@ def _math(element: etree._Element, name: str, children: list[etree._Element], de
         return f"{element.get('open') or '('}{', '.join(parts)}{element.get('close') or ')'}"
     if name == "mtable":
         return _matrix((_line(cell, deep + 2) for cell in row) for row in children)
-    return "".join(parts)
+    return _row(children, deep)
+
+
+def _row(children: list[etree._Element], deep: int) -> str:
+    """Parts in a row; what follows an index, a power or a fraction does not read as part of it."""
+    line, apart = "", False
+    for one in children:
+        text = _line(one, deep + 1)
+        line += f" {text}" if apart and text[:1].isalnum() else text
+        apart = one.tag.rpartition("}")[2] in _SCRIPTS if text else apart
+    return line
 
 
 def _scripted(base: str, below: str, above: str) -> str:
