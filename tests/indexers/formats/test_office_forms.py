@@ -263,9 +263,11 @@ def test_a_wrapped_file_keeps_its_name() -> None:
 def test_notes_of_a_slide_keep_all_that_lies_on_their_page(tmp_path: Path) -> None:
     deck = pptx.Presentation()
     for at in range(2):
-        notes = deck.slides.add_slide(deck.slide_layouts[6]).notes_slide
-        notes.notes_text_frame.text = f"say {at}"
-        notes.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = f"aside {at}"
+        slide = deck.slides.add_slide(deck.slide_layouts[6])
+        slide.notes_slide.notes_text_frame.text = f"say {at}"
+        box = slide.shapes.add_textbox(0, 0, Inches(1), Inches(1))
+        box.text_frame.text = f"aside {at}"
+        slide.notes_slide.shapes._spTree.append(box._element)
     deck.save(str(tmp_path / "a.pptx"))
     assert [page.text.split("\n\n") for page in read(tmp_path / "a.pptx")[1]] == [
         ["[notes] say 0", "[notes] aside 0"], ["[notes] say 1", "[notes] aside 1"]
