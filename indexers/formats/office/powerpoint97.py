@@ -30,9 +30,9 @@ class _Record(NamedTuple):
 
 def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
     """Raises PasswordError where it is encrypted, DocumentError where it cannot be read."""
-    held = streams(path, limits, "PowerPoint Document", "Current User", "EncryptedSummary")
-    data, user = held.get("PowerPoint Document", b""), held.get("Current User", b"")
-    if "EncryptedSummary" in held or user[12:16] == _ENCRYPTED.to_bytes(4, "little"):
+    stored = streams(path, limits, "PowerPoint Document", "Current User", "EncryptedSummary")
+    data, user = stored.get("PowerPoint Document", b""), stored.get("Current User", b"")
+    if "EncryptedSummary" in stored or user[12:16] == _ENCRYPTED.to_bytes(4, "little"):
         raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
     try:
         places, document = _directory(data, unpack_from("<I", user, 16)[0])
@@ -51,7 +51,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _directory(data: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """Where each object lies, as the last of the file's edits left it, and which of them is the document."""
+    """Return where each object lies after the last of the file's edits, and which of them is the document."""
     places: dict[int, int] = {}
     document = -1
     seen: set[int] = set()

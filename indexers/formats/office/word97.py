@@ -37,8 +37,8 @@ class _Piece(NamedTuple):
 
 def read_word97(path: Path, limits: ParseLimits) -> Flow:
     """Raises PasswordError where it is encrypted, DocumentError where it cannot be read."""
-    held = streams(path, limits, "WordDocument", "0Table", "1Table")
-    data = held.get("WordDocument", b"")
+    stored = streams(path, limits, "WordDocument", "0Table", "1Table")
+    data = stored.get("WordDocument", b"")
     try:
         magic, flags = unpack_from("<H8xH", data)
         if flags & _ENCRYPTED:
@@ -49,7 +49,7 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
             return Flow(iter([Part(list(_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True)
         if magic != _WORD_97:
             raise DocumentError(f"{path}: damaged, it is no file of Word 97.")
-        table = held.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
+        table = stored.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
         text, pieces = _text(data, table)
         looks = _looks(data, table)
         counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
@@ -84,24 +84,24 @@ def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
     """The outline level of a paragraph, None for text, and whether it ends a row, by the offset after its end."""
     start, size = unpack_from("<II", data, 0x0102)
     count = (size - 4) // 8
-    found: dict[int, tuple[int | None, bool]] = {}
+    looks: dict[int, tuple[int | None, bool]] = {}
     for number in range(count):
         page = (unpack_from("<I", table, start + 4 * (count + 1) + 4 * number)[0] & 0x3F_FFFF) * 512
-        held = data[page : page + 512]
-        if len(held) < 512:
+        page_bytes = data[page : page + 512]
+        if len(page_bytes) < 512:
             continue
-        ends = unpack_from(f"<{held[511] + 1}I", held) if held[511] < 102 else ()
+        ends = unpack_from(f"<{page_bytes[511] + 1}I", page_bytes) if page_bytes[511] < 102 else ()
         for at in range(len(ends) - 1):
-            offset = 2 * held[4 * len(ends) + 13 * at]
-            length = 2 * held[offset] - 1 if held[offset] else 2 * held[min(511, offset + 1)]
-            begin = offset + (1 if held[offset] else 2)
-            properties = held[begin : begin + max(0, length)] if offset else b""
+            offset = 2 * page_bytes[4 * len(ends) + 13 * at]
+            length = 2 * page_bytes[offset] - 1 if page_bytes[offset] else 2 * page_bytes[min(511, offset + 1)]
+            begin = offset + (1 if page_bytes[offset] else 2)
+            properties = page_bytes[begin : begin + max(0, length)] if offset else b""
             style = int.from_bytes(properties[:2], "little")
             own = _LEVEL.search(properties, 2)
             level = own[1][0] if own else style - 1 if 1 <= style <= 9 else None
             if level is not None or _ROW_ENDS in properties[2:]:
-                found[ends[at + 1]] = level, _ROW_ENDS in properties[2:]
-    return found
+                looks[ends[at + 1]] = level, _ROW_ENDS in properties[2:]
+    return looks
 
 
 def _parts(
