@@ -11,12 +11,14 @@ import re
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 from hybrid_core.errors import DocumentError, PasswordError
 
 _HEAD = 8192
 _TAIL = 65_557  # bytes within which a ZIP file's last record lies
 _MOST_ENTRIES = 50_000
+_MOST_INFO = 100_000  # bytes of what tells how a file is encrypted
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _STREAMS = (
     ("EncryptedPackage", "encrypted"), ("WordDocument", "word97"), ("PowerPoint Document", "powerpoint97"),
@@ -56,6 +58,16 @@ _TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")
 
 REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
     "encrypted": (PasswordError, "encrypted.", "Save it without a password."),
+    "encrypted for a certificate": (
+        PasswordError,
+        "encrypted for the owner of a certificate, not with a password.",
+        "Open it with that certificate and save it without encryption.",
+    ),
+    "protected by rights": (
+        PasswordError,
+        "encrypted by a service that manages rights (IRM).",
+        "Open it as somebody who may, and save it without restrictions.",
+    ),
     "ole": (DocumentError, "an Office file of a kind that is not read.", "Save it as DOCX, XLSX, PPTX or PDF."),
 }
 """What is told, and not read: the error, what it says, and what to do."""
@@ -93,9 +105,21 @@ def _ole(path: Path) -> str:
 
     try:
         with olefile.OleFileIO(str(path)) as file:
-            return next((format for name, format in _STREAMS if file.exists(name)), "ole")
+            found = next((format for name, format in _STREAMS if file.exists(name)), "ole")
+            return _encryption(file) if found == "encrypted" else found
     except (OSError, ValueError, IndexError):
         return ""  # damaged, as below
+
+
+def _encryption(file: Any) -> str:
+    """How an office package is encrypted: with a password unless it says otherwise."""
+    if any("DRMEncrypted" in part for name in file.listdir() for part in name):
+        return "protected by rights"
+    if file.exists("EncryptionInfo"):
+        info = file.openstream("EncryptionInfo").read(_MOST_INFO)
+        if b"keyEncryptor/certificate" in info and b"keyEncryptor/password" not in info:
+            return "encrypted for a certificate"
+    return "encrypted"
 
 
 def _package(path: Path) -> str:

@@ -70,19 +70,19 @@ class _Text:
         if not places:
             return list(spans)
         for rows in (self.lines, self.roles, self.borders, self.places):
-            held: list[Any] = rows
-            made, last = held[: places[0][0]], places[0][0]
+            column: list[Any] = rows
+            written, last = column[: places[0][0]], places[0][0]
             for line, heads in places:
-                made += [*held[last:line], *held[heads : heads + 2]]
+                written += [*column[last:line], *column[heads : heads + 2]]
                 last = line
-            held[:] = made + held[last:]
+            column[:] = written + column[last:]
         lines = [line for line, _ in places]
 
         def moved(line: int) -> int:
             return line + 2 * bisect_right(lines, line)
 
         self.paragraphs = list(map(moved, self.paragraphs))
-        self.headings = [replace(one, line=moved(one.line)) for one in self.headings]
+        self.headings = [replace(title, line=moved(title.line)) for title in self.headings]
         self.numbers = [(moved(line), number) for line, number in self.numbers]
         self.pictures = [(moved(line), name) for line, name in self.pictures]
         return [(moved(first) - 2 * (first in lines), moved(end - 1) + 1) for first, end in spans]

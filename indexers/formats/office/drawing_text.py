@@ -19,21 +19,21 @@ _DEEPEST = 20
 
 def choose_alternatives(root: etree._Element) -> None:
     """Put the first of each set of alternatives that holds anything in the place of all."""
-    for one in list(root.iter(_ALTERNATE)):
-        parent = one.getparent()
+    for node in list(root.iter(_ALTERNATE)):
+        parent = node.getparent()
         if parent is None:
             continue
-        chosen = next((held for held in one if len(held)), None)
-        at = parent.index(one)
+        chosen = next((choice for choice in node if len(choice)), None)
+        at = parent.index(node)
         parent[at : at + 1] = list(chosen) if chosen is not None else []
 
 
 def drawn_lines(shape: etree._Element) -> Iterator[str]:
     """The alternative texts and the paragraphs of a drawn shape."""
     choose_alternatives(shape)
-    for one in shape.iter("{*}cNvPr"):
-        if one.get("descr"):
-            yield " ".join((one.get("descr") or "").split())
+    for node in shape.iter("{*}cNvPr"):
+        if node.get("descr"):
+            yield " ".join((node.get("descr") or "").split())
     for paragraph in shape.iter(f"{DRAWN}p"):
         if line := " ".join(paragraph_text(paragraph).split()):
             yield line
@@ -42,7 +42,7 @@ def drawn_lines(shape: etree._Element) -> Iterator[str]:
 def paragraph_text(paragraph: etree._Element) -> str:
     """A paragraph with what stands above and below its lines, and its equations."""
     pieces: list[Piece] = []
-    waiting: list[tuple[Any, int, bool]] = [(one, 0, False) for one in reversed(paragraph)]
+    waiting: list[tuple[Any, int, bool]] = [(node, 0, False) for node in reversed(paragraph)]
     while waiting:
         element, shift, struck = waiting.pop()
         name = str(element.tag).rpartition("}")[2]
@@ -57,21 +57,21 @@ def paragraph_text(paragraph: etree._Element) -> str:
                 raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
                 shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
                 struck = how.get("strike") in ("sngStrike", "dblStrike")
-            waiting += [(one, shift, struck) for one in reversed(element)]
+            waiting += [(node, shift, struck) for node in reversed(element)]
     return linear(pieces)
 
 
 def diagram_lines(root: etree._Element) -> Iterator[tuple[int, str]]:
     """The words of a diagram (SmartArt) with their depth, in the order of its connections; others after them."""
-    points = {one.get("modelId", ""): one for one in root.iter(f"{_DIAGRAM}pt")}
+    points = {node.get("modelId", ""): node for node in root.iter(f"{_DIAGRAM}pt")}
     below: dict[str, list[tuple[int, str]]] = {}
-    for one in root.iter(f"{_DIAGRAM}cxn"):
-        if one.get("type", "parOf") == "parOf":
-            order = one.get("srcOrd") or "0"
-            below.setdefault(one.get("srcId", ""), []).append(
-                (int(order) if order.isdigit() else 0, one.get("destId", ""))
+    for node in root.iter(f"{_DIAGRAM}cxn"):
+        if node.get("type", "parOf") == "parOf":
+            order = node.get("srcOrd") or "0"
+            below.setdefault(node.get("srcId", ""), []).append(
+                (int(order) if order.isdigit() else 0, node.get("destId", ""))
             )
-    first = [(0, name) for name, one in points.items() if one.get("type") == "doc"]
+    first = [(0, name) for name, node in points.items() if node.get("type") == "doc"]
     waiting, seen = list(reversed(first)), set[str]()
     while waiting or len(seen) < len(points):
         if not waiting:

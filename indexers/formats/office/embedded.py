@@ -32,10 +32,10 @@ def office_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
         names = [name for name in package.names if any(folder in f"/{name}" for folder in _FOLDERS)]
         names = [name for name in names if "/_rels/" not in name and not name.endswith("/")]
         charts = set(_of_charts(package)) if names else set()
-        found = [_named(package, name) for name in names if name not in charts]
+        entries = [_named(package, name) for name in names if name not in charts]
     finally:
         package.close()
-    for name, shown in found:
+    for name, shown in entries:
         yield Member(shown, partial(_content, path, limits, name))
 
 

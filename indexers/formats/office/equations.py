@@ -11,6 +11,7 @@ _OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 EQUATION = f"{_OMML}oMath"
 _DEEPEST = 60
 _ATOM = re.compile(r"[+\-−]?[\w.,′'∞]+|\((?:[^()])*\)|")
+_SCRIPTS = frozenset("sSup sSub sSubSup f msup msub msubsup mfrac".split())
 _SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngroup", "malignmark"))
 
 
@@ -27,7 +28,7 @@ def _line(element: etree._Element | None, deep: int) -> str:
         return ""
     if deep > _DEEPEST:
         return "".join(map(str, element.itertext()))
-    children = [one for one in element if isinstance(one.tag, str)]
+    children = [node for node in element if isinstance(node.tag, str)]
     if name in ("t", "mi", "mn", "mo", "mtext", "ms") and not children:
         return element.text or ""
     if element.tag.startswith(_OMML):
@@ -39,12 +40,12 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
     def of(child: str) -> str:
         return _line(element.find(f"{_OMML}{child}"), deep + 1)
 
-    def said(kind: str, usual: str) -> str:
-        held = element.find(f"{_OMML}{name}Pr/{_OMML}{kind}")
-        return usual if held is None else held.get(f"{_OMML}val") or ""
+    def value_of(kind: str, usual: str) -> str:
+        value = element.find(f"{_OMML}{name}Pr/{_OMML}{kind}")
+        return usual if value is None else value.get(f"{_OMML}val") or ""
 
     if name == "f":
-        plain = said("type", "bar") == "noBar"
+        plain = value_of("type", "bar") == "noBar"
         return f"({of('num')}; {of('den')})" if plain else f"{_atom(of('num'))}/{_atom(of('den'))}"
     if name in ("sSup", "sSub", "sSubSup"):
         return _scripted(of("e"), of("sub"), of("sup"))
@@ -53,27 +54,27 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
     if name == "rad":
         return _root(of("e"), of("deg"))
     if name == "nary":
-        return f"{_scripted(said('chr', '∫'), of('sub'), of('sup'))} {of('e')}"
+        return f"{_scripted(value_of('chr', '∫'), of('sub'), of('sup'))} {of('e')}"
     if name == "d":
-        inside = said("sepChr", "|").join(_line(one, deep + 1) for one in element.findall(f"{_OMML}e"))
-        return f"{said('begChr', '(')}{inside}{said('endChr', ')')}"
+        inside = value_of("sepChr", "|").join(_line(node, deep + 1) for node in element.findall(f"{_OMML}e"))
+        return f"{value_of('begChr', '(')}{inside}{value_of('endChr', ')')}"
     if name in ("limLow", "limUpp"):
         return _scripted(of("e"), of("lim") if name == "limLow" else "", of("lim") if name == "limUpp" else "")
     if name == "func":
-        return f"{of('fName')} {_atom(of('e'))}"
+        return f" {of('fName')} {_atom(of('e'))} "
     if name == "m":
         return _matrix(
             (_line(cell, deep + 1) for cell in row.findall(f"{_OMML}e")) for row in element.findall(f"{_OMML}mr")
         )
     if name == "eqArr":
-        return "; ".join(_line(one, deep + 1) for one in element.findall(f"{_OMML}e"))
+        return "; ".join(_line(node, deep + 1) for node in element.findall(f"{_OMML}e"))
     if name == "acc":
-        return f"{of('e')}{said('chr', chr(0x302))}"
-    return "".join(_line(one, deep + 1) for one in element)
+        return f"{of('e')}{value_of('chr', chr(0x302))}"
+    return _row([node for node in element if isinstance(node.tag, str)], deep)
 
 
 def _math(element: etree._Element, name: str, children: list[etree._Element], deep: int) -> str:
-    parts = [_line(one, deep + 1) for one in children]
+    parts = [_line(node, deep + 1) for node in children]
     first, second, third = [*parts, "", "", ""][:3]
     if name == "mfrac":
         return f"{_atom(first)}/{_atom(second)}"
@@ -91,7 +92,17 @@ def _math(element: etree._Element, name: str, children: list[etree._Element], de
         return f"{element.get('open') or '('}{', '.join(parts)}{element.get('close') or ')'}"
     if name == "mtable":
         return _matrix((_line(cell, deep + 2) for cell in row) for row in children)
-    return "".join(parts)
+    return _row(children, deep)
+
+
+def _row(children: list[etree._Element], deep: int) -> str:
+    """Parts in a row; what follows an index, a power or a fraction does not read as part of it."""
+    line, apart = "", False
+    for node in children:
+        text = _line(node, deep + 1)
+        line += f" {text}" if apart and text[:1].isalnum() else text
+        apart = node.tag.rpartition("}")[2] in _SCRIPTS if text else apart
+    return line
 
 
 def _scripted(base: str, below: str, above: str) -> str:

@@ -56,10 +56,10 @@ class Grid:
             return
         self.first, self.last = min(self.first, *cells), max(self.last, *cells)
         top, bottom = min(number, *self.numbers[:1], number), max(number, *self.numbers[-1:], number)
-        over = (self.last + 1) * (bottom - top + 1)
+        extent = (self.last + 1) * (bottom - top + 1)
         width = self.last - self.first + 1
-        if width * (len(self) + 1) > self._limits.max_cells or (self.last > 255 and over > self._limits.max_cells):
-            self._limits.check("max_cells", over, f"{self._what} reaches over {over:,} cells")
+        if width * (len(self) + 1) > self._limits.max_cells or (self.last > 255 and extent > self._limits.max_cells):
+            self._limits.check("max_cells", extent, f"{self._what} reaches over {extent:,} cells")
         row = [""] * (max(cells) + 1)
         for at, text in cells.items():
             row[at] = text.replace(_BETWEEN, " ")
@@ -117,20 +117,20 @@ class Grid:
         return Heads(first, end, self._names(top, first, end))
 
     def _spans_columns(self, at: int) -> bool:
-        """Whether cells of a row stand above several columns each, and are no title over all of them."""
+        """Return whether cells of a row stand above several columns each, and are no title over all of them."""
         row = self.row(at)
         number = self.numbers[at]
         spans = [span for span in self.merged if span.top == number and span.right > span.left]
         return sum(map(bool, row)) > 1 and (bool(spans) or not all(row)) and not any(_is_figure(c) for c in row if c)
 
     def _above(self, row: Sequence[str], below: Sequence[str]) -> bool:
-        """Whether each cell of a row has a name of a column below it, and another one beside that."""
+        """Return whether each cell of a row has a name of a column below it, and another one beside that."""
         filled = [at for at, cell in enumerate(row) if cell]
         gaps = [at for at in range(filled[0], len(row)) if not row[at] and below[at]]
         return bool(gaps) and all(below[at] or at == 0 for at in filled)
 
     def _goes_on(self, top: Sequence[Sequence[str]], at: int) -> bool:
-        """Whether a row names columns that the row above names only together."""
+        """Return whether a row names columns that the row above names only together."""
         above, row, number = top[at - 1], top[at], self.numbers[at]
         if any(_is_figure(cell) for cell in row if cell) or number != self.numbers[at - 1] + 1 or not any(row):
             return False

@@ -76,11 +76,6 @@ def general(number: float, written: str = "") -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def is_date(code: str) -> bool:
-    """Whether a format shows a date or a time of day."""
-    return _sections(code)[0].kind in ("date", "time")
-
-
 @lru_cache(maxsize=2_000)
 def _sections(code: str) -> tuple[_Section, ...]:
     sections: list[_Section] = []
@@ -191,8 +186,8 @@ def _fraction(number: float, section: _Section) -> str:
     at = section.tokens.index(_Token("sign", "/"))
     below = section.tokens[at + 1].text if at + 1 < len(section.tokens) else "?"
     whole = sum(token.kind == "digits" for token in section.tokens[:at]) > 1
-    most = int(below) if below.isdigit() and int(below) else 10 ** min(4, len(below)) - 1
-    value = Fraction(abs(number)).limit_denominator(most)
+    limit = int(below) if below.isdigit() and int(below) else 10 ** min(4, len(below)) - 1
+    value = Fraction(abs(number)).limit_denominator(limit)
     sign = "-" if number < 0 else ""
     if value.denominator == 1:
         return f"{sign}{value.numerator}"
@@ -247,8 +242,8 @@ def _placed(value: Decimal, before: str, after: str, grouped: bool) -> str:
     text = f"{value:f}"
     whole, _, rest = text.partition(".")
     whole = whole.lstrip("0").rjust(before.count("0"), "0")
-    least = len(after.rstrip("#?"))
-    rest = rest[:least] + rest[least:].rstrip("0")
+    minimum = len(after.rstrip("#?"))
+    rest = rest[:minimum] + rest[minimum:].rstrip("0")
     if grouped:
         whole = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", whole)
     return whole + (f".{rest}" if rest else "")

@@ -17,6 +17,8 @@ from indexers.formats.office.ooxml import properties
 
 _GROUP = 6  # MSO_SHAPE_TYPE.GROUP
 _LISTS = frozenset((2, 7, 19))  # PP_PLACEHOLDER: body, object, vertical object
+_BODY, _SLIDE_NUMBER = 2, 13  # PP_PLACEHOLDER, as these:
+_RUNNING = frozenset((14, 15, 16))  # header, footer, date
 _DEEPEST = 20
 _SAME_HEIGHT = 100_000  # a ninth of an inch
 _RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
@@ -46,16 +48,17 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
+    heads: set[str] = set()  # of pages of notes
     for number in range(1, count + 1):
         blocks: list[Block] = []
         try:
-            blocks += _slide(slides[number - 1], number, size, warnings)
+            blocks += _slide(slides[number - 1], number, size, warnings, heads)
         except Exception as error:  # noqa: BLE001 - a damaged slide must not cost the others
             warnings.append(f"slide {number} could not be read ({plain_reason(error)})")
         yield Part(blocks, f"slide {number}", whole=True)
 
 
-def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Block]:
+def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], heads: set[str]) -> Iterator[Block]:
     choose_alternatives(slide.shapes._spTree)
     try:
         title = slide.shapes.title
@@ -70,8 +73,8 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str]) 
                 yield from _shape(shape, _place(shape, number, size))
             except Exception as error:  # noqa: BLE001 - nor a damaged shape the slide
                 warnings.append(f"a shape of slide {number} could not be read ({plain_reason(error)})")
-    if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
-        yield Note(_frame(frame), "notes", f"slide {number} notes")
+    if slide.has_notes_slide:
+        yield from _notes(slide.notes_slide, number, heads)
     for relation in slide.part.rels.values():
         if relation.reltype.rpartition("/")[2] in ("comments", "comment") and not relation.is_external:
             root, _ = read_xml(relation.target_part.blob, f"the comments of slide {number}")
@@ -80,6 +83,24 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str]) 
                     "".join(map(str, one.itertext())) for one in comment if one.tag.endswith(("}text", "}txBody"))
                 )
                 yield Note(" ".join(said.split()), "comment", f"slide {number} comments")
+
+
+def _notes(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
+    """What a speaker wrote for a slide, and what else lies on the page of notes; a running head is told once."""
+    choose_alternatives(notes.shapes._spTree)
+    body = notes.notes_text_frame
+    place = f"slide {number} notes"
+    if body is not None:
+        yield Note(_frame(body), "notes", place)
+    for shape in _in_order(_shapes(notes.shapes, 0)):
+        kind = shape.placeholder_format.type if shape.is_placeholder else None
+        if getattr(shape, "has_table", False) and shape.has_table:
+            yield from _shape(shape, place)
+        elif shape.has_text_frame and kind not in (_BODY, _SLIDE_NUMBER):
+            said = " ".join(_frame(shape.text_frame).split())
+            if said and (kind not in _RUNNING or said not in heads):
+                yield Note(said, "notes", place)
+            heads.add(said)
 
 
 def _shapes(shapes: Any, deep: int) -> Iterator[Any]:

@@ -60,12 +60,12 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
 
 
 def _rtf_info(data: bytes) -> dict[str, str]:
-    found = {}
+    fields = {}
     info = data.find(b"{\\info")
     for key in ("title", "author", "subject", "keywords"):
-        if info >= 0 and (said := re.search(rb"\{\\%s ([^{}\\]{1,500})\}" % key.encode(), data[info : info + 4096])):
-            found[key] = said[1].decode("latin-1").strip()
-    return {key: value for key, value in found.items() if value}
+        if info >= 0 and (value := re.search(rb"\{\\%s ([^{}\\]{1,500})\}" % key.encode(), data[info : info + 4096])):
+            fields[key] = value[1].decode("latin-1").strip()
+    return {key: value for key, value in fields.items() if value}
 
 
 def _with_charsets(source: str) -> str:

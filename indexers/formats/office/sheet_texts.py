@@ -36,7 +36,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
 
 def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
     """Styles of characters above (1) or below (-1) the line, or struck out, by their names."""
-    found: dict[str, tuple[int, bool]] = {}
+    shifts: dict[str, tuple[int, bool]] = {}
     for style in root.iter(f"{_STYLE}style"):
         for how in style.iter(f"{_STYLE}text-properties"):
             place = (how.get(f"{_STYLE}text-position") or "").split(" ")[0]
@@ -44,15 +44,15 @@ def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
             shift = 0 if place in ("", "0%") else -1 if low else 1
             line = how.get(f"{_STYLE}text-line-through-style") or how.get(f"{_STYLE}text-line-through-type") or "none"
             if shift or line != "none":
-                found[style.get(f"{_STYLE}name", "")] = shift, line != "none"
-    return found
+                shifts[style.get(f"{_STYLE}name", "")] = shift, line != "none"
+    return shifts
 
 
 def _ods_sheets(
     root: etree._Element, path: Path, limits: ParseLimits, raised: dict[str, tuple[int, bool]]
 ) -> Iterator[tuple[str, Grid]]:
     for table in root.iter(f"{_TABLE}table"):
-        if any(str(one.tag) == f"{_TABLE}table" for one in table.iterancestors()):
+        if any(str(node.tag) == f"{_TABLE}table" for node in table.iterancestors()):
             continue
         grid = Grid(limits, f"{path}: a sheet")
         number = 0
@@ -91,14 +91,14 @@ def _row(
             continue
         times = _int(cell.get(f"{_TABLE}number-columns-repeated"), 1)
         lines: list[str] = []
-        for one in cell:
-            if one.tag == f"{_OFFICE}annotation":
-                text = " ".join(filter(None, (_paragraph(p, raised) for p in one.iter(f"{_TEXT}p"))))
+        for node in cell:
+            if node.tag == f"{_OFFICE}annotation":
+                text = " ".join(filter(None, (_paragraph(p, raised) for p in node.iter(f"{_TEXT}p"))))
                 apart.append((number, Note(text, "comment")))
-            elif str(one.tag).startswith(_DRAW):
-                apart += [(number, Paragraph(text)) for p in one.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
+            elif str(node.tag).startswith(_DRAW):
+                apart += [(number, Paragraph(text)) for p in node.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
             else:
-                lines += [_paragraph(p, raised) for p in one.iter(f"{_TEXT}p", f"{_TEXT}h")]
+                lines += [_paragraph(p, raised) for p in node.iter(f"{_TEXT}p", f"{_TEXT}h")]
         if text := "\n".join(filter(None, lines)).strip() or _value(cell):
             cells |= {at + again: text for again in range(min(times, _MOST_REPEATED))}
         wide = _int(cell.get(f"{_TABLE}number-columns-spanned"), 1)
@@ -110,34 +110,34 @@ def _row(
 
 
 def _value(cell: etree._Element) -> str:
-    """What a cell holds that bears no text of what it shows."""
+    """Return what a cell holds that bears no text of what it shows."""
     for name in ("date-value", "time-value", "string-value", "boolean-value"):
-        if held := cell.get(f"{_OFFICE}{name}"):
-            return held.removesuffix("T00:00:00").replace("T", " ") if name == "date-value" else held
-    held = cell.get(f"{_OFFICE}value") or ""
+        if stored := cell.get(f"{_OFFICE}{name}"):
+            return stored.removesuffix("T00:00:00").replace("T", " ") if name == "date-value" else stored
+    stored = cell.get(f"{_OFFICE}value") or ""
     try:
-        return general(float(held), held) if held else ""
+        return general(float(stored), stored) if stored else ""
     except ValueError:
-        return held
+        return stored
 
 
 def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -> str:
     pieces = [Piece(_spaced(paragraph.text))]
-    waiting: list[tuple[Any, int, bool, bool]] = [(one, 0, False, False) for one in reversed(paragraph)]
+    waiting: list[tuple[Any, int, bool, bool]] = [(node, 0, False, False) for node in reversed(paragraph)]
     while waiting:
-        one, shift, struck, done = waiting.pop()
+        node, shift, struck, done = waiting.pop()
         if done:
-            pieces.append(Piece(_spaced(one.tail), shift, struck))
+            pieces.append(Piece(_spaced(node.tail), shift, struck))
             continue
-        waiting.append((one, shift, struck, True))
-        if one.tag == f"{_TEXT}s":
-            pieces.append(Piece(" " * min(100, _int(one.get(f"{_TEXT}c"), 1))))
-        elif one.tag in (f"{_TEXT}tab", f"{_TEXT}line-break"):
+        waiting.append((node, shift, struck, True))
+        if node.tag == f"{_TEXT}s":
+            pieces.append(Piece(" " * min(100, _int(node.get(f"{_TEXT}c"), 1))))
+        elif node.tag in (f"{_TEXT}tab", f"{_TEXT}line-break"):
             pieces.append(Piece(" "))
-        elif one.tag not in (f"{_TEXT}ruby-text", f"{_OFFICE}annotation"):
-            inner = raised.get(one.get(f"{_TEXT}style-name") or "", (shift, struck))
-            pieces.append(Piece(_spaced(one.text), *inner))
-            waiting += [(child, *inner, False) for child in reversed(one)]
+        elif node.tag not in (f"{_TEXT}ruby-text", f"{_OFFICE}annotation"):
+            inner = raised.get(node.get(f"{_TEXT}style-name") or "", (shift, struck))
+            pieces.append(Piece(_spaced(node.text), *inner))
+            waiting += [(child, *inner, False) for child in reversed(node)]
     return " ".join(linear(pieces).split())
 
 

@@ -32,6 +32,7 @@ _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.I)
 _BEFORE_1993 = re.compile(rb"\x09[\0\x02\x04][\x04\x06]\0")
 _OLE = b"\xd0\xcf\x11\xe0"
 _HEAD = 4096
+_FILE_PASS = 0x2F  # the record that says how a workbook is encrypted
 _DELIMITERS = ",;\t|"
 _SAMPLE = 64 * 1024
 
@@ -71,7 +72,7 @@ def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[
         with _panics():
             book = calamine.CalamineWorkbook.from_path(str(path))
     except calamine.PasswordError as error:
-        raise PasswordError(f"{path}: encrypted.", "Save it without a password.") from error
+        raise PasswordError(f"{path}: encrypted{_kind(path)}.", "Save it without a password.") from error
     except (calamine.CalamineError, OSError, ValueError) as error:
         why = plain_reason(error, str(path))
         raise DocumentError(f"{path}: damaged, it cannot be read as a workbook ({why}).") from error
@@ -81,6 +82,25 @@ def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[
 def _grids(grids: Iterable[tuple[str, Grid]]) -> Iterator[Part]:
     for name, grid in grids:
         yield from sheet_parts(name, grid)
+
+
+def _kind(path: Path) -> str:
+    """How a workbook of Excel 97 is encrypted, "" where that is not told at its beginning."""
+    import olefile
+
+    try:
+        with olefile.OleFileIO(str(path)) as ole:
+            name = "Workbook" if ole.exists("Workbook") else "Book"
+            head = ole.openstream(name).read(_HEAD)
+    except (OSError, ValueError):
+        return ""
+    at = 0
+    while at + 6 <= len(head):
+        record, size = int.from_bytes(head[at : at + 2], "little"), int.from_bytes(head[at + 2 : at + 4], "little")
+        if record == _FILE_PASS:
+            return " (RC4)" if head[at + 4] == 1 else " (XOR)"
+        at += 4 + size
+    return ""
 
 
 @contextmanager

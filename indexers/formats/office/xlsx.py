@@ -71,7 +71,7 @@ class XlsxBook:
             self._warnings.append(f"sheet «{name}»: {rows.hidden} rows are hidden; they were read as the others")
         grid.apart += rows.heads
         try:
-            grid.apart += self._beside(target)
+            grid.apart += self._read_apart(target)
         except DocumentError:
             self._warnings.append(f"what lies on sheet «{name}» beside its cells is damaged")
         return grid
@@ -85,8 +85,10 @@ class XlsxBook:
         try:
             with self._stream(target) as stream:
                 while (piece := stream.read(_CHUNK)) and len(spans) < _MOST_MERGED:
-                    for one in _MERGED.finditer(before + piece):
-                        spans[Span(int(one[2]), column(one[1].decode()), int(one[4]), column(one[3].decode()))] = None
+                    for node in _MERGED.finditer(before + piece):
+                        spans[Span(int(node[2]), column(node[1].decode()), int(node[4]), column(node[3].decode()))] = (
+                            None
+                        )
                     before = piece[-200:]
         except _UNREADABLE:
             pass  # the reader of its rows says so
@@ -94,13 +96,13 @@ class XlsxBook:
 
     def _shared(self) -> list[str]:
         target = self._related.get("sharedStrings", "")
-        found: list[str] = []
+        inner: list[str] = []
         if target in self._package:
             try:
-                found.extend(map(_string, _elements(self._stream(target), "si")))
+                inner.extend(map(_string, _elements(self._stream(target), "si")))
             except _UNREADABLE:
                 self._warnings.append("its list of strings is damaged, and was read only in part")
-        return found
+        return inner
 
     def _styles(self) -> list[str]:
         """The format's code of each cell style."""
@@ -113,40 +115,40 @@ class XlsxBook:
             self._warnings.append("its styles are damaged: numbers are shown without their formats")
             return []
         codes = dict(BUILT_IN)
-        for one in root.iter("{*}numFmt"):
-            if (number := one.get("numFmtId") or "").isdigit():
-                codes[int(number)] = one.get("formatCode") or ""
+        for node in root.iter("{*}numFmt"):
+            if (number := node.get("numFmtId") or "").isdigit():
+                codes[int(number)] = node.get("formatCode") or ""
         styles = next(root.iter("{*}cellXfs"), None)
-        numbers = [one.get("numFmtId") or "0" for one in (styles if styles is not None else ())]
+        numbers = [node.get("numFmtId") or "0" for node in (styles if styles is not None else ())]
         return [codes.get(int(number), "") if number.isdigit() else "" for number in numbers]
 
-    def _beside(self, target: str) -> Iterator[tuple[int, Block]]:
+    def _read_apart(self, target: str) -> Iterator[tuple[int, Block]]:
         """Notes, boxes, shapes and charts of a sheet, each with the row at which it lies."""
-        for kind, found in relations(self._package, target).values():
-            if found not in self._package:
+        for kind, inner in relations(self._package, target).values():
+            if inner not in self._package:
                 continue
             if kind == "drawing":
-                yield from self._drawn(found)
+                yield from self._drawn(inner)
             elif kind in ("comments", "threadedComment"):
-                for one in list(part(self._package, found).iter("{*}comment", "{*}threadedComment"))[:_MOST_BLOCKS]:
-                    reference = _REFERENCE.match(one.get("ref") or "")
-                    if text := _string(one).strip():
+                for node in list(part(self._package, inner).iter("{*}comment", "{*}threadedComment"))[:_MOST_BLOCKS]:
+                    reference = _REFERENCE.match(node.get("ref") or "")
+                    if text := _string(node).strip():
                         yield (
                             int(reference[2]) if reference else 0,
-                            Note(text, f"comment {one.get('ref') or ''}".strip()),
+                            Note(text, f"comment {node.get('ref') or ''}".strip()),
                         )
 
     def _drawn(self, target: str) -> Iterator[tuple[int, Block]]:
         related = relations(self._package, target)
         for anchor in list(part(self._package, target))[:_MOST_BLOCKS]:
-            said = anchor.findtext("{*}from/{*}row") or "0"
-            row = int(said) + 1 if said.isdigit() else 0
+            row_text = anchor.findtext("{*}from/{*}row") or "0"
+            row = int(row_text) + 1 if row_text.isdigit() else 0
             for line in drawn_lines(anchor):
                 yield row, Paragraph(line)
             for chart in anchor.iter(f"{CHART}chart"):
-                _, found = related.get(chart.get(f"{R}id") or "", ("", ""))
-                if found in self._package:
-                    lines = list(drawn_lines(part(self._package, found)))
+                _, inner = related.get(chart.get(f"{R}id") or "", ("", ""))
+                if inner in self._package:
+                    lines = list(drawn_lines(part(self._package, inner)))
                     if lines:
                         yield row, Paragraph(" · ".join(lines))
 
@@ -179,14 +181,14 @@ class _Rows:
 
     def _cell(self, cell: etree._Element) -> str:
         kind, value, formula, inside = cell.get("t") or "n", "", None, None
-        for one in cell:
-            name = str(one.tag).rpartition("}")[2]
+        for node in cell:
+            name = str(node.tag).rpartition("}")[2]
             if name == "v":
-                value = one.text or ""
+                value = node.text or ""
             elif name == "f":
-                formula = one
+                formula = node
             elif name == "is":
-                inside = one
+                inside = node
         if kind == "inlineStr":
             return _string(inside) if inside is not None else unescaped(value)
         if not value:
@@ -256,7 +258,7 @@ def unescaped(text: str) -> str:
     """«_x000D_» stands for a control character that XML cannot hold; these are spaces."""
     if "_x" not in text:
         return text
-    return _ESCAPE.sub(lambda found: chr(code) if (code := int(found[1], 16)) >= 32 else " ", text)
+    return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
 
 
 def column(letters: str) -> int:

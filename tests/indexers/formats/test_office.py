@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -106,11 +107,41 @@ def test_opendocument_slides_and_encryption(tmp_path: Path) -> None:
         read(opendocument(tmp_path / "b.odt", "", manifest="<encryption-data/>"))
 
 
-def test_without_libreoffice_older_files_say_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("stream", "name"), [("WordDocument", "a.doc"), ("PowerPoint Document", "a.ppt")])
+def test_damaged_older_files_say_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, name: str
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "a.doc").write_bytes(ole("WordDocument"))
-    with pytest.raises(DocumentError, match=r"read through LibreOffice, and that is not installed.* as DOCX"):
-        read(tmp_path / "a.doc")
+    (tmp_path / name).write_bytes(ole(stream))
+    with pytest.raises(DocumentError, match=r"damaged, .* Save it as (DOCX|PPTX)"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "heading"),
+    [
+        (
+            "doc/testWORD_various.doc",
+            ("Footnote appears here", "This is a footnote.", "| Row 2 Col 1 | Row 2 Col 2 |"),
+            "",
+        ),
+        ("doc/testWORD.doc", ("Sample Word Document",), ""),
+        ("ppt/testPPT_various.ppt", ("Footnote appears here", "Here is a list"), ""),
+        ("ppt/testPPT.ppt", ("Powerpoint X for Mac", "Service Release 1"), "Sample Powerpoint Slide"),
+    ],
+)
+def test_older_files_are_read_without_libreoffice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: tuple[str, ...], heading: str
+) -> None:
+    file = Path(os.environ.get("PAGEINDEX_EVAL_DATA", "nowhere"), "office", "tika", name)
+    if not file.exists():
+        pytest.skip("the office files are not here")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    info, pages = read(file)
+    text = "\n".join(page.text for page in pages)
+    assert all(one in text for one in words), text
+    assert not heading or heading in [one.title for one in info.headings or ()]
+    assert info.warnings[-1].startswith("read without LibreOffice")
 
 
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")

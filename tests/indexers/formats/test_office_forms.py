@@ -258,3 +258,39 @@ def test_a_wrapped_file_keeps_its_name() -> None:
     assert unwrap(_native("offer.txt", b"kelp and gull")) == ("offer.txt", b"kelp and gull")
     assert unwrap(_native("C:\\x\\list.pdf", b"%PDF-1.4")) == ("list.pdf", b"%PDF-1.4")
     assert unwrap(b"\x04\0\0\0kelp") == ("", b"kelp")
+
+
+def test_notes_of_a_slide_keep_all_that_lies_on_their_page(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    for at in range(2):
+        slide = deck.slides.add_slide(deck.slide_layouts[6])
+        slide.notes_slide.notes_text_frame.text = f"say {at}"
+        box = slide.shapes.add_textbox(0, 0, Inches(1), Inches(1))
+        box.text_frame.text = f"aside {at}"
+        slide.notes_slide.shapes._spTree.append(box._element)
+    deck.save(str(tmp_path / "a.pptx"))
+    assert [page.text.split("\n\n") for page in read(tmp_path / "a.pptx")[1]] == [
+        ["[notes] say 0", "[notes] aside 0"], ["[notes] say 1", "[notes] aside 1"]
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("streams", "kind"),
+    [({"EncryptionInfo": b'uri="x/keyEncryptor/certificate"'}, "encrypted for a certificate"),
+     ({"EncryptionInfo": b'"keyEncryptor/certificate" "keyEncryptor/password"'}, "encrypted"),
+     ({"DRMEncryptedDataSpace": b""}, "protected by rights")],
+)  # fmt: skip
+def test_the_kind_of_encryption_is_told(streams: dict[str, bytes], kind: str) -> None:
+    from indexers.formats.detect import _encryption
+
+    class Streams:
+        def listdir(self) -> list[list[str]]:
+            return [[name] for name in streams]
+
+        def exists(self, name: str) -> bool:
+            return name in streams
+
+        def openstream(self, name: str) -> io.BytesIO:
+            return io.BytesIO(streams[name])
+
+    assert _encryption(Streams()) == kind
