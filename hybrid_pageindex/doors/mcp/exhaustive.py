@@ -97,7 +97,10 @@ def _section(one: SectionChange) -> dict[str, Any]:
             for each in one.changes
         ],
         "figures": [
-            {"label": each.label, "before": each.before, "after": each.after} | {"pages": [each.left_page, each.right_page]}
+            {
+                "label": each.label, "before": each.before, "after": each.after,
+                "pages": [each.left_page, each.right_page],
+            }
             for each in one.figure_changes
         ],
     })  # fmt: skip
