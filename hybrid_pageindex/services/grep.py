@@ -244,6 +244,8 @@ class Grep:
                 raise missing[0]
             if asked.node:
                 members = [_narrowed(snapshot, one, asked.node) for one in members]
+            published = [snapshot.published(one.id).values() for one in snapshot.named_libraries()]
+        self._words.sweep(frozenset().union(*published))
         made = _Scope(members)
         with self._lock:
             self._scopes = dict([*self._scopes.items(), (key, made)][-_REMEMBERED:])

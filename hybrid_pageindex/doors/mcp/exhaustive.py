@@ -20,7 +20,7 @@ _EACH = 8  # changes of a section
 
 
 def register(server: FastMCP, door: Door) -> None:
-    @server.tool(annotations=_READING, output_schema=schema(untrusted="s", total_pages="i", total_documents="i"))
+    @server.tool(annotations=_READING, output_schema=schema(total_pages="i", total_documents="i"))
     @told
     async def grep(
         pattern: Annotated[str, "Word, phrase or prefix*"],
@@ -48,7 +48,7 @@ def register(server: FastMCP, door: Door) -> None:
         }  # fmt: skip
         return shapes.quoted("lines") | totals | without_empty({"note": found.note, list: kept, "cursor": more})
 
-    @server.tool(annotations=_READING, output_schema=schema(untrusted="s", sections="a"))
+    @server.tool(annotations=_READING, output_schema=schema(sections="a"))
     @told
     async def compare(
         left: Annotated[str, "Older document"],
@@ -97,7 +97,10 @@ def _section(one: SectionChange) -> dict[str, Any]:
             for each in one.changes
         ],
         "figures": [
-            {"label": each.label, "before": each.before, "after": each.after} | {"pages": [each.left_page, each.right_page]}
+            {
+                "label": each.label, "before": each.before, "after": each.after,
+                "pages": [each.left_page, each.right_page],
+            }
             for each in one.figure_changes
         ],
     })  # fmt: skip

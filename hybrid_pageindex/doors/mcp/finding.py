@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
+from pydantic import BeforeValidator
 
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort
@@ -112,7 +113,7 @@ def register(server: FastMCP, door: Door) -> None:
     @told
     async def read(
         document: DocumentName,
-        pages: Annotated[str, "Such as 3,7-9"] = "",
+        pages: Annotated[str, BeforeValidator(_page_list), "Such as 3,7-9"] = "",
         node: Annotated[str, "Or a section's node_id"] = "",
         format: Annotated[Literal["text", "hidden", "image", "sheet"], "sheet: 12 pages at once"] = "text",
         library: str = "",
@@ -151,6 +152,15 @@ def register(server: FastMCP, door: Door) -> None:
         )
         answer = head | {"pages": said} | without_empty({"cursor": more}) | {"next": hints}
         return pictured(answer, images)
+
+
+def _page_list(given: Any) -> Any:
+    """Return pages as they are written, also where a model sends a number or a list of numbers."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if isinstance(given, list) and all(isinstance(one, int | str) and not isinstance(one, bool) for one in given):
+        return ",".join(map(str, given))
+    return given
 
 
 def _scope(library: str, libraries: Sequence[str]) -> Sequence[str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from logging import INFO
 
@@ -12,7 +12,7 @@ from fastmcp import FastMCP
 from fastmcp.exceptions import PromptError, ToolError, ValidationError
 from fastmcp.prompts import PromptResult
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
-from fastmcp.tools.base import ToolResult
+from fastmcp.tools.base import Tool, ToolResult
 from pydantic import ValidationError as PydanticValidationError
 
 from hybrid_core.llm.metering import charged
@@ -30,9 +30,11 @@ INSTRUCTIONS = """\
 Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \
 and says how strong the evidence is. 2. read the pages that fit before you answer, and cite document and page. \
 If evidence is weak, outline(document, question) scores the section tree: open folded nodes with node, then read \
-best_pages. Every answer's next lists the calls worth making; a cursor continues the same call. \
+best_pages. To count or to list all pages with exact words, grep; what changed between two documents, compare. \
+Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
 _AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
+_WRITING = frozenset({"build_index", "add_documents", "remove_documents", "name_library"})
 _PATIENT = ("get_index", "build_index", "add_documents")  # mostly wait for builds, which must keep nobody from reading
 
 
@@ -58,7 +60,7 @@ def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMC
         INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
-        middleware=[Heartbeat(), _Calls(turn)],
+        middleware=[Heartbeat(), _Calls(turn), _Listed(read_only=access.read_only)],
         mask_error_details=True,  # of errors that are not ours
     )
     for part in (finding, talking, light, keeping, jobs, resources, prompts):
@@ -99,6 +101,27 @@ class _Calls(Middleware):
         if missing := [name for name in wanted if name not in given]:
             raise PromptError(f"{', '.join(missing)}: missing.", log_level=INFO)
         return await call_next(context)
+
+
+class _Listed(Middleware):
+    """The list of tools: without those that a read-only server refuses, and without metadata of the framework."""
+
+    def __init__(self, *, read_only: bool) -> None:
+        self._hidden = _WRITING if read_only else frozenset()
+
+    async def on_list_tools(
+        self,
+        context: MiddlewareContext[mcp_types.ListToolsRequest],
+        call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
+    ) -> Sequence[Tool]:
+        listed = [tool for tool in await call_next(context) if tool.name not in self._hidden]
+        for tool in listed:
+            tool.__dict__["get_meta"] = _no_metadata  # its tags, always none, would cost ten tokens a tool
+        return listed
+
+
+def _no_metadata() -> None:
+    return None
 
 
 def _complaint(error: ValidationError) -> str:

@@ -23,12 +23,11 @@ _KINDS = {"a": "array", "i": "integer", "s": "string", "o": "object"}
 
 
 def schema(**kinds: str) -> dict[str, Any]:
-    """An output schema: names with a (array), i (integer), s (string) or o (object), and ? where they may be absent."""
-    return {
-        "type": "object",
-        "properties": {name: {"type": _KINDS[kind[0]]} for name, kind in kinds.items()},
-        "required": [name for name, kind in kinds.items() if len(kind) == 1],
-    }
+    """Return an output schema: names with a (array), i (integer), s (string) or o (object), and ? where they may be
+    absent. It does not list what is required: that costs an agent tokens with every list of tools.
+    """
+    properties = {name: {"type": _KINDS[kind[0]]} for name, kind in kinds.items()}
+    return {"type": "object", **({"properties": properties} if properties else {})}
 
 
 def quoted(*names: str) -> dict[str, str]:
