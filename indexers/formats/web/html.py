@@ -33,6 +33,7 @@ _BLOCKS = frozenset(
 _SECTIONS = frozenset(("article", "main", "section"))
 _UNSEEN = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 _STRUCK = frozenset(("del", "s", "strike"))
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|o|a|ère|ème|º|ª|tm|sm|®|™)", re.IGNORECASE)
 _GAZETTE = re.compile(r"(?:oj-)?ti-(?:(?P<art>art)|section-\d|grseq-\d)")  # titles in the Official Journal of the EU
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
@@ -194,6 +195,7 @@ class _Writer:
         self._images: list[str] = []  # in the block that is being gathered, after which they come
         self._words: list[str] = []
         self._readings: list[str] = []  # of the ruby in the block that is being gathered
+        self._rubies = 0  # that are open
         self.unseen = 0  # hidden elements with words
         self.scripts = True  # whether what stands for missing scripts is left out
         self._kind: tuple[str, int, str] = ("p", 0, "")  # what the words being gathered are: tag, depth, mark
@@ -280,22 +282,24 @@ class _Writer:
         if tag == "math":
             self._words.append(_formula(node))
             return
-        if tag == "rt":
+        if tag == "rt" and self._rubies:
             return
+        self._rubies += tag == "ruby"
         before, readings = len(self._words), len(self._readings)
         self._note_id(node)
         self.walk(node, deep + 1, lists, article)
         text = "".join(self._words[before:])
-        if not text.strip() or len(self._words) < before:  # it held blocks
-            return
+        self._rubies -= tag == "ruby"
         if tag == "ruby":
-            said = " ".join(" ".join(rt.text(deep=True).split()) for rt in node.css("rt"))
-            self._readings[readings:] = [f"{''.join(text.split())} {said}"] if said.strip() else []
-        elif tag in _STRUCK:
-            self._words[before:] = [f"~~{text.strip()}~~"]
+            reading = " ".join(" ".join(rt.text(deep=True, separator=" ").split()) for rt in node.css("rt"))
+            self._readings[readings:] = [f"{''.join(text.split())} {reading}".strip()] if reading else []
+        elif tag == "rt" or not text.strip():  # it is no reading of anything, or held blocks
+            return
         else:
-            above = "".join(self._words[:before])[-1:]
-            self._words[before:] = [_raised(text.strip(), tag, above, node.css_first("a") is not None)]
+            core, above = text.strip(), "".join(self._words[:before])[-1:]
+            link = node.css_first("a") is not None
+            form = f"~~{core}~~" if tag in _STRUCK else core if text[0].isspace() else _raised(core, tag, above, link)
+            self._words[before:] = [text.replace(core, form, 1)]
 
     def _note_id(self, node: LexborNode) -> None:
         if (name := node.attributes.get("id")) is not None:
@@ -442,14 +446,16 @@ def _whole_number(written: str | None) -> int | None:
 
 
 def _raised(text: str, tag: str, above: str, link: bool) -> str:
-    """Return a superscript or a subscript as it is typed: 10^6, a note as [3], 2nd, H2O, x_i."""
+    """Return a superscript or a subscript as it is typed: 10^6, a note as [3], 2nd, H₂O, x_i."""
     if link:
         return text if text.startswith(("[", "(")) else f"[{text}]"
     if not above.strip():
         return text
-    if tag == "sup":
-        return text if _ORDINAL.fullmatch(text) and above.isdigit() else f"^{text if ' ' not in text else f'({text})'}"
-    return text if text.isdigit() and above.isalpha() else f"_{text if ' ' not in text else f'({text})'}"
+    if tag == "sup" and _ORDINAL.fullmatch(text) and above.isdigit():
+        return text
+    if tag == "sub" and text.isdecimal() and above.isalpha():
+        return text.translate(_LOWERED)
+    return f"{'^' if tag == 'sup' else '_'}{text if ' ' not in text else f'({text})'}"
 
 
 def _field_text(node: LexborNode, tag: str) -> str:
