@@ -15,6 +15,7 @@ from pathlib import Path
 
 _DAY = rb"(?:mon|tue|wed|thu|fri|sat|sun|\d{4}-\d\d-\d\d|\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))"
 _BORDER = re.compile(rb"From \S.*?\b" + _DAY + rb"\b.*\d{4}|From \S.*\d\d:\d\d|From \S+\s*$", re.IGNORECASE)
+_FULL = re.compile(rb"From \S+ +[a-z]{3} [a-z]{3} +\d{1,2} \d\d:\d\d(?::\d\d)? .*\d{4}", re.IGNORECASE)
 _FIELD = re.compile(rb"[!-9;-~]{1,200}[ \t]*:")
 _SPACED = re.compile(rb"([!-9;-~]{1,200})[ \t]+:")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -50,7 +51,11 @@ def _spans(path: Path) -> Iterator[tuple[int, int]]:
             at, line = 3, line[3:]
         while line:
             after = file.readline(_MAX_LINE)
-            if blank and line.startswith(b"From ") and _BORDER.match(line.rstrip()) and _FIELD.match(after):
+            if (
+                blank
+                and line.startswith(b"From ")
+                and (_FULL.match(line) or (_BORDER.match(line.rstrip()) and _FIELD.match(after)))
+            ):
                 if start >= 0:
                     yield start, at
                 start = at + len(line)
