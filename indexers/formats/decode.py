@@ -204,7 +204,7 @@ def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
 
 
 def _fits(text: str, data: bytes, codec: str) -> bool:
-    """Return whether a text looks right by its label: no Latin words with one Chinese letter, no accents in long runs."""
+    """Return whether a text is right by its label: no Chinese letters in Latin words, no accents in long runs."""
     if codec in ("cp1252", "iso8859-15", "cp1254"):
         return mean_run(data) < _TOGETHER[1]
     wide = len(_WIDE.findall(text))

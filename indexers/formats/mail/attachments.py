@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mailbox
 import mimetypes
 from collections import Counter
 from collections.abc import Iterator
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from indexers.formats.limits import ParseLimits
-from indexers.formats.mail.message import message_of
-from indexers.formats.mail.parts import content, is_shown, leaves, safe
+from indexers.formats.mail.boxes import Mailbox, message_of
+from indexers.formats.mail.parts import content, is_shown, leaves, outlook_content, safe
 from indexers.formats.members import Member
 
 _INVITATION = "text/calendar"
@@ -26,13 +25,10 @@ def eml_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 
 def mbox_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
     """What is attached to a mailbox's messages, each behind its message: «message 3/report.pdf»."""
-    box = mailbox.mbox(path, create=False)
-    try:
-        for number, key in enumerate(box.keys(), 1):
-            for member in attached(message_of(box.get_bytes(key))):
-                yield Member(f"message {number}/{member.name}", member.read)
-    finally:
-        box.close()
+    box = Mailbox(path)
+    for number in range(1, len(box) + 1):
+        for member in attached(message_of(box.read(number))):
+            yield Member(f"message {number}/{member.name}", member.read)
 
 
 def attached(message: EmailMessage) -> Iterator[Member]:
@@ -41,6 +37,10 @@ def attached(message: EmailMessage) -> Iterator[Member]:
         name = safe(part.get_filename) or ""
         kind = part.get_content_type()
         disposition = part.get_content_disposition()
+        if (packed := outlook_content(part)) is not None:
+            for at, (title, data) in enumerate(packed.files, 1):
+                yield Member(title or f"attachment {at}", partial(_bytes, data))
+            continue
         if is_shown(part) or kind == _INVITATION or not (name or disposition == "attachment"):
             continue
         if not name:
@@ -51,3 +51,7 @@ def attached(message: EmailMessage) -> Iterator[Member]:
 
 def _content(part: Any) -> list[bytes]:
     return [content(part)]
+
+
+def _bytes(data: bytes) -> list[bytes]:
+    return [data]

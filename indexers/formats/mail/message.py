@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import mailbox
+import re
 from collections.abc import Iterator, Mapping
-from email import message_from_bytes, policy
 from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -15,12 +14,14 @@ from urllib.parse import unquote
 from hybrid_core.errors import DocumentError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.limits import ParseLimits
-from indexers.formats.mail.parts import ShownPictures, content_id, safe
+from indexers.formats.mail.boxes import Mailbox, StrayLine, message_of
+from indexers.formats.mail.parts import ShownPictures, content_id, outlook_content, part_text, safe
 from indexers.formats.web.html import parse_html
 
 _HEAD = ("From", "To", "Cc", "Date")
 _DEEPEST = 10  # messages inside messages
 _LONGEST_SUBJECT = 250
+_HTML = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|body)\b", re.IGNORECASE | re.DOTALL)
 
 
 def read_eml(path: Path, limits: ParseLimits) -> Flow:
@@ -34,70 +35,74 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
     metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
     pictures = ShownPictures(lambda _: message_of(data))
     found = {key: value for key, value in metadata.items() if value}
-    return Flow(_parts([message], pictures), found, images=pictures.read)
+    warnings: list[str] = []
+    return Flow(_parts([message], pictures, warnings), found, warnings, images=pictures.read)
 
 
 def read_mbox(path: Path, limits: ParseLimits) -> Flow:
     """A box of messages, one after the other."""
-    box = mailbox.mbox(path, create=False)
+    box = Mailbox(path)
     count = len(box)
     if not count:
         raise DocumentError(f"{path}: it holds no messages.")
     limits.check("max_pages", count, f"{path}: it has {count:,} messages")
-    keys = box.keys()
-    pictures = ShownPictures(partial(_numbered, path))
-    messages = (message_of(box.get_bytes(key)) for key in keys)
-    return Flow(_parts(messages, pictures, several=True), close=box.close, images=pictures.read)
+    pictures = ShownPictures(lambda number: message_of(box.read(number)))
+    messages = (message_of(box.read(number)) for number in range(1, count + 1))
+    warnings: list[str] = []
+    return Flow(_parts(messages, pictures, warnings, several=True), warnings=warnings, images=pictures.read)
 
 
-def _numbered(path: Path, number: int) -> EmailMessage:
-    box = mailbox.mbox(path, create=False)
-    try:
-        return message_of(box.get_bytes(box.keys()[number - 1]))
-    finally:
-        box.close()
-
-
-def message_of(data: bytes) -> EmailMessage:
-    return message_from_bytes(data, policy=policy.default)
-
-
-def _parts(messages: Any, pictures: ShownPictures, several: bool = False) -> Iterator[Part]:
+def _parts(messages: Any, pictures: ShownPictures, warnings: list[str], several: bool = False) -> Iterator[Part]:
     for number, message in enumerate(messages, 1):
         names = pictures.of(number, message)
         inner: list[EmailMessage] = []
         said = " · ".join(filter(None, (f"message {number}" if several else "", _date(message)[:10])))
-        yield Part(list(message_blocks(message, f"message {number}", inner, names)), said or "message")
+        yield Part(list(message_blocks(message, f"message {number}", inner, names, warnings)), said or "message")
         deep = 0
         while inner and deep < _DEEPEST:
             deep += 1
             one = inner.pop(0)
-            blocks = list(message_blocks(one, f"message {number}.{deep}", inner, names))
+            blocks = list(message_blocks(one, f"message {number}.{deep}", inner, names, warnings))
             yield Part(blocks, f"{said} · attached message {deep}")
 
 
 def message_blocks(
-    message: EmailMessage, place: str, inner: list[EmailMessage], names: Mapping[int, str]
+    message: EmailMessage, place: str, inner: list[EmailMessage], names: Mapping[int, str], warnings: list[str]
 ) -> Iterator[Block]:
     """A message's blocks; messages attached to it are put into ``inner``. ``names`` are its pictures' as ShownPictures
     has them: they stand where its HTML shows them, else after its text.
     """
     yield Heading(1, _subject(message), place=place)
     head = [f"{name}: {said}" for name in _HEAD if (said := _field(message, name))]
+    if strays := [str(defect) for defect in message.defects if isinstance(defect, StrayLine)]:
+        warnings.append(f"{len(strays)} lines in the head of a message are no fields; they stand after it")
+        head += strays
     yield Paragraph("\n".join(head), place)
     attached: list[str] = []
-    texts: dict[str, list[str]] = {"plain": [], "html": []}
+    texts: dict[str, list[str]] = {"plain": [], "html": [], "packed": [], "packed html": []}
     pictures: dict[str, str] = {}
     for part in _walk(message, inner):
         name = safe(lambda part=part: part.get_filename()) or ""
+        if (packed := outlook_content(part)) is not None:
+            texts["packed"].append(packed.text)
+            texts["packed html"].append(packed.html)
+            warnings += packed.warnings
+            attached += [title for title, _ in packed.files]
+            continue
         if part.get_content_maintype() == "text" and not (name and part.get_content_disposition() == "attachment"):
-            kind = "html" if part.get_content_subtype() == "html" else "plain"
-            texts[kind].append(_text(part))
+            text, notes = part_text(part)
+            warnings += notes
+            untyped = part["content-type"] is None and _HTML.match(text) is not None
+            texts["html" if untyped or part.get_content_subtype() == "html" else "plain"].append(text)
             continue
         if id(part) in names:
             pictures[f"cid:{content_id(part)}"] = names[id(part)]
         if name or part.get_content_disposition() == "attachment":
             attached.append(name or part.get_content_type())
+    if packed_text := next((text for text in texts["packed"] if text.strip() and text not in texts["plain"]), ""):
+        texts["plain"].append(packed_text)
+    elif not any(text.strip() for text in (*texts["plain"], *texts["html"])):
+        texts["html"] += texts["packed html"]
     plain = "\n\n".join(texts["plain"])
     if plain.strip() or not texts["html"]:
         for at, text in enumerate(plain.replace("\r\n", "\n").split("\n\n"), 1):
@@ -130,15 +135,6 @@ def _walk(message: Message, inner: list[EmailMessage], deep: int = 0) -> Iterato
             yield from _walk(part, inner, deep + 1)
     else:
         yield message
-
-
-def _text(part: Any) -> str:
-    """A part's text, by its own charset, or as much as can be read."""
-    try:
-        return str(part.get_content())
-    except (LookupError, ValueError, KeyError, AssertionError):
-        data = part.get_payload(decode=True)
-        return data.decode("utf-8", "replace") if isinstance(data, bytes) else str(part.get_payload())
 
 
 def _field(message: Message, name: str) -> str:

@@ -16,11 +16,13 @@ from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.flow.pictures import may_show_words
 from indexers.formats.limits import ParseLimits
+from indexers.formats.mail.parts import rtf_text, safe
 from indexers.formats.members import Member
 from indexers.formats.web.html import parse_html
 
 _SUBJECT, _BODY, _HTML, _SENDER, _ADDRESS, _TO, _CC = "0037", "1000", "1013", "0C1A", "5D01", "0E04", "0E03"
 _SENT = (0x00390040, 0x0E060040)  # submitted, delivered: times in 100 ns since 1601
+_RTF = "1009"  # compressed
 _NAME, _SHORT = "3707", "3704"  # of an attachment
 _CODE_PAGE = 0x3FFD0003
 _CONTENT_ID, _HIDDEN = "3712", 0x7FFE000B  # of a picture that the text shows; whether an attachment is not listed
@@ -112,6 +114,9 @@ def _blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Bloc
     elif html := _html(file, path):
         shown = parse_html(html, whole=True, place="message 1 ", image=lambda link: pictures.get(unquote(link), ""))
         yield from shown.blocks
+    elif text := _rtf(file):
+        for at, line in enumerate(filter(str.strip, text.split("\n")), 1):
+            yield Paragraph(line, f"message 1 paragraph {at}")
     for stream in pictures.values():
         yield Picture("", "message 1", stream)
     for folder in sorted({one[0] for one in file.listdir() if one[0].startswith("__attach")}):
@@ -140,6 +145,16 @@ def _html(file: Any, path: Path) -> str:
     if file.exists(f"__substg1.0_{_HTML}0102"):
         return decode(file.openstream(f"__substg1.0_{_HTML}0102").read().rstrip(b"\0"), path)[0]
     return _string(file, "", _HTML)
+
+
+def _rtf(file: Any) -> str:
+    """Return the text of a body that is RTF alone."""
+    if not file.exists(f"__substg1.0_{_RTF}0102"):
+        return ""
+    from compressed_rtf import decompress
+
+    data = safe(lambda: decompress(file.openstream(f"__substg1.0_{_RTF}0102").read()))
+    return rtf_text(data) if data else ""
 
 
 def _date(file: Any) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from email.message import EmailMessage
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from hybrid_core.errors import DocumentError
+from indexers.formats.decode import decode
+from indexers.formats.defects import plain_reason
 from indexers.formats.flow.pictures import picture_of_kind
 
 _DEEPEST = 50
+_TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
 
 def leaves(message: Any, deep: int = 0) -> Iterator[Any]:
@@ -69,3 +73,56 @@ def safe(get: Any) -> Any:
         return get()
     except Exception:  # noqa: BLE001
         return None
+
+
+def part_text(part: Any) -> tuple[str, list[str]]:
+    """Return the text of a part by its label, and warnings; a part of binary data has none."""
+    label = str(safe(lambda: part.get_param("charset")) or "")
+    try:
+        text, warnings = decode(content(part), Path(), label)
+    except DocumentError:
+        return "", ["a part of it that is called a text holds binary data and was left out"]
+    return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
+
+
+class OutlookContent(NamedTuple):
+    """What a ``winmail.dat`` (TNEF) holds: the text of the mail, or its HTML, and the files attached to it."""
+
+    text: str
+    html: str
+    files: tuple[tuple[str, bytes], ...]
+    warnings: tuple[str, ...] = ()
+
+
+def outlook_content(part: Any) -> OutlookContent | None:
+    """Return the content of a part that Outlook packed as TNEF; None for any other part."""
+    name = str(safe(part.get_filename) or "").lower()
+    if not (part.get_content_type() in _TNEF or name == "winmail.dat"):
+        return None
+    from tnefparse import TNEF
+
+    try:
+        packed = TNEF(content(part), do_checksum=False)
+        page = str(packed.codepage or "")
+        text, html = (_packed_text(getattr(packed, field, None), page) for field in ("body", "htmlbody"))
+        if not text.strip() and not html.strip():
+            text = rtf_text(safe(lambda: packed.rtfbody) or b"")
+        files = tuple((str(file.long_filename() or file.name), bytes(file.data or b"")) for file in packed.attachments)
+    except Exception as error:  # noqa: BLE001 - tnefparse raises many types for damaged files
+        reason = plain_reason(error, "winmail.dat")
+        return OutlookContent("", "", (), (f"what Outlook packed in winmail.dat cannot be read ({reason})",))
+    empty = not (text.strip() or html.strip() or files)
+    return OutlookContent(text, html, files, ("winmail.dat in it is empty or damaged",) if empty else ())
+
+
+def rtf_text(data: bytes) -> str:
+    """Return the text of RTF, "" where there is none."""
+    from striprtf.striprtf import rtf_to_text
+
+    return str(safe(lambda: rtf_to_text(data.decode("latin-1"), errors="replace")) or "")
+
+
+def _packed_text(value: Any, page: str) -> str:
+    if isinstance(value, bytes):
+        value = safe(lambda: decode(value.rstrip(b"\0"), Path(), page)[0])
+    return str(value or "").rstrip("\0")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from indexers.outline.candidates import run_in
 from indexers.outline.numbering import RANKS, han_value, numbering
@@ -27,6 +27,9 @@ _SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
 _NAMED = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
 _ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
 _STOPS = ".;:,。；：，、"
+_SECTION = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,5}\.?)[ \t]{1,6}[^\W\d_a-z].{0,76}")
+_LEADER = re.compile(r"\.{3,}|(?: \.){3,}|\s{2,}\d{1,4}$")
+_DECIMAL = "decimal"
 _LONGEST_TITLE, _BEGINNING = 80, 30
 _LEAST = 3  # clauses of a kind; two where the kind says so itself
 _CONTENTS = 4  # numbered lines with nothing between them that are a list of contents
@@ -53,13 +56,13 @@ def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: 
     ``lines`` are those that may begin one (no headings, lists, tables or code), by their place in
     ``text``, the whole document's lines. ``breaks`` are the places of its headings.
     """
-    found = [clause for at, line in lines if (clause := _read(at, line))]
+    found = [clause for at, line in lines if (clause := _read(at, line) or _section(at, line, text))]
     found = _without_contents(found, breaks, text)
     kept: list[Clause] = []
     for kind in {clause.kind for clause in found}:
         run = _in_order([clause for clause in found if clause.kind == kind])
         if len(run) >= (2 if kind in RANKS else _LEAST):
-            kept += run
+            kept += run if kind != _DECIMAL else [replace(clause, kind=f"{kind}{len(clause.value)}") for clause in run]
     return sorted(kept, key=lambda clause: clause.line)
 
 
@@ -93,6 +96,16 @@ def _read(at: int, line: str) -> Clause | None:
     elif not _GOES_ON.match(after) or (number.kind not in RANKS and _SAYS.match(after) and not _NAMED.match(after)):
         return None
     return Clause(at, number.kind, value, _title(line, text, written, number.kind))
+
+
+def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
+    """Read a numbered title that stands alone at the margin, as those of RFCs do: «3.1 Title»."""
+    titled = _SECTION.fullmatch(line.rstrip())
+    alone = not (at and text[at - 1].strip()) and not (at + 1 < len(text) and text[at + 1].strip())
+    if titled is None or not alone or _ENDED.search(line) or _LEADER.search(line):
+        return None
+    value = tuple(int(part) for part in titled["number"].rstrip(".").split("."))
+    return Clause(at, _DECIMAL, value, " ".join(line.split()))
 
 
 def _title(line: str, text: str, written: str, kind: str) -> str:

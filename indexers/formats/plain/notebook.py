@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,9 @@ from indexers.formats.flow.pictures import linked_picture, picture_in_base64, pi
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import read_blocks
 from indexers.formats.markdown.pictures import image_links, without_data
+from indexers.formats.web.html import parse_html
 
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LONGEST_OUTPUT = 20_000  # characters of what one cell printed
 
 
@@ -90,11 +93,24 @@ def _cells(cells: list[Any], language: str, pictures: _Pictures) -> Iterator[Blo
         elif kind == "code":
             yield Code(source, language, place=place)
             for output in (one for one in cell.get("outputs") or () if isinstance(one, dict)):
-                said = _text(output.get("text") or (output.get("data") or {}).get("text/plain") or "")
-                yield Code(said[:_LONGEST_OUTPUT], role="plain", place=place)
+                yield from _printed(output, place)
                 yield from pictures.shown(output.get("data") or output, place)
         else:
             yield Paragraph(source, place)
+
+
+def _printed(output: dict[str, Any], place: str) -> Iterator[Block]:
+    """Yield what a cell printed or showed: text, else its HTML; of an error its message and where it came up."""
+    shown = output.get("data")
+    data: dict[str, Any] = shown if isinstance(shown, dict) else {}
+    text = _text(output.get("text") or data.get("text/plain") or "")
+    if output.get("output_type") in ("error", "pyerr"):
+        message = f"{_text(output.get('ename') or '')}: {_text(output.get('evalue') or '')}"
+        trace = _COLOURS.sub("", "\n".join(map(str, output.get("traceback") or ())))
+        text = trace if _text(output.get("evalue") or "") in trace and trace else f"{message}\n{trace}"
+    elif not text.strip() and (source := _text(data.get("text/html") or data.get("text/markdown") or "")):
+        yield from (replace(block, place=place) for block in parse_html(source, whole=True).blocks)
+    yield Code(text[:_LONGEST_OUTPUT], role="plain", place=place)
 
 
 def markdown(source: str, place: str) -> Iterator[Block]:

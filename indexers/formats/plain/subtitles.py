@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +34,7 @@ def _sentences(text: str) -> Iterator[Block]:
     held, begun, speaker = "", "", ""
     for time, said in _cues(text):
         voice = _VOICE.search(said)
-        words = " ".join(_TAG.sub("", said).split())
+        words = " ".join(html.unescape(_TAG.sub("", said)).split())
         now = f"{voice[1].strip()}: " if voice else ""
         if held and (held.endswith(_ENDED) or len(held) > _LONGEST or now != speaker):
             yield Paragraph(f"[{begun}] {held}", begun)
@@ -46,6 +47,16 @@ def _sentences(text: str) -> Iterator[Block]:
 
 
 def _cues(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the time of each cue and what it adds: captions that roll show the lines of the one before again."""
+    before: list[str] = []
+    for time, lines in _shown(text):
+        again = next((n for n in range(min(len(before), len(lines)), 0, -1) if before[-n:] == lines[:n]), 0)
+        before = lines
+        if len(lines) > again:
+            yield time, " ".join(lines[again:])
+
+
+def _shown(text: str) -> Iterator[tuple[str, list[str]]]:
     time = ""
     held: list[str] = []
     lines = text.split("\n")
@@ -53,9 +64,9 @@ def _cues(text: str) -> Iterator[tuple[str, str]]:
         if cue := _CUE.match(line):
             time, held = f"{int(cue[1] or 0):02}:{int(cue[2]):02}:{cue[3]}", []
         elif line.strip() and time and not (_CUE.match(after) and not held):
-            held.append(line)
+            held.append(line.strip())
         if time and held and (not line.strip() or not after.strip()):
-            yield time, " ".join(held)
+            yield time, held
             time, held = "", []
     if time and held:
-        yield time, " ".join(held)
+        yield time, held

@@ -214,15 +214,26 @@ def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
     for nav in root.iter("{*}nav"):
         kind = next((value for key, value in nav.attrib.items() if str(key).endswith("}type")), "toc")
         into = contents if kind == "toc" else printed if kind == "page-list" else None
-        for link in nav.iter("{*}a") if into is not None else ():
+        for entry in nav.iter("{*}a", "{*}span") if into is not None else ():
+            link = entry if etree.QName(entry).localname == "a" else _first_link(entry)
+            if link is None:
+                continue
             if into is None or len(into) >= _MOST_ENTRIES:
                 break
-            depth = sum(1 for above in link.iterancestors("{*}ol"))
+            depth = sum(1 for _ in entry.iterancestors("{*}ol"))
             file, _, id = link.get("href", "").partition("#")
-            title = " ".join(words_of(link).split())
+            title = " ".join(words_of(entry).split())
             if title:
                 into.append(_Entry(title, max(1, depth), _inside(name, file) if file else name, unquote(id)))
     return contents, printed
+
+
+def _first_link(title: etree._Element) -> etree._Element | None:
+    """Return the first link below a title that is none itself; None for a span inside a link or without links."""
+    item = title.getparent()
+    if item is None or etree.QName(item).localname != "li":
+        return None
+    return next(item.iter("{*}a"), None)
 
 
 def _ncx(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:

@@ -21,8 +21,8 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.nearby import NearbyPictures
 
 _HIDDEN = frozenset(
-    "script style template noscript head nav aside iframe object svg canvas button select input textarea dialog "
-    "audio video map".split()
+    "script style template noscript head nav aside iframe object svg canvas button datalist dialog audio video map "
+    "rp".split()
 )
 _FURNITURE = frozenset(("header", "footer"))  # of the page; inside an article they are its own
 _BLOCKS = frozenset(
@@ -30,6 +30,14 @@ _BLOCKS = frozenset(
     "h6 header hgroup hr html li main menu ol p pre section summary table tbody td tfoot th thead tr ul "
     "caption title legend".split()
 )
+_SECTIONS = frozenset(("article", "main", "section"))
+_UNSEEN = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
+_STRUCK = frozenset(("del", "s", "strike"))
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|o|a|ère|ème|º|ª|tm|sm|®|™)", re.IGNORECASE)
+_GAZETTE = re.compile(r"(?:oj-)?ti-(?:(?P<art>art)|section-\d|grseq-\d)")  # titles in the Official Journal of the EU
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 _LONGEST_ALT = 2_000
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)", re.I
@@ -54,7 +62,9 @@ _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)
 _DEEPEST = 200
 _MAIN = 0.3  # of the page's characters
 
-_Lists = tuple[list[Any], ...]  # tag and entries so far of the lists that are open
+_INLINE = frozenset(("sup", "sub", "ruby", "rt", "math", "input", "select", "textarea")) | _STRUCK
+
+_Lists = tuple[list[Any], ...]  # tag, last number, step and kind of numbers of the lists that are open
 
 
 def read_html(path: Path, limits: ParseLimits) -> Flow:
@@ -122,8 +132,15 @@ def parse_html(
     page.metadata = {key: value for key, value in page.metadata.items() if value}
     if tree.body is not None:
         writer = _Writer(page, place, whole, image)
-        writer.walk(tree.body if whole else _main(tree.body), 0)
+        main = tree.body if whole else _main(tree.body)
+        writer.walk(main, 0, article=main.tag != "body")
         writer.end()
+        if not page.blocks and tree.body.css_first("noscript") is not None:
+            writer.scripts = False
+            writer.walk(tree.body, 0)
+            writer.end()
+        if writer.unseen:
+            page.warnings.append(f"{writer.unseen:,} elements that the page hides were left out")
     return page
 
 
@@ -177,6 +194,10 @@ class _Writer:
         self._page, self._before, self._whole, self._image = page, place, whole, image
         self._images: list[str] = []  # in the block that is being gathered, after which they come
         self._words: list[str] = []
+        self._readings: list[str] = []  # of the ruby in the block that is being gathered
+        self._rubies = 0  # that are open
+        self.unseen = 0  # hidden elements with words
+        self.scripts = True  # whether what stands for missing scripts is left out
         self._kind: tuple[str, int, str] = ("p", 0, "")  # what the words being gathered are: tag, depth, mark
 
     def _place(self) -> str:
@@ -185,7 +206,10 @@ class _Writer:
     def end(self) -> None:
         """Make a block of the words gathered so far."""
         text = "".join(self._words)
+        if self._readings:
+            text = f"{text} ({'; '.join(self._readings)})"
         self._words.clear()
+        self._readings.clear()
         self._say(text)
         for name in self._images:
             self._page.blocks.append(Picture("", self._place(), name))
@@ -228,6 +252,8 @@ class _Writer:
             self._picture(child)
         elif self._left_out(child, tag, article):
             return
+        elif tag in _INLINE:
+            self._inline(child, tag, deep, lists, article)
         elif deep > _DEEPEST:
             self._words.append(child.text(deep=True, separator=" "))
         elif tag in _BLOCKS:
@@ -238,10 +264,42 @@ class _Writer:
 
     def _left_out(self, node: LexborNode, tag: str | None, article: bool) -> bool:
         if tag in _HIDDEN:
-            return not (self._whole and tag in ("aside", "svg"))
+            if tag == "noscript":
+                return self.scripts
+            return not ((self._whole and tag in ("aside", "svg")) or (article and tag == "aside"))
+        if "hidden" in node.attributes or _UNSEEN.search(node.attributes.get("style") or ""):
+            self.unseen += bool(node.text(deep=True).strip())
+            return True
         if tag in _FURNITURE:
-            return not (article or self._whole)
-        return "hidden" in node.attributes or (node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS)
+            return not (article or self._whole or _titles(node))
+        return node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS and tag != "math"
+
+    def _inline(self, node: LexborNode, tag: str, deep: int, lists: _Lists, article: bool) -> None:
+        """Gather words whose form carries meaning."""
+        if tag in ("input", "select", "textarea"):
+            self._words.append(_field_text(node, tag))
+            return
+        if tag == "math":
+            self._words.append(_formula(node))
+            return
+        if tag == "rt" and self._rubies:
+            return
+        self._rubies += tag == "ruby"
+        before, readings = len(self._words), len(self._readings)
+        self._note_id(node)
+        self.walk(node, deep + 1, lists, article)
+        text = "".join(self._words[before:])
+        self._rubies -= tag == "ruby"
+        if tag == "ruby":
+            reading = " ".join(" ".join(rt.text(deep=True, separator=" ").split()) for rt in node.css("rt"))
+            self._readings[readings:] = [f"{''.join(text.split())} {reading}".strip()] if reading else []
+        elif tag == "rt" or not text.strip():  # it is no reading of anything, or held blocks
+            return
+        else:
+            core, above = text.strip(), "".join(self._words[:before])[-1:]
+            link = node.css_first("a") is not None
+            form = f"~~{core}~~" if tag in _STRUCK else core if text[0].isspace() else _raised(core, tag, above, link)
+            self._words[before:] = [text.replace(core, form, 1)]
 
     def _note_id(self, node: LexborNode) -> None:
         if (name := node.attributes.get("id")) is not None:
@@ -262,17 +320,17 @@ class _Writer:
                 self._page.blocks.append(Code(text, _language(node), place=self._place()))
             return
         if tag in ("ul", "ol", "menu", "dir"):
-            lists = (*lists, [tag, 0])
+            lists = (*lists, _list(node, tag))
         elif tag == "li":
-            if lists:
-                lists[-1][1] += 1
-            mark = f"{lists[-1][1]}." if lists and lists[-1][0] == "ol" else "-"
+            mark = _mark(node, lists[-1]) if lists else "-"
             self._kind = ("li", max(0, len(lists) - 1), mark)
         elif tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
             self._kind = (tag, 0, "")
+        elif gazette := next(filter(None, map(_GAZETTE.fullmatch, (node.attributes.get("class") or "").split())), None):
+            self._kind = ("h3" if gazette["art"] else "h2", 0, "")
         elif not (lists and before[0] == "li"):
             self._kind = ("p", 0, "")
-        self.walk(node, deep + 1, lists, article or tag in ("article", "main"))
+        self.walk(node, deep + 1, lists, article or tag in _SECTIONS)
         self.end()
         self._kind = before
 
@@ -308,7 +366,7 @@ def _table(node: LexborNode) -> tuple[tuple[tuple[str, ...], ...], bool] | None:
         for cell in row.css("td, th"):
             while len(cells) in below:
                 _reach(below, cells)
-            text = " ".join(cell.text(deep=True, separator=" ").split())
+            text = _cell(cell)
             across, down = _span(cell, "colspan"), _span(cell, "rowspan")
             for at in range(across):
                 if down > 1:
@@ -332,3 +390,112 @@ def _reach(below: dict[int, tuple[int, str]], cells: list[str]) -> None:
 def _span(cell: LexborNode, name: str) -> int:
     value = (cell.attributes.get(name) or "1").strip()
     return min(100, max(1, int(value))) if value.isascii() and value.isdigit() else 1
+
+
+def _cell(cell: LexborNode) -> str:
+    """Return the words of a cell in one line, in their forms."""
+    page = HtmlPage()
+    writer = _Writer(page, "", True, lambda _: "")
+    writer.walk(cell, 0)
+    writer.end()
+    return " ".join(
+        f"{block.mark.strip()} {' '.join(block.text.split())}".strip() if isinstance(block, Item)
+        else " ".join(block.text.split()) for block in page.blocks if not isinstance(block, Table)
+    )  # fmt: skip
+
+
+def _titles(header: LexborNode) -> bool:
+    """Return whether a header outside all sections is the document's title block, and no bar of the site."""
+    head = header.css_first("h1")
+    return head is not None and header.css_first("nav") is None and head.css_first("a, img") is None
+
+
+def _list(node: LexborNode, tag: str) -> list[Any]:
+    start, kind = _whole_number(node.attributes.get("start")), node.attributes.get("type") or "1"
+    step = -1 if "reversed" in node.attributes else 1
+    if start is None:
+        start = 1 if step > 0 else sum(child.tag == "li" for child in node.iter())
+    return [tag, start - step, step, kind]
+
+
+def _mark(item: LexborNode, above: list[Any]) -> str:
+    """Count an item of a list, and return its number as it shows."""
+    value = _whole_number(item.attributes.get("value"))
+    above[1] = above[1] + above[2] if value is None else value
+    number, kind = above[1], above[3]
+    if above[0] != "ol":
+        return "-"
+    if kind in ("a", "A") and number > 0:
+        letters = ""
+        while number > 0:
+            number, digit = divmod(number - 1, 26)
+            letters = chr(97 + digit) + letters
+        return f"{letters.upper() if kind == 'A' else letters}."
+    if kind in ("i", "I") and 0 < number < 4000:
+        roman = ""
+        for worth, letters in _ROMAN:
+            roman += letters * (number // worth)
+            number %= worth
+        return f"{roman.upper() if kind == 'I' else roman}."
+    return f"{number}."
+
+
+def _whole_number(written: str | None) -> int | None:
+    written = (written or "").strip()
+    return int(written) if re.fullmatch(r"[+-]?[0-9]{1,9}", written) else None
+
+
+def _raised(text: str, tag: str, above: str, link: bool) -> str:
+    """Return a superscript or a subscript as it is typed: 10^6, a note as [3], 2nd, H₂O, x_i."""
+    if link:
+        return text if text.startswith(("[", "(")) else f"[{text}]"
+    if not above.strip():
+        return text
+    if tag == "sup" and _ORDINAL.fullmatch(text) and above.isdigit():
+        return text
+    if tag == "sub" and text.isdecimal() and above.isalpha():
+        return text.translate(_LOWERED)
+    return f"{'^' if tag == 'sup' else '_'}{text if ' ' not in text else f'({text})'}"
+
+
+def _field_text(node: LexborNode, tag: str) -> str:
+    """Return what a field of a form shows."""
+    if tag == "select":
+        chosen = [one for one in node.css("option") if "selected" in one.attributes] or node.css("option")[:1]
+        return " ".join(f" {' '.join(one.text().split())} " for one in chosen)
+    if tag == "textarea":
+        return f" {node.text(deep=True)} "
+    kind = (node.attributes.get("type") or "text").lower()
+    if kind in ("checkbox", "radio"):
+        return " [x] " if "checked" in node.attributes else " [ ] "
+    shown = kind in ("text", "number", "date", "email", "tel", "url", "time", "month", "week", "datetime-local")
+    return f" {node.attributes.get('value') or ''} " if shown else ""
+
+
+def _formula(node: LexborNode, deep: int = 0) -> str:
+    """Return MathML as linear text: (x+1)/2, y^3, sqrt(a)."""
+    if node.tag == "-text":
+        return "".join((node.text_content or "").split())
+    if deep > _DEEPEST or node.tag in ("annotation", "annotation-xml"):
+        return ""
+    if node.tag in ("mtext", "ms"):
+        return " ".join((node.text(deep=True) or "").split())
+    parts = [_formula(child, deep + 1) for child in node.iter(include_text=True)]
+    parts = [part for part in parts if part]
+    if node.tag == "mfrac" and len(parts) == 2:
+        return f"{_grouped(parts[0])}/{_grouped(parts[1])}"
+    if node.tag in ("msup", "mover") and len(parts) == 2:
+        return f"{_grouped(parts[0])}^{_grouped(parts[1])}"
+    if node.tag in ("msub", "munder") and len(parts) == 2:
+        return f"{_grouped(parts[0])}_{_grouped(parts[1])}"
+    if node.tag in ("msubsup", "munderover") and len(parts) == 3:
+        return f"{_grouped(parts[0])}_{_grouped(parts[1])}^{_grouped(parts[2])}"
+    if node.tag == "mroot" and len(parts) == 2:
+        return f"root({parts[1]}, {parts[0]})"
+    if node.tag == "msqrt":
+        return f"sqrt({''.join(parts)})"
+    return (" " if node.tag in ("mtr", "math") else "").join(parts)
+
+
+def _grouped(text: str) -> str:
+    return text if text.isalnum() or (text[:1], text[-1:]) == ("(", ")") else f"({text})"
