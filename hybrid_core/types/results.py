@@ -136,6 +136,7 @@ class PageFound:
     see: tuple[Pointer, ...] = ()  # where the snippet sends its reader
     mark: str = ""  # the sentence or row of the snippet that holds most of the question
     contents: bool = False  # printed contents or an index: it says where things stand, not what they are
+    doc_title: str = ""
 
     @property
     def why(self) -> str:

@@ -96,7 +96,7 @@ class Explainer:
         return PageFound(
             document.doc_id, document.name, page, held.label, score, shown.text, section, receipt, also_in,
             self._short_path(visit.doc), place=place_of(held.label, held.places, held.text.count("\n", 0, offset)),
-            mark=shown.mark, contents=lists_pages(held.text, content.pages),
+            mark=shown.mark, contents=lists_pages(held.text, content.pages), doc_title=document.title,
         )  # fmt: skip
 
     def _short_path(self, doc: int) -> str:
