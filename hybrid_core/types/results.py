@@ -137,6 +137,7 @@ class PageFound:
     mark: str = ""  # the sentence or row of the snippet that holds most of the question
     contents: bool = False  # printed contents or an index: it says where things stand, not what they are
     hidden_text: tuple[str, ...] = ()  # lines that the page holds and does not show
+    doc_title: str = ""
 
     @property
     def why(self) -> str:

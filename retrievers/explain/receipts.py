@@ -97,6 +97,7 @@ class Explainer:
             document.doc_id, document.name, page, held.label, score, shown.text, section, receipt, also_in,
             self._short_path(visit.doc), place=place_of(held.label, held.places, held.text.count("\n", 0, offset)),
             mark=shown.mark, contents=lists_pages(held.text, content.pages), hidden_text=held.hidden,
+            doc_title=document.title,
         )  # fmt: skip
 
     def _verdict(self, place: tuple[int, int], title: str, held: PageText) -> str:

@@ -28,10 +28,21 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
         parts.append(_MARK.sub(r"[\1]", message.text) if message.text else "*No answer.*")
         if message.cause:
             parts.append(f"*{escaped(message.cause)}*")
+        parts += [f"*{escaped(remark)}*" for remark in _remarks(message)]
         cited = [citation for citation in message.citations if citation.cited]
         if cited:
             parts.append("\n".join(map(_line, cited)))
     return "\n\n".join(parts) + "\n"
+
+
+def _remarks(message: ConversationMessage) -> list[str]:
+    """Return what the page warns of beside an answer: its end, its evidence, and claims without support."""
+    result = message.result
+    ends = {"cancelled": "Stopped before it was complete.", "interrupted": "Cut off: the server ended meanwhile."}
+    evidence = {"weak": "The evidence is weak.", "none": "The sources seem not to tell this."}
+    said = [ends.get(message.status, ""), evidence.get(result.evidence, "") if message.status == "complete" else ""]
+    said += [f"Not borne out by the sources: {text} ({why})" for text, why in result.unsupported]
+    return [remark for remark in said if remark]
 
 
 def _line(citation: Citation) -> str:

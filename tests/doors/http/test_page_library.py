@@ -390,3 +390,19 @@ def test_clear_everything_leaves_nothing(tmp_path: Path, page: Any) -> None:
         assert not {"sea", "land"} & {one["name"] for one in client.get("/libraries").json()}
         assert not {"sea", "land"} & {one["library"] for one in client.get("/jobs").json()["jobs"]}
         assert not list((tmp_path / "home" / "originals").rglob("*.md"))
+
+
+def test_failure_reasons_never_cover_other_rows(served: Serving, page: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "failures"})
+        files = [("file", (f"{name}.mp4", b"no film")) for name in "abcdefghijkl"]
+        sent = client.post("/libraries/failures/documents", files=files).json()["files"]
+        wait_for_jobs(client, [file["job"] for file in sent])
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    page.evaluate("location.hash = '#/library/failures'")
+    page.locator(".work-chip").click()
+    page.locator(".work-line .work-why").nth(11).wait_for()
+    rows = page.locator(".work-line").evaluate_all("rows => rows.map(row => [row.scrollHeight, row.clientHeight])")
+    assert len(rows) == 12 and all(full <= shown + 1 for full, shown in rows)

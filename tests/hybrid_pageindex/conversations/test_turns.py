@@ -282,3 +282,19 @@ def test_an_answer_that_fails_unexpectedly_names_no_class(plain: Engine, monkeyp
     failed = asked(plain, run(plain.conversations.create()).id, SALES)
     assert failed.status == "failed" and failed.cause.startswith("Something unexpected went wrong")
     assert "KeyError" not in failed.cause
+
+
+def test_an_export_says_what_the_page_warns_of() -> None:
+    from hybrid_core.types.conversations import Conversation, ConversationScope, TurnResult
+    from hybrid_pageindex.services.conversations.export import exported
+
+    def told(status: Any, result: TurnResult) -> str:
+        answer = ConversationMessage(2, "c", 1, "assistant", "It was 118.", status, 0, result=result)
+        return exported(Conversation("c", "", "Mills", "user", ConversationScope(), 0, 0, 0), [answer], "markdown")
+
+    assert "Not borne out by the sources: 118 (not on its page)" in told(
+        "complete", TurnResult(unsupported=(("118", "not on its page"),))
+    )
+    assert "The evidence is weak." in told("complete", TurnResult(evidence="weak"))
+    assert "Stopped before it was complete." in told("cancelled", TurnResult())
+    assert told("complete", TurnResult(evidence="strong")).endswith("It was 118.\n")

@@ -15,7 +15,7 @@ export function Frame({ here, online, children }) {
   useEffect(() => {
     const keys = (/** @type {KeyboardEvent} */ event) => {
       const at = /** @type {HTMLElement} */ (event.target);
-      if (event.key !== "?" || event.ctrlKey || at.closest?.("input, textarea, select, [contenteditable], dialog")) return;
+      if (event.key !== "?" || event.ctrlKey || at.closest?.("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable], dialog")) return;
       if (!document.querySelector(".viewer:not(.embedded)")) setHelp(true); // which has keys of its own to tell of
     };
     addEventListener("keydown", keys);

@@ -42,11 +42,23 @@ function Heading({ talk, path, onRename, onRemove }) {
     setTitle(null);
   };
   const remove = () => confirm(t("conversation.remove_sure")) && onRemove();
+  const menu = useRef(/** @type {any} */ (null));
+  useEffect(() => { // Escape, a click elsewhere, and a choice close it
+    const stop = new AbortController();
+    const close = () => void (menu.current && (menu.current.open = false));
+    addEventListener("click", (event) => menu.current?.querySelector("summary").contains(event.target) || close(), { signal: stop.signal });
+    addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !menu.current?.open) return;
+      close();
+      menu.current.querySelector("summary").focus();
+    }, { signal: stop.signal });
+    return () => stop.abort();
+  }, []);
   return html`<header class="talk-head">
     ${title === null ? html`<h1>${talk.title || t("conversation.new")}</h1><${IconButton} icon="edit" label=${t("conversation.rename")} onClick=${() => setTitle(talk.title)} />`
       : html`<form onSubmit=${done}><input autofocus value=${title} maxlength="500" aria-label=${t("conversation.title")} onInput=${(event) => setTitle(event.target.value)} onBlur=${done}
           onKeyDown=${(event) => event.key === "Escape" && setTitle(null)} /></form>`}
-    <details class="menu"><summary class="icon-button" title=${t("conversation.export")} aria-label=${t("conversation.export")}><${Icon} name="export" /></summary>
+    <details class="menu" ref=${menu}><summary class="icon-button" title=${t("conversation.export")} aria-label=${t("conversation.export")}><${Icon} name="export" /></summary>
       <div class="menu-items"><a href=${address(`${path}/export?format=markdown`)} download>${t("conversation.markdown")}</a><a href=${address(`${path}/export?format=json`)} download>${t("conversation.json")}</a>
         <button type="button" class="danger" onClick=${remove}>${t("conversation.remove")}</button></div></details>
   </header>`;

@@ -11,7 +11,7 @@ export function heard(answer, kind, data) {
     case "begun": return fresh(answer);
     case "question": return { ...answer, searched: data.text, searched_from: data.from };
     case "step": return { ...answer, steps: [...(answer.steps || []), data] };
-    case "sources": return { ...answer, phase: "reading", citations: data.sources };
+    case "sources": return { ...answer, phase: "reading", citations: data.sources.map((one) => ({ state: "current", ...one })) };
     case "text": return { ...answer, phase: "writing", text: answer.text + data.text };
     case "state": case "ended": return { ...answer, ...data, steps: answer.steps || [], phase: data.status === "running" ? "writing" : "" };
     default: return answer;

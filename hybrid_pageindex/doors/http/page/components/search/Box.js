@@ -3,7 +3,7 @@ import { html, useEffect, useRef } from "../../ui.js";
 import { EFFORTS } from "./asking.js";
 
 /** Is the key meant for a field? @param {any} target */
-const writes = (target) => /^(INPUT|TEXTAREA|SELECT)$/.test(target?.tagName ?? "") || target?.isContentEditable;
+const writes = (target) => target?.matches?.("input:not([type=radio], [type=checkbox]), textarea, select") || target?.isContentEditable;
 
 /**
  * One box to search and to ask. «/» leads to it.
@@ -24,10 +24,14 @@ export function Box({ text, effort, busy = false, focus = false, children, onTex
     return () => removeEventListener("keydown", keys);
   }, []);
   const search = (/** @type {Event} */ event) => (event.preventDefault(), filled && onSearch());
+  const down = (/** @type {KeyboardEvent} */ event) => {
+    const first = /** @type {HTMLElement | null} */ (event.key === "ArrowDown" ? document.querySelector(".hit-head a") : null);
+    if (first) (event.preventDefault(), first.focus());
+  };
   return html`<form class="ask-box" role="search" onSubmit=${search}>
     <div class="ask-line">
       <input ref=${field} type="search" required maxlength="10000" autocomplete="off" enterkeyhint="search" aria-label=${t("search.question")} placeholder=${t("search.question")}
-        value=${text} onInput=${(/** @type {any} */ event) => onText(event.target.value)} />
+        value=${text} onKeyDown=${down} onInput=${(/** @type {any} */ event) => onText(event.target.value)} />
       <button class="primary" disabled=${!filled} aria-busy=${String(busy)}>${t("search.do")}</button>
       <button type="button" disabled=${!filled} onClick=${onAsk} title=${t("search.ask_more")}>${t("search.ask")}</button>
     </div>

@@ -70,10 +70,10 @@ function Tree({ library, doc, name, node, question, first }) {
   </details>`;
 }
 
-/** @param {{ documents: { doc_id: string, doc_name: string, library: string, hits: any[] }[], question: string }} props */
+/** @param {{ documents: { doc_id: string, doc_name: string, doc_title: string, library: string, hits: any[] }[], question: string }} props */
 export function ScoredOutline({ documents, question }) {
   return html`<aside class="scored" aria-label=${t("search.outline")}>
     <h2>${t("search.outline")}</h2><p class="muted small">${t("search.outline_more")}</p>
-    ${documents.map((one, number) => html`<${Tree} key=${one.doc_id + one.library} library=${one.library} doc=${one.doc_id} name=${one.doc_name} node=${one.hits[0].section.node_id} question=${question} first=${number === 0} />`)}
+    ${documents.map((one, number) => html`<${Tree} key=${one.doc_id + one.library} library=${one.library} doc=${one.doc_id} name=${one.doc_title || one.doc_name} node=${one.hits[0].section.node_id} question=${question} first=${number === 0} />`)}
   </aside>`;
 }

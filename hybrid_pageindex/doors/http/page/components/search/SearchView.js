@@ -11,18 +11,18 @@ import { Hit } from "./Hit.js";
 import { ScoredOutline } from "./ScoredOutline.js";
 import { Scope } from "./Scope.js";
 import { Steps, Understood } from "./Understood.js";
-import { asked, converse, forget, remembered, searchLink } from "./asking.js";
+import { asked, converse, forget, justTyped, remembered, searchLink } from "./asking.js";
 import { outdate, useSearch } from "./finding.js";
 
 const OUTLINES = 3; // documents whose sections are shown
 
 /** The documents of a result, best first, with their pages. */
 function byDocument(found) {
-  /** @type {Map<string, { doc_id: string, doc_name: string, library: string, hits: any[] }>} */
+  /** @type {Map<string, { doc_id: string, doc_name: string, doc_title: string, library: string, hits: any[] }>} */
   const made = new Map();
   for (const hit of found.results) {
     const library = hit.library || found.library, key = `${library}\n${hit.doc_id}`;
-    if (!made.has(key)) made.set(key, { doc_id: hit.doc_id, doc_name: hit.doc_name, library, hits: [] });
+    if (!made.has(key)) made.set(key, { doc_id: hit.doc_id, doc_name: hit.doc_name, doc_title: hit.doc_title, library, hits: [] });
     made.get(key)?.hits.push(hit);
   }
   return [...made.values()];
@@ -32,6 +32,7 @@ function byDocument(found) {
 export function SearchView({ given }) {
   const one = useMemo(() => asked(given), [String(given)]);
   const [text, setText] = useState(one.q), [told, setTold] = useState(""), [side, setSide] = useState("pages"), [old, setOld] = useState(/** @type {any} */ (null));
+  const [typed] = useState(justTyped); // whoever typed the question elsewhere goes on in the box
   const { found, steps, busy, error, again } = useSearch(one, text);
   useEffect(() => setText(one.q), [one.q]);
   useScrollPlace(Boolean(found), given);
@@ -51,7 +52,7 @@ export function SearchView({ given }) {
   });
   return html`<div class=${`view search-view side-${side}`}>
     <h1 class="visually-hidden">${t("search.do")}</h1>
-    <${Box} text=${text} effort=${one.effort} busy=${busy} focus=${!one.q} onText=${setText} onSearch=${search} onAsk=${ask} onEffort=${(/** @type {string} */ effort) => change({ effort })}>
+    <${Box} text=${text} effort=${one.effort} busy=${busy} focus=${!one.q || typed} onText=${setText} onSearch=${search} onAsk=${ask} onEffort=${(/** @type {string} */ effort) => change({ effort })}>
       <${Scope} libraries=${libraries} library=${one.library} documents=${one.documents} onChoose=${(/** @type {string} */ library, /** @type {string[]} */ those) => change({ library, documents: those })} /><//>
     <p class="visually-hidden" role="status">${busy ? t("search.working") : found ? t("search.found", { n: found.results.length }) : ""}</p>
     ${error && html`<p class="remark bad" role="alert">${error.offline ? t("search.offline") : `${error.message} ${error.advice}`} <button type="button" class="quiet-button" onClick=${again}>${t("viewer.again")}</button></p>`}
@@ -68,7 +69,7 @@ export function SearchView({ given }) {
         ${found && !found.results.length && html`<div class="nothing"><h2>${t("search.nothing")}</h2><p class="muted">${found.evidence.hint || t("search.nothing_more")}</p>
           ${(one.library || one.documents.length > 0) && html`<button type="button" onClick=${() => change({ library: "", documents: [] })}>${t("search.everywhere_do")}</button>`}</div>`}
         ${documents.map((doc) => html`<article key=${doc.library + doc.doc_id} class="found-document">
-          <h2>${doc.doc_name}${libraries.length > 1 && !one.library ? html` <a class="small" href=${link(["library", doc.library])}>${doc.library}</a>` : null}</h2>
+          <h2><span>${doc.doc_title || doc.doc_name}${doc.doc_title && doc.doc_title !== doc.doc_name && html`<small class="muted">${doc.doc_name}</small>`}</span>${libraries.length > 1 && !one.library ? html` <a class="small" href=${link(["library", doc.library])}>${doc.library}</a>` : null}</h2>
           <ol>${doc.hits.map((hit) => html`<${Hit} key=${hit.page} hit=${hit} library=${doc.library} question=${found.query} say=${say} />`)}</ol>
         </article>`)}
       </div>

@@ -24,6 +24,21 @@ export const searchLink = ({ q, library, documents = [], effort }) =>
 /** @param {Asked} one */
 const about = ({ library, documents }) => (library ? { libraries: [library], ...(documents.length && { documents }) } : { all_libraries: true });
 
+let typed = false;
+
+/** Search for what was typed in a box of another view. @param {Partial<Asked>} one */
+export function searchFor(one) {
+  typed = true;
+  go(searchLink(one));
+}
+
+/** Whether the search that is shown was typed just now; told once. */
+export function justTyped() {
+  const before = typed;
+  typed = false;
+  return before;
+}
+
 const TOP = 10; // pages
 
 /** @param {Asked} one */

@@ -20,7 +20,7 @@ export function KeysHelp({ onClose }) {
 /** What a key means while nothing is being typed. @param {KeyboardEvent} event */
 export function actionOf(event) {
   const at = /** @type {HTMLElement} */ (event.target);
-  if (event.altKey || at.closest?.("input, textarea, select, [contenteditable], dialog")) return null;
+  if (event.altKey || at.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable], dialog")) return null;
   if (event.ctrlKey || event.metaKey) return event.key.toLowerCase() === "f" ? "find" : null;
   const named = {
     PageDown: "next", PageUp: "previous", ArrowRight: "next", ArrowLeft: "previous", Home: "first", End: "last", "/": "find", n: "hit_after",
