@@ -22,7 +22,7 @@ from hybrid_pageindex.services import reading
 from hybrid_pageindex.services.page_work import PageWork, format_of_document
 from hybrid_pageindex.services.reading import PageRead
 
-_VERSION = "layout-2"
+_VERSION = "layout-3"
 """Of what tells where things stand: raising it has them told again."""
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
 _WORD = re.compile(r"\w+|[()%+\-–−]")
