@@ -37,7 +37,7 @@ def pictured(path: Path, word: str = "flint") -> Path:
     sheet.heading("Staff by pit")
     for at, pit in enumerate(("North pit", "South pit", "East pit", "West pit", "Old pit", "New pit", "Yard")):
         top = sheet.y - 12
-        sheet.page.draw_rect((LEFT, top, RIGHT, top + 16), color=None, fill=(0.9, 0.9, 0.95))
+        sheet.page.draw_rect((LEFT, top, RIGHT, top + 16), color=None, fill=(0.9, 0.9, 0.95), overlay=False)
         sheet.row(f"{pit} and the people who work there", [str(40 + 3 * at), str(44 - at), str(12 * at)])
     sheet = Sheet(document)
     sheet.page.draw_rect((LEFT - 14, 90, RIGHT + 14, 780), color=(0, 0, 0), radius=0.05)
