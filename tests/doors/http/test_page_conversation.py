@@ -115,7 +115,7 @@ def test_chosen_documents_alone_are_searched_and_the_talk_is_exported(at: Any, t
             at.get_by_role("link", name=form).click()
         coming.value.save_as(tmp_path / form)
         assert "What was built in 1702?" in (tmp_path / form).read_text("utf-8")
-        at.locator(".menu summary").click()
+        assert not at.get_by_role("link", name=form).is_visible()  # a choice closes the menu
 
 
 def test_sources_are_chosen_beside_a_file_that_failed(at: Any, talking: Serving) -> None:
@@ -198,7 +198,8 @@ def test_weak_evidence_steps_and_a_bad_answer_are_said(at: Any, talking: Serving
     ask(at, "What did the mill cost the town?")
     steps = at.locator(".answer[data-status=complete] .steps").last
     steps.locator("summary", has_text=re.compile(r"\d+ steps?")).click()
-    assert steps.locator("li").first.is_visible() and steps.locator("li b").first.inner_text() == "Asked"
+    assert steps.locator("li").first.is_visible()
+    assert steps.locator("li b").all_inner_texts()[:2] == ["Saw", "Asked"]
     at.get_by_label("Effort").select_option("auto")
 
 
