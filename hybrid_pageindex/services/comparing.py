@@ -265,7 +265,7 @@ def _align(before: Sequence[_Own], after: Sequence[_Own]) -> list[tuple[int, int
 def _unambiguous(
     before: Sequence[_Own], after: Sequence[_Own], left: dict[int, None], right: dict[int, None], key: Any
 ) -> Iterator[tuple[int, int]]:
-    """Yield pairs of a key that each side has once, or as often as the other in a row."""
+    """Yield pairs of a key that each side has exactly once."""
     sides: list[dict[Any, list[int]]] = [defaultdict(list), defaultdict(list)]
     for owned, free, held in ((before, left, sides[0]), (after, right, sides[1])):
         for at in free:

@@ -53,7 +53,7 @@ class ShownOutline:
 
 def shown_in(prompt: str) -> ShownOutline:
     """Return what the outline and the passages of a prompt show."""
-    return shown_outline(_section(prompt, "Outline"), _section(prompt, "opened and read so far"))
+    return shown_outline(data_of(prompt, "Outline"), data_of(prompt, "opened and read so far"))
 
 
 def shown_outline(outline: str, seen: str) -> ShownOutline:
@@ -87,9 +87,10 @@ def shown_outline(outline: str, seen: str) -> ShownOutline:
     return found
 
 
-def _section(prompt: str, name: str) -> str:
-    held = re.search(name + _DATA, prompt, re.DOTALL)
-    return held[2] if held else ""
+def data_of(prompt: str, name: str) -> str:
+    """Return the block of data that stands in a prompt under a name, "" where there is none."""
+    block = re.search(name + _DATA, prompt, re.DOTALL)
+    return block[2] if block else ""
 
 
 def _range(first: str, last: str) -> range:

@@ -14,12 +14,11 @@ from typing import Any, TypeVar
 
 from eval.datasets.locate import letters
 from eval.runs.scripted.endpoint import ScriptedEndpoint
-from eval.runs.scripted.outline import ShownOutline, shown_in
+from eval.runs.scripted.outline import ShownOutline, data_of, shown_in
 from eval.runs.scripted.routes import SHOWN, guessed, known
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 
-_DATA = r":\n<<<data (\w+)>>>\n(.*?)\n<<<end \1>>>"
 _DOCUMENT = re.compile(r"^(D\d+) · (.+?) · ", re.MULTILINE)
 _PART = re.compile(r"^(\d+)\. (?:(?:.*? · )??pages? (\d+)(?:-(\d+))?(?= ·|:|$)|D\d+ page (\d+):)", re.MULTILINE)
 _SOURCE = re.compile(r"^Source (\d+): (.+), page (\d+)\b", re.MULTILINE)
@@ -51,12 +50,12 @@ class Oracle:
 
     def __call__(self, request: Request) -> dict[str, Any] | str:
         text = request.messages[-1].text
-        question = _data(text, "Question")
+        question = data_of(text, "Question")
         asked = _of(self.gold, question) or ()
         if request.schema is None:
             return self._answer(question, text, [number for number, *place in _sources(text) if tuple(place) in asked])
         if shown_as := SHOWN.get(request.title):
-            return known(request.title, _data(text, shown_as), {document for document, _ in asked})
+            return known(request.title, data_of(text, shown_as), {document for document, _ in asked})
         names = dict(_DOCUMENT.findall(text))
         if request.title == "PicksReply":
             wanted_names = {document for document, _ in asked}
@@ -70,7 +69,7 @@ class Oracle:
                 for number, pages in _parts(text).items()
             ]
             return {"reasoning": "it is known", "ratings": ratings}
-        shown = _outline(text)
+        shown = shown_in(text)
         if request.title == "NodeList":
             return {"thinking": "it is known", "node_list": _deepest(shown, wanted)}
         ways = {place: shown.way_to(*place) for place in sorted(wanted)}
@@ -110,7 +109,7 @@ def guess(request: Request) -> dict[str, Any] | str:
             f"It was {figure} million [[source:{rng.choice(numbers)}]]. The notes say so [[source:{max(numbers) + 7}]]."
         )
     if shown_as := SHOWN.get(request.title):
-        return guessed(request.title, _data(text, shown_as), rng)
+        return guessed(request.title, data_of(text, shown_as), rng)
     if request.title == "Ratings":
         return {
             "reasoning": "a guess",
@@ -119,7 +118,7 @@ def guess(request: Request) -> dict[str, Any] | str:
     if request.title == "PicksReply":
         names = [name for name, _ in _DOCUMENT.findall(text)]
         return {"thinking": "a guess", "documents": rng.sample(names, min(1, len(names)))}
-    outline = _outline(text)
+    outline = shown_in(text)
     shown = list(outline.sections.values())
     if request.title == "NodeList":
         return {"thinking": "a guess", "node_list": [one.name for one in rng.sample(shown, min(3, len(shown)))]}
@@ -159,24 +158,15 @@ def _numbers(text: str) -> set[float]:
     return {float(number.replace(",", "")) for number in _NUMBER.findall(text)}
 
 
-def _data(text: str, name: str) -> str:
-    found = re.search(name + _DATA, text, re.DOTALL)
-    return found[2] if found else ""
-
-
 def _sources(text: str) -> list[tuple[int, str, int]]:
     """(number, file name, page) of the sources that an answer is asked from."""
-    return [(int(number), name, int(page)) for number, name, page in _SOURCE.findall(_data(text, "Sources"))]
+    return [(int(number), name, int(page)) for number, name, page in _SOURCE.findall(data_of(text, "Sources"))]
 
 
 def _source_texts(text: str) -> dict[int, str]:
     """What the sources hold, by their numbers."""
-    parts = _SOURCE_HEAD.split(_data(text, "Sources"))
+    parts = _SOURCE_HEAD.split(data_of(text, "Sources"))
     return {int(number): said for number, said in zip(parts[1::2], parts[2::2], strict=True)}
-
-
-def _outline(text: str) -> ShownOutline:
-    return shown_in(text)
 
 
 def _deepest(shown: ShownOutline, wanted: Collection[tuple[str, int]]) -> list[str]:
@@ -191,7 +181,7 @@ def _deepest(shown: ShownOutline, wanted: Collection[tuple[str, int]]) -> list[s
 def _parts(text: str) -> dict[int, range]:
     """The parts of a list and their pages."""
     parts = {}
-    for number, first, last, page in _PART.findall(_data(text, "Parts") or _data(text, "Pages")):
+    for number, first, last, page in _PART.findall(data_of(text, "Parts") or data_of(text, "Pages")):
         start = int(first or page)
         parts[int(number)] = range(start, int(last or start) + 1)
     return parts

@@ -66,11 +66,7 @@ class Package:
 
     def read(self, name: str) -> bytes:
         """An entry's bytes. Raises DocumentError where it is missing or damaged."""
-        entry = self._entries.get(name)
-        if entry is None:
-            raise DocumentError(f"{self._path}: damaged, «{name}» is missing in it.")
-        if entry.flag_bits & _ENCRYPTED:
-            raise PasswordError(f"{self._path}: encrypted.", "Save it without a password.")
+        entry = self._entry(name)
         try:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
@@ -78,15 +74,20 @@ class Package:
 
     def stream(self, name: str) -> IO[bytes]:
         """An entry to be read piece by piece. Raises as ``read``; what is damaged in it shows when it is read."""
+        entry = self._entry(name)
+        try:
+            return self._zip.open(entry)
+        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
+            raise DocumentError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
+
+    def _entry(self, name: str) -> zipfile.ZipInfo:
+        """Return an entry to be read. Raise DocumentError where it is missing, PasswordError where it is encrypted."""
         entry = self._entries.get(name)
         if entry is None:
             raise DocumentError(f"{self._path}: damaged, «{name}» is missing in it.")
         if entry.flag_bits & _ENCRYPTED:
             raise PasswordError(f"{self._path}: encrypted.", "Save it without a password.")
-        try:
-            return self._zip.open(entry)
-        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-            raise DocumentError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
+        return entry
 
     def xml(self, name: str) -> etree._Element:
         return self.root(name, self.read(name))
