@@ -32,6 +32,7 @@ _SIGNS = {
     **dict.fromkeys("\u2026\u2022\u00b7\u25cf\u00ae\u00a9\u2122\u00b0\u20ac\u00a3\u00a7\u00b2\u00b3\u00b9\u00d7", "\0"),
 }  # fmt: skip
 _MOST_PIECES = 8  # of one word that hyphens break over lines
+_LONGEST_RUN = 8  # letters in a row that one character may stand for, in overlapping ways
 LONGEST = 500  # characters of a query
 
 
@@ -171,24 +172,56 @@ def _unspaced(word: str) -> bool:
 
 
 def _unit_pattern(folded: str) -> str:
-    """Return what matches a folded word as any text may write it, also broken at the end of a line."""
-    single, several = _variants()
+    """Return what matches a folded word as any text may write it, also broken at the end of a line.
+
+    One character may stand for several letters (``\u00df`` for ``ss``), also where such letters overlap (``sss``): in
+    runs of at most ``_LONGEST_RUN`` letters every way to write them matches; longer runs are cut.
+    """
+    _, several = _variants()
     pattern: list[str] = []
-    for at, letter in enumerate(folded):
-        if at and not letter.isdecimal() and not folded[at - 1].isdecimal():
-            pattern.append(_BREAK)
-        choices = [single.get(letter) or re.escape(letter)]
-        longer = [(length, written) for length in (3, 2) if (written := several.get(folded[at : at + length]))]
-        if not longer:
-            pattern.append(choices[0] + _MARKS)
-            continue
-        length, written = longer[0]
-        rest = _unit_pattern(folded[at + length :])
-        plain = _BREAK.join((single.get(one) or re.escape(one)) + _MARKS for one in folded[at : at + length])
-        tail = (_BREAK if rest and not folded[at + length].isdecimal() else "") + rest
-        pattern.append(f"(?:{plain}|{written}{_MARKS}){tail}")
-        break
+    start = 0
+    while start < len(folded):
+        end = at = start + 1
+        while at <= end and at - start < _LONGEST_RUN:
+            end = max(
+                [
+                    end,
+                    *(
+                        at - 1 + len(letters)
+                        for size in (2, 3)
+                        if (letters := folded[at - 1 : at - 1 + size]) in several
+                    ),
+                ]
+            )
+            at += 1
+        end = min(end, start + _LONGEST_RUN)
+        pattern.append(_break_before(folded, start) + _ways(folded, start, end))
+        start = end
     return "".join(pattern)
+
+
+def _ways(folded: str, start: int, end: int) -> str:
+    """Return what matches the letters from ``start`` to ``end``: cut in the middle, or one character across it."""
+    single, several = _variants()
+    if end - start < 2:
+        letter = folded[start:end]
+        return (single.get(letter) or re.escape(letter)) + _MARKS if letter else ""
+    middle = (start + end) // 2
+    ways = [_ways(folded, start, middle) + _break_before(folded, middle) + _ways(folded, middle, end)]
+    for size in (2, 3):
+        for first in range(max(start, middle - size + 1), min(middle, end - size + 1)):
+            if character := several.get(folded[first : first + size]):
+                before, after = _ways(folded, start, first), _ways(folded, first + size, end)
+                before += _break_before(folded, first) if before else ""
+                ways.append(
+                    before + character + _MARKS + (_break_before(folded, first + size) + after if after else "")
+                )
+    return ways[0] if len(ways) == 1 else f"(?:{'|'.join(ways)})"
+
+
+def _break_before(folded: str, at: int) -> str:
+    """Return what matches a break of the line before a letter of a word; digits are never broken off."""
+    return _BREAK if at and not folded[at].isdecimal() and not folded[at - 1].isdecimal() else ""
 
 
 @lru_cache(maxsize=100_000)
