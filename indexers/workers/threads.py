@@ -10,8 +10,10 @@ from itertools import count
 
 
 class TaskThreads:
-    """At most so many threads, each begun when a task finds none free. Tasks of one urgency, 0 the greatest, keep their
-    order.
+    """Run tasks in at most so many threads; each begins when a task finds none free.
+
+    Tasks of one urgency, 0 the greatest, keep their order. A thread is free before others hear of its result, so that
+    a task which follows from that result begins no further thread.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -49,18 +51,30 @@ class TaskThreads:
             thread.join()
 
     def _run(self) -> None:
+        self._release()
         while (task := self._next()) is not None:
             future, work = task
-            if future.set_running_or_notify_cancel():
+            if not future.set_running_or_notify_cancel():
+                self._release()
+            else:
                 try:
-                    future.set_result(work())
+                    result = work()
                 except BaseException as error:  # noqa: BLE001 - whoever waits for it hears of it
+                    self._release()
                     future.set_exception(error)
+                else:
+                    self._release()
+                    future.set_result(result)
+                    del result
             del task, future, work  # what a task holds is not kept until the next one
 
-    def _next(self) -> tuple[Future[object], Callable[[], object]] | None:
+    def _release(self) -> None:
         with self._changed:
             self._free += 1
+
+    def _next(self) -> tuple[Future[object], Callable[[], object]] | None:
+        """Return the most urgent task, for a thread that counts as free; None once they are closed."""
+        with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
             self._free -= 1

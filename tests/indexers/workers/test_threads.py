@@ -24,7 +24,23 @@ def test_a_thread_that_is_free_takes_the_next_task() -> None:
     threads = TaskThreads(8, "test")
     names = {threads.submit(0, lambda: threading.current_thread().name).result(60) for _ in range(20)}
     threads.close()
-    assert len(names) <= 2
+    assert len(names) == 1
+
+
+def test_a_task_that_follows_from_a_result_takes_the_same_thread() -> None:
+    threads, names, done = TaskThreads(8, "test"), set[str](), threading.Event()
+
+    def follow(left: int) -> None:
+        if not left:
+            done.set()
+            return
+        future = threads.submit(0, lambda: names.add(threading.current_thread().name))
+        future.add_done_callback(lambda _: follow(left - 1))
+
+    follow(20)
+    assert done.wait(60)
+    threads.close()
+    assert len(names) == 1
 
 
 def test_what_has_not_begun_is_cancelled_and_failures_are_heard_of() -> None:
