@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "AGENTS.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / ".github").glob("*.md")),
+]
 LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 
@@ -38,4 +43,5 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
             target = (page.parent / link.partition("#")[0]).resolve()
             if target.suffix == ".md" and target.exists() and target not in reached:
                 waiting.append(target)
-    assert not [page.name for page in PAGES if page not in reached]
+    documentation = [page for page in PAGES if page.parent.name != ".github" and page.name != "AGENTS.md"]
+    assert not [page.name for page in documentation if page not in reached]
