@@ -1,6 +1,6 @@
 """What each part of page retrieval is worth, on several sets at once: the table of docs/lab/retrieval.md.
 
-    python benchmarks/ablation.py [--data DIR] [--out DIR] [--only NAME …] [--sample N]
+    python -m benchmarks ablation [--data DIR] [--out DIR] [--only NAME …] [--sample N]
 
 Every variant changes a number of ``ScoringConfig`` (or the expert knowledge) and asks the
 harness's questions again; the homes below --out are used again. Figures are hit@5 but for cuad (hit@1) and

@@ -1,7 +1,7 @@
 """Indexing speed beside PageIndex's own layout trees, on the same files in one run.
 
     python -m venv /tmp/pageindex && /tmp/pageindex/bin/pip install pageindex
-    python benchmarks/against_pageindex.py --python /tmp/pageindex/bin/python [--data DIR] [--files 5]
+    python -m benchmarks against_pageindex --python /tmp/pageindex/bin/python [--data DIR] [--files 5]
 
 PageIndex runs ``page_index_flash(pdf, summary=False, optimize=False)``: a tree, without summaries, chunks or a
 search index. Ours is the whole ``index`` command, its start included.
@@ -15,10 +15,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.indexing import measure
 from eval.datasets import data_folder
 from hybrid_core.errors import PageIndexError
-
-from indexing import measure  # isort: skip  (beside this file)
 
 _FLASH = """
 import json, sys, time

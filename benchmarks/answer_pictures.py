@@ -1,6 +1,6 @@
 """Which pages an answer sends as pictures by itself, where what answers the question is a chart, a figure or a scan.
 
-    python benchmarks/answer_pictures.py [--data DIR] [--home DIR] [--top-k 5] [--set mmlongbench] [--json] [--missed]
+    python -m benchmarks answer_pictures [--data DIR] [--home DIR] [--top-k 5] [--set mmlongbench] [--json] [--missed]
                                          [--model scripted:oracle]
 
 Recall: of the gold pages of such questions the share that a model is sent as a picture, at most 3 a question: of those
@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from filings import options_of
-
+from benchmarks.filings import options_of
 from eval.datasets import load
 from eval.datasets.locate import locate
 from eval.records.questions import EvalQuestion

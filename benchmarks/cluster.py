@@ -1,6 +1,6 @@
 """What a search costs on a Qdrant server and on a cluster, beside the embedded index, and whether it finds the same.
 
-    PAGEINDEX_QDRANT_BINARY=… python -m benchmarks.cluster --home HOME [--questions 92] [--nodes 1 3] [--warm 10]
+    PAGEINDEX_QDRANT_BINARY=… python -m benchmarks cluster --home HOME [--questions 92] [--nodes 1 3] [--warm 10]
 
 Over a copy of HOME's catalog (``benchmarks/scale.py --keep`` makes large ones) the same questions are asked of an
 embedded index, of one node, and of three nodes with four shards and two replicas: undisturbed, with one node killed,

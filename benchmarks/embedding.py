@@ -1,6 +1,6 @@
 """How quick an embedder is, what it adds to a search, and whether another form of the same model ranks pages alike.
 
-    python benchmarks/embedding.py --embedder onnx:NAME [--beside SPEC] [--set NAME] [--texts 1500] [--documents N]
+    python -m benchmarks embedding --embedder onnx:NAME [--beside SPEC] [--set NAME] [--texts 1500] [--documents N]
                                    [--data DIR] [--home DIR] [--embed]
 
 By the clock and by processor time of this process: texts of about 64 and 245 tokens, a question. With --embed also the

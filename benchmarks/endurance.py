@@ -1,8 +1,8 @@
 """Nothing a person made is lost, and no process ends: kills, flipped bytes and restored backups, many times.
 
-    python benchmarks/endurance.py kills [--times 1000] [--seed N]
-    python benchmarks/endurance.py flips [--times 200] [--seed N] [--file NAME]
-    python benchmarks/endurance.py restores [--times 20] [--seed N]
+    python -m benchmarks endurance kills [--times 1000] [--seed N]
+    python -m benchmarks endurance flips [--times 200] [--seed N] [--file NAME]
+    python -m benchmarks endurance restores [--times 20] [--seed N]
 
 ``kills`` ends workers and commands with kill -9 while they index a folder that changes. ``flips`` changes one byte of
 each stored file, ``--times`` times a file, and then searches, reads and checks a copy of the home. ``restores`` puts a

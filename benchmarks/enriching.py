@@ -1,6 +1,6 @@
 """What models cost when filings are indexed: calls and tokens of each step, of a changed page, and throughput.
 
-    python benchmarks/enriching.py [--filings NAME…] [--first 24] [--limits 1 4 16 32] [--server-ms 200]
+    python -m benchmarks enriching [--filings NAME…] [--first 24] [--limits 1 4 16 32] [--server-ms 200]
 
 A scripted server in a process of its own answers by plain rules from what it is shown: a heading is right where its
 line stands in the passage, summaries are first sentences and say something else wherever anything shown is different.

@@ -1,6 +1,6 @@
 """How soon files are found where their section trees are refined afterwards, and where they are not.
 
-    python benchmarks/first_published.py FOLDER [--runs 3] [--json]
+    python -m benchmarks first_published FOLDER [--runs 3] [--json]
 
 A folder is indexed in turn with each kind of tree. Medians of the seconds until the first and the last of its
 documents are published, and how many were when the layout model's first page was read.

@@ -1,6 +1,6 @@
 """What a first search waits for after many new pages, while the index is behind its log.
 
-    python benchmarks/following.py [--data DIR] [--pages 90000] [--new 10000] [--json]
+    python -m benchmarks following [--data DIR] [--pages 90000] [--new 10000] [--json]
 
 A library of real filings, published again and again under invented names, is grown to ``--pages``. A process that
 searches it is stopped, ``--new`` pages are published, and it goes on: its next search is timed beside the median of

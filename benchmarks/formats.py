@@ -1,6 +1,6 @@
 """Pages per second and memory of each format's reader, over a folder of files of many kinds.
 
-    python benchmarks/formats.py FOLDER [--json]
+    python -m benchmarks formats FOLDER [--json]
 
 Each file is read whole (opened, its headings found, its pages made) in one process a format, as a worker reads it; no
 index is made and no picture read by OCR. Seconds are of computing.

@@ -1,6 +1,6 @@
 """Libraries of which every second document has vectors, beside the same without any and with all.
 
-    python benchmarks/half_embedded.py [--set NAME] [--embedder SPEC] [--fusion rrf] [--expert auto] [--data DIR]
+    python -m benchmarks half_embedded [--set NAME] [--embedder SPEC] [--fusion rrf] [--expert auto] [--data DIR]
                                        [--out DIR]
 
 The documents are halved by their sorted names, and each half is the embedded one once. The homes below --out are used

@@ -1,6 +1,6 @@
 """A library of handbooks as an operations team keeps them: headings, tables, commands, configuration, in three formats.
 
-    python benchmarks/handbook.py [--documents 462] [--json]
+    python -m benchmarks handbook [--documents 462] [--json]
 
 Markdown, HTML and DOCX (made of the HTML by LibreOffice) by turns, always the same. Told are the chunks, milliseconds
 of a search, how often the question's document comes first, and how many sections have the flags (has_command,

@@ -1,6 +1,6 @@
 """One HTTP server: how soon it serves, what HTTP adds to a search, many clients at once, memory after many requests.
 
-    python benchmarks/http_load.py [--only PART …] [--clients 200] [--seconds 60] [--requests 10000] [--json]
+    python -m benchmarks http_load [--only PART …] [--clients 200] [--seconds 60] [--requests 10000] [--json]
 
 Clients read, ask, search and upload side by side, each in its own order. Any answer but 2xx and 304 is an error. The
 library is of 100 made-up files; what is measured is the door, not the engine.

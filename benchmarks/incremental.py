@@ -1,6 +1,6 @@
 """What is done again when a file changes: pages parsed, shown to models and embedded, calls, vectors.
 
-    python benchmarks/incremental.py [--pages 1000] [--json]
+    python -m benchmarks incremental [--pages 1000] [--json]
 
 A PDF of chapters of 20 pages with sections of 4, with bookmarks, is indexed, with a model that sees every page, one
 that summarises sections (both scripted, behind HTTP: they answer by rules, and say something else wherever anything

@@ -1,6 +1,6 @@
 """Indexing speed, peak memory and disk use on real filings.
 
-    python benchmarks/indexing.py [--data DIR | PATH… | --made PAGES] [--workers N] [--plain] [--json]
+    python -m benchmarks indexing [--data DIR | PATH… | --made PAGES] [--workers N] [--plain] [--json]
 
 Indexes into a new temporary home with the command line, as a user would, and samples the memory of the
 whole process tree (resident set sizes added: shared pages count more than once, so the truth is below).

@@ -1,6 +1,6 @@
 """What the queue itself takes: jobs enqueued and claimed per second, and what many ended ones cost.
 
-    python benchmarks/jobs.py [--jobs 5000] [--ended 1000000] [--processes 4]
+    python -m benchmarks jobs [--jobs 5000] [--ended 1000000] [--processes 4]
 
 One catalog in a temporary home, each write durable as a user's is, with an fsync. «claimed» is a claim and the write
 of the job's end. Then so many ended jobs are put in, and claims are timed among them: milliseconds, median and slowest

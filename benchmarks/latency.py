@@ -1,6 +1,6 @@
 """How long a search takes: warm in process, cold on the command line.
 
-    python benchmarks/latency.py [--data DIR] [--home DIR] [--runs 7] [--json]
+    python -m benchmarks latency [--data DIR] [--home DIR] [--runs 7] [--json]
 
 Medians, since machines are noisy. «start» is a bare Python interpreter, for comparison.
 """
@@ -14,8 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from filings import indexed, options_of
-
+from benchmarks.filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
 
 

@@ -1,6 +1,6 @@
 """What splitting the filings over several libraries costs a search of all of them.
 
-    python benchmarks/libraries.py [--data DIR] [--home DIR] [--libraries 3] [--json]
+    python -m benchmarks libraries [--data DIR] [--home DIR] [--libraries 3] [--json]
 
 Every question is asked of one library with all filings, and of several that hold every third one each.
 """
@@ -12,8 +12,7 @@ import statistics
 import sys
 import time
 
-from filings import indexed, options_of
-
+from benchmarks.filings import indexed, options_of
 from eval.records.questions import EvalQuestion
 from hybrid_core.errors import PageIndexError
 from hybrid_core.types.results import SearchResult

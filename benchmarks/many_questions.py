@@ -1,6 +1,6 @@
 """Many deep searches at once with a slow model: failures, connections, and whether the log can be folded back.
 
-    python benchmarks/many_questions.py [--home DIR] [--questions 200] [--seconds 30] [--at-once 200] [--json]
+    python -m benchmarks many_questions [--home DIR] [--questions 200] [--seconds 30] [--at-once 200] [--json]
 
 The model is scripted and names the first page. ``--at-once`` is how many calls it takes at once (the setting
 max_concurrent_calls); questions beyond that wait. Connections are counted as open files of the catalog (Linux).
@@ -17,8 +17,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from filings import indexed, options_of
-
+from benchmarks.filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.limiter import Limiter

@@ -1,6 +1,6 @@
 """The MCP server over stdio: overhead, start, tokens of a conversation, and an agent that only follows hints.
 
-    python benchmarks/mcp_figures.py [--data DIR] [--home DIR] [--runs 5] [--expert auto|none] [--json]
+    python -m benchmarks mcp_figures [--data DIR] [--home DIR] [--runs 5] [--expert auto|none] [--json]
 
 The agent has no model. It calls search with the question and then, call by call, the first hint of the newest answer
 that has one left. «named» counts questions of which a gold page has stood in an answer (as a result, a best page or
@@ -21,8 +21,8 @@ from typing import Any
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
-from filings import indexed, options_of
 
+from benchmarks.filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
 from hybrid_pageindex.doors.mcp.budget import tokens

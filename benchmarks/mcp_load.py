@@ -1,7 +1,7 @@
 """Many MCP clients at once on one HTTP server.
 
-    python benchmarks/mcp_load.py [--data DIR] [--home DIR] [--clients 50] [--seconds 60] [--json]
-    python benchmarks/mcp_load.py --sessions 10000 [--home DIR] [--json]
+    python -m benchmarks mcp_load [--data DIR] [--home DIR] [--clients 50] [--seconds 60] [--json]
+    python -m benchmarks mcp_load --sessions 10000 [--home DIR] [--json]
 
 Each client opens a session and then searches, follows the first hint, and begins again. Any error counts. With
 --sessions: what it costs the server's memory that so many clients open a session and never come back.

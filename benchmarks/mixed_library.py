@@ -1,6 +1,6 @@
 """Forty questions whose answers stand in PDFs, asked of the same content as DOCX, EPUB, HTML and PPTX.
 
-    python benchmarks/mixed_library.py DATA [--questions 40] [--json]
+    python -m benchmarks mixed_library DATA [--questions 40] [--json]
 
 DATA is a folder as PAGEINDEX_EVAL_DATA names: financebench/questions.jsonl with pages of evidence, and its PDFs. Of
 each PDF that the first questions name, the pages up to 15 before and after an evidence are taken. Their text becomes

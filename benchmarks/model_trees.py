@@ -1,6 +1,6 @@
 """What a model adds to section trees: F1 against human outlines, calls and tokens, no endpoint.
 
-    python benchmarks/model_trees.py [--data DIR]
+    python -m benchmarks model_trees [--data DIR]
 
 Twelve legal books with outlines by people (hips), without their bookmarks. Their trees are improved by two scripted
 models that read what any model is shown: one answers from the outline (the ceiling), one by chance (the floor). Three

@@ -1,6 +1,6 @@
 """What the engine adds to calls of models, and how throughput follows the limit of calls at once.
 
-    python benchmarks/models.py [--calls 640] [--server-ms 200]
+    python -m benchmarks models [--calls 640] [--server-ms 200]
 
 The server runs in a process of its own, answers every call after a fixed time, and has no limit. Overhead is the wall
 time of all calls beyond ceil(calls / concurrency) × the server's time, in per cent of the latter; the first calls,

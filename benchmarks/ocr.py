@@ -1,6 +1,6 @@
 """Errors of OCR on made pages in five languages, and in tables, clean and poor: each engine alone, and both together.
 
-    python benchmarks/ocr.py [--json]
+    python -m benchmarks ocr [--json]
 
 A page is read as ``index`` reads it. CER is the edit distance to the known words over their length, without white space
 and in normal form NFKC, with words in the order of reading; recall the share of the different words that were found, as

@@ -1,6 +1,6 @@
 """Headings that are found, against the outline that a file carries: styles of DOCX, `text:h` of ODT, nav of EPUB.
 
-    python benchmarks/outlines_of_formats.py FOLDER [--json]
+    python -m benchmarks outlines_of_formats FOLDER [--json]
 
 The outlines are read here by a few lines of their own, not by the readers under test. A title counts as found where a
 heading has it, numbers and marks aside; what the outline does not have is not counted against a reader.

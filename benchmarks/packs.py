@@ -1,6 +1,6 @@
 """What an expert pack gains on companies, laws or contracts that its entries were not chosen on.
 
-    python benchmarks/packs.py financebench hybrid_pageindex/packs/finance.yaml [--setting library] [--measure hit@5]
+    python -m benchmarks packs financebench hybrid_pageindex/packs/finance.yaml [--setting library] [--measure hit@5]
 
 The questions are dealt to five folds by group. For each fold only those entries of the pack are kept that gain on the
 other four (strict), or do not lose there (lenient), and what is kept is scored on the fold. An entry's gain is what it

@@ -1,6 +1,6 @@
 """What one publication costs the search after it, by the size of the library.
 
-    python benchmarks/publication.py [--documents 1000 20000] [--rounds 15]
+    python -m benchmarks publication [--documents 1000 20000] [--rounds 15]
 
 Documents of one page with invented cards, several to an organisation. In turn one document is published and a question
 asked twice: the difference of the two is what bringing the index, the library's view and the router up to date took.

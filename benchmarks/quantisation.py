@@ -1,6 +1,6 @@
 """How many of the exact best a quantised collection finds, on real vectors: those of a home whose library is embedded.
 
-    PAGEINDEX_QDRANT_BINARY=… python benchmarks/quantisation.py HOME [--copies N]
+    PAGEINDEX_QDRANT_BINARY=… python -m benchmarks quantisation HOME [--copies N]
 
 Each vector is stored N times, the copies turned a little at random so that there are enough of them to be quantised.
 Queries are vectors of the library turned further. For each kind: recall of the exact 200, median milliseconds.

@@ -1,6 +1,6 @@
 """What a model that reads the section trees can add, and what `auto` saves: accuracy against cost, without an endpoint.
 
-    python benchmarks/reasoning.py financebench [--data DIR] [--home DIR] [--setting library|given]
+    python -m benchmarks reasoning financebench [--data DIR] [--home DIR] [--setting library|given]
                                                 [--strategy outline|mcts] [--svg FILE]
 
 Each question is searched without a model and then with two scripted ones, which see what any model would see: an oracle
@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from reasoning_curve import Line, draw
-
+from benchmarks.reasoning_curve import Line, draw
 from eval.datasets.locate import locate
 from eval.datasets.registry import load
 from eval.records.progress import Progress

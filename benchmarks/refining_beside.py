@@ -1,6 +1,6 @@
 """How much slower searches are while section trees are refined, and how fast that goes.
 
-    python benchmarks/refining_beside.py FILE --home HOME [--searches 40] [--json]
+    python -m benchmarks refining_beside FILE --home HOME [--searches 40] [--json]
 
 ``HOME`` is one with an index, which is searched for its documents' titles, alone and while a command of its own has the
 PDF's pages read by the layout model. ``clock`` and ``cpu`` are medians in milliseconds of a search, ``cpu``

@@ -1,6 +1,6 @@
 """Every file is indexed or refused with one line: odd, broken and ordinary PDFs through the public engine.
 
-    python benchmarks/robustness.py [--data DIR | PATH…] [--workers N] [--json]
+    python -m benchmarks robustness [--data DIR | PATH…] [--workers N] [--json]
 
 Indexes into a new temporary home. ``slowest`` is by the seconds from a file's start to its first publication,
 which include waiting for a worker; ``later_by_ocr`` by those that reading its scans took after that. Memory is

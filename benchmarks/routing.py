@@ -1,6 +1,6 @@
 """How well questions are routed to documents by their cards.
 
-    python benchmarks/routing.py [--data DIR] [--errors]
+    python -m benchmarks routing [--data DIR] [--errors]
 
 DIR holds the evaluation sets (default: the environment's PAGEINDEX_EVAL_DATA). doc@k counts ties fairly: it is
 the expected value when documents of equal score come in random order.
@@ -25,8 +25,8 @@ from pathlib import Path
 
 import bm25s
 import numpy as np
-from routing_templates import Case, card_cases, same_subject, title_cases
 
+from benchmarks.routing_templates import Case, card_cases, same_subject, title_cases
 from eval.datasets.registry import load
 from hybrid_core.cards.card import read_card
 from hybrid_core.errors import DocumentError

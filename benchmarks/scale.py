@@ -1,6 +1,6 @@
 """How a search grows with the library: real documents published again and again, each with other words left out.
 
-    python benchmarks/scale.py [--data DIR] [--home HOME] [--pages 10000 100000] [--keep DIR] [--svg FILE] [--json]
+    python -m benchmarks scale [--data DIR] [--home HOME] [--pages 10000 100000] [--keep DIR] [--svg FILE] [--json]
 
 Each copy is a document and a content of its own, with three of four of the occurrences of its words, so that no two
 pages score alike. Its card bears another name. HOME is one whose default library is grown; without it the filings of

@@ -1,6 +1,6 @@
 """Which pages of a folder's PDFs are taken for scans although the file holds readable text for them.
 
-    python benchmarks/scan_rule.py FOLDER…
+    python -m benchmarks scan_rule FOLDER…
 
 The check, written down before the rule was: filings made by word processors have no scanned page, so of these no page
 with text may be named; each page named in other folders is looked at, and must be a picture under a stamp, a running

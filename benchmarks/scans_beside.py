@@ -1,6 +1,6 @@
 """How scans beside them hold up files with text: pages parsed a second, and when the first and the last can be found.
 
-    python benchmarks/scans_beside.py [--files 40] [--pages 20] [--decks 6] [--slides 6] [--json]
+    python -m benchmarks scans_beside [--files 40] [--pages 20] [--decks 6] [--slides 6] [--json]
 
 Two folders of the same PDFs with text are indexed by commands of their own, one of them with scanned decks whose names
 come first. Told are the seconds until the first and the last file with text is searchable, the pages with text a second

@@ -1,6 +1,6 @@
 """Whether the answer stands in what a model is given to answer from, and not only on the pages that were found.
 
-    python benchmarks/sources.py SET [--setting library|given] [--data DIR] [--home DIR] [--tokens N] [--depth N …]
+    python -m benchmarks sources SET [--setting library|given] [--data DIR] [--home DIR] [--tokens N] [--depth N …]
 
 No model is asked. ``text``: a gold text stands, letters and digits compared, in a source on its page; ``answer``: so
 does the gold answer, or all of its numbers where it has some (calculated ones stand nowhere). Beside each what they

@@ -1,6 +1,6 @@
 """Whether a snippet shows a figure of the gold answer with the name of its row and the head of its column.
 
-    python benchmarks/table_rows.py financebench [--data DIR] [--home DIR] [--depth 5] [--json] [--misses N]
+    python -m benchmarks table_rows financebench [--data DIR] [--home DIR] [--depth 5] [--json] [--misses N]
 
 Counted are the hits among the first ``--depth`` pages of the gold documents (the set's gold pages, where it names some)
 that hold a gold figure in a row of a table. Where it stands, and the names of its row and its column, are told from the

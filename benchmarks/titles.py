@@ -1,4 +1,4 @@
-"""How many documents get the title that a reader would call theirs: ``python benchmarks/titles.py [KIND…]``.
+"""How many documents get the title that a reader would call theirs: ``python -m benchmarks titles [KIND…]``.
 
 ``data/titles.jsonl`` holds titles written down by hand from the documents' first pages. A title is right where it is
 one of them, compared by its letters and digits alone: case, spaces, punctuation and ligatures do not count.

@@ -1,6 +1,6 @@
 """Seconds from a saved file to a search that finds it, with a watch running.
 
-    python benchmarks/watching.py [--files N] [--pages N] [--others N] [--poll] [--json]
+    python -m benchmarks watching [--files N] [--pages N] [--others N] [--poll] [--json]
 
 The watch is the command line's, in a process of its own; this process searches all the time, as a user's program would.
 Each file is a new PDF with words of its own, saved in one go into a folder that holds --others files already.
@@ -17,8 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from hybrid_pageindex import Engine, run
 from tests import pdfs

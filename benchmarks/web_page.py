@@ -1,6 +1,6 @@
 """How light and quick the web page is, by the performance API of a browser.
 
-    python benchmarks/web_page.py [--times 7] [--pages 1000] [--json]
+    python -m benchmarks web_page [--times 7] [--pages 1000] [--json]
 
 Prints medians: what is sent for the first view, first paint and layout shifts of a cold visit, what a key or a click
 takes until it is painted, and a page of a long document from the click to its picture, with nothing of it kept by the
@@ -20,9 +20,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from http_load import _TOKEN, served
 from playwright.sync_api import Browser, sync_playwright
 
+from benchmarks.http_load import _TOKEN, served
 from hybrid_pageindex import Engine, run
 
 _WATCH = """

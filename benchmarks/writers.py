@@ -1,6 +1,6 @@
 """How fast several processes publish into one catalog at once, and what one publication waits for.
 
-    python -m benchmarks.writers --home HOME [--writers 1 2 4 8] [--documents 50] [--json]
+    python -m benchmarks writers --home HOME [--writers 1 2 4 8] [--documents 50] [--json]
 
 The documents are those of HOME's default library, varied as ``benchmarks/scale.py`` varies them, made before the
 clock starts. They go into a new SQLite catalog, or into the empty PostgreSQL database that PAGEINDEX_POSTGRES_URL

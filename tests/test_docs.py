@@ -1,4 +1,4 @@
-"""Links between the documents lead somewhere."""
+"""Links between the documents lead somewhere, and benchmarks that they name are there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from benchmarks.__main__ import benchmarks
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -45,3 +47,10 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
                 waiting.append(target)
     documentation = [page for page in PAGES if page.parent.name != ".github" and page.name != "AGENTS.md"]
     assert not [page.name for page in documentation if page not in reached]
+
+
+def test_every_benchmark_that_is_named_can_be_run_and_says_what_it_measures() -> None:
+    names = benchmarks()
+    named = {name for page in PAGES for name in re.findall(r"-m\s+benchmarks (\w+)", page.read_text(encoding="utf-8"))}
+    assert named and named <= names.keys()
+    assert all(names.values())

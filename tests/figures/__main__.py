@@ -73,7 +73,7 @@ def _measured(data: str) -> dict[str, Any]:
 
 
 def _benchmark(name: str, data: str) -> dict[str, float]:
-    program = [sys.executable, f"benchmarks/{name}.py", "--data", data, "--json"]
+    program = [sys.executable, "-m", "benchmarks", name, "--data", data, "--json"]
     done = subprocess.run(program, cwd=source.ROOT, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found

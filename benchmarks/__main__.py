@@ -1,0 +1,48 @@
+"""Run a benchmark, or list what there is.
+
+    python -m benchmarks              # names, and what each measures
+    python -m benchmarks NAME [...]   # run one; its options: python -m benchmarks NAME --help
+
+Benchmarks run from the checkout, whose packages need not be installed elsewhere. ``PAGEINDEX_EVAL_DATA`` names the
+folder of real documents that many of them read.
+"""
+
+from __future__ import annotations
+
+import ast
+import runpy
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+def benchmarks() -> dict[str, str]:
+    """Return the benchmarks by name, each with the first line of its description."""
+    listed = {}
+    for file in sorted(FOLDER.glob("[a-z]*.py")):
+        text = file.read_text(encoding="utf-8")
+        if '__name__ == "__main__"' in text:
+            listed[file.stem] = (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+    return listed
+
+
+def main() -> None:
+    """Run the benchmark that the command line names."""
+    names = benchmarks()
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
+        print(f"{__doc__.strip()}\n")
+        width = max(map(len, names))
+        print("\n".join(f"{name:{width}}  {title}" for name, title in names.items()))
+        return
+    name = sys.argv.pop(1)
+    if name not in names:
+        near = get_close_matches(name, names, n=3)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "python -m benchmarks lists them."
+        sys.exit(f"There is no benchmark '{name}'. {hint}")
+    runpy.run_module(f"benchmarks.{name}", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
