@@ -1253,11 +1253,13 @@ class Engine:
 
     def close(self) -> None:
         """Give the vector indexes back to other processes. Safe to call twice."""
-        self.interrupt_turns()
-        with self._lock:
-            if self._opened:
-                self._opened.close()
-                self._opened = None
+        try:
+            self.interrupt_turns()
+        finally:
+            with self._lock:
+                opened, self._opened = self._opened, None
+                if opened:
+                    opened.close()
 
     def interrupt_turns(self) -> None:
         """Stop making answers of conversations: whoever works next can make them again. It may take seconds."""

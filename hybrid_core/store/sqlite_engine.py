@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -48,6 +49,29 @@ class ReadOnlyFile:
         """Let go of the file, and remove its copy where there is one."""
         self.engine.dispose()
         self._removing.close()
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that lets go of its file when it is closed.
+
+    SQLite keeps a file open, and its locks, until the last statement ends. A read that failed halfway leaves one in
+    the frames of its traceback, which live as long as somebody has the error.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._cursors = WeakSet[sqlite3.Cursor]()
+
+    def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
+        cursor = super().cursor(factory)
+        self._cursors.add(cursor)
+        return cursor
+
+    def close(self) -> None:
+        for cursor in list(self._cursors):
+            with suppress(sqlite3.Error):
+                cursor.close()
+        super().close()
 
 
 def writable_engine(path: Path) -> Engine:
@@ -135,7 +159,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
     address = f"file:{quote(os.fsencode(path))}?{how}"
 
     def connect() -> sqlite3.Connection:
-        return sqlite3.connect(address, timeout=BUSY_SECONDS, check_same_thread=False, uri=True)
+        return sqlite3.connect(address, timeout=BUSY_SECONDS, check_same_thread=False, uri=True, factory=_Connection)
 
     def prepare(connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves: sqlite3's own way breaks read snapshots
@@ -153,7 +177,28 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
     )
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _on_begin)
+    _close_what_comes_back(engine)
     return engine
+
+
+def _close_what_comes_back(engine: Engine) -> None:
+    """Have connections closed that are given back after the engine was disposed of, and not kept by its former pool."""
+    disposals = 0
+
+    def count(_engine: Engine) -> None:
+        nonlocal disposals
+        disposals += 1
+
+    def note(_connection: object, record: Any, _proxy: object) -> None:
+        record.info["disposals"] = disposals
+
+    def check(_connection: object, record: Any) -> None:
+        if record.info.get("disposals") != disposals:
+            record.invalidate()
+
+    event.listen(engine, "engine_disposed", count)
+    event.listen(engine, "checkout", note)
+    event.listen(engine, "checkin", check)
 
 
 def _reading_engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:

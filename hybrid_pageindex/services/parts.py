@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -106,10 +106,9 @@ class Parts:
         return self._workers > 0
 
     def close(self) -> None:
-        self.searcher.close()
-        self.pages.close()
-        self.chat.close()
-        self.embedders.close()
-        self.indexes.close()
-        self.cache.close()
-        self.catalog.close()
+        """Close all parts, also where one of them fails; the catalog comes last."""
+        with ExitStack() as closing:
+            for part in (
+                self.catalog, self.cache, self.indexes, self.embedders, self.chat, self.pages, self.searcher
+            ):  # fmt: skip
+                closing.callback(part.close)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.errors import StoreError
+from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CATALOG
 from hybrid_core.store.recovery.recover import recover_catalog
 from hybrid_pageindex import Engine, run
@@ -80,3 +81,59 @@ def test_what_recover_makes_anew_is_searched_again(tmp_path: Path) -> None:
     assert not recover_catalog(home).whole
     with closing(Engine(home)) as engine:
         assert [(page.doc_name, page.page) for page in engine.search_now("harbour page 2").results] == places
+
+
+HALFWAY: list[tuple[str, str, Asks]] = [
+    ("contents.metadata", "{", lambda engine: run(engine.documents())),
+    ("contents.metadata", "[1", lambda engine: run(engine.doctor(deep=True))),
+    ("documents.corrections", "{", lambda engine: run(engine.documents())),
+    ("documents.corrections", "[", lambda engine: run(engine.outline("0.pdf"))),
+]
+
+
+@pytest.mark.parametrize(("column", "damaged", "asks"), HALFWAY, ids=[f"{row[0]}-{n}" for n, row in enumerate(HALFWAY)])
+def test_a_read_that_failed_halfway_keeps_no_file_open(tmp_path: Path, column: str, damaged: str, asks: Asks) -> None:
+    """Whoever caught the error has it still, as a notebook does, and with it the frames of the read."""
+    home, (table, name) = tmp_path / "home", column.split(".")
+    with closing(Engine(home)) as engine:
+        run(engine.index([pdfs.numbered(tmp_path / f"{n}.pdf", 2, f"harbour {n}") for n in range(3)]))
+    with closing(sqlite3.connect(home / CATALOG)) as direct, direct:
+        direct.execute(f"UPDATE {table} SET {name} = ?", [damaged])
+    with closing(Engine(home)) as engine, pytest.raises(StoreError) as raised:
+        asks(engine)
+    assert not open_files(home)
+    assert not recover_catalog(home).whole
+    assert raised.value.__traceback__ is not None
+
+
+def test_a_connection_that_is_given_back_late_keeps_no_file_open(tmp_path: Path) -> None:
+    catalog = Catalog(tmp_path / CATALOG)
+    with catalog.reading() as connection:
+        connection.exec_driver_sql("SELECT 1 FROM meta")
+        catalog.close()
+        assert open_files(tmp_path)
+    assert not open_files(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["searcher", "pages", "indexes", "cache"])
+def test_a_part_that_cannot_be_closed_keeps_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def close(_part: object) -> None:
+        raise StoreError("The disk does not answer.")
+
+    engine = Engine(tmp_path / "home")
+    run(engine.jobs())
+    monkeypatch.setattr(type(getattr(engine._parts(), part)), "close", close)
+    with pytest.raises(StoreError, match="disk"):
+        engine.close()
+    assert not open_files(tmp_path)
+
+
+def open_files(folder: Path) -> list[str]:
+    """Return the files below a folder that this process has open."""
+    targets = []
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            targets.append(str(handle.readlink()))
+    return [target for target in targets if target.startswith(f"{folder}/")]
