@@ -32,6 +32,7 @@ TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pym
 _WITH_SHAPES = pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_LAZY_VECTORS  # the latter leaves lines whole
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
+_WHITE = b" \t\n\v\f\r"
 _EVERYWHERE = pymupdf.INFINITE_RECT()
 _ENCRYPT = re.compile(rb"/Encrypt\s+(\d+)\s+(\d+)\s+R")
 _HANDLER = re.compile(rb"/Filter\s*/([A-Za-z][\w.]*)")
@@ -188,9 +189,12 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
         pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
-    texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
-    pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
-    pieces = [_unhidden(piece) if piece.line.text in texts else piece for piece in said_once(pieces)]
+    if outside or any(piece.line.role for piece in pieces):
+        texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
+        pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
+        pieces = [_unhidden(piece) if piece.line.text in texts else piece for piece in said_once(pieces)]
+    else:
+        pieces = said_once(pieces)
     lines = [*arrange(pieces), *comments(page)]
     return ParsedPage(
         number=number,
@@ -212,14 +216,17 @@ def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]]
     flags = TEXT_FLAGS | _WITH_SHAPES
     textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
     blocks = textpage.extractDICT()["blocks"]
-    if _characters(textpage) > sum(map(_glyphs_of, blocks)):
+    if _lacks_glyphs(textpage, blocks):
         flags &= ~pymupdf.TEXT_ACCURATE_BBOXES
         textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
         blocks = textpage.extractDICT()["blocks"]
     whole = page.rect * page.derotation_matrix if page.rotation else page.rect
     left, top, right, bottom = whole
-    boxes = [line["bbox"] for line in _lines(blocks) if line["spans"]]
-    if all(x0 >= left and y0 >= top and x1 <= right and y1 <= bottom for x0, y0, x1, y1 in boxes):
+    for block in blocks:  # the box of a block holds those of its lines
+        x0, y0, x1, y1 = block["bbox"]
+        if "lines" in block and (x0 < left or y0 < top or x1 > right or y1 > bottom):
+            break
+    else:
         return textpage, blocks, []
     outside = [line for line in _lines(blocks) if line["spans"] and not whole.intersects(line["bbox"])]
     textpage = page.get_textpage(flags=flags)
@@ -231,18 +238,18 @@ def _lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield from block.get("lines", ())
 
 
-def _characters(textpage: pymupdf.TextPage) -> int:
-    """Count the characters of a page but for white space, those without a box included."""
+def _lacks_glyphs(textpage: pymupdf.TextPage, blocks: list[dict[str, Any]]) -> bool:
+    """Return whether a page has characters, white space aside, that its blocks lack since they have no box."""
     mupdf = pymupdf.mupdf
     buffer = mupdf.fz_new_buffer(4_096)
     output = mupdf.FzOutput(buffer)
     mupdf.fz_print_stext_page_as_text(output, textpage.this)
     output.fz_close_output()
-    return len("".join(bytes(buffer.fz_buffer_extract()).decode("utf-8", "replace").split()))
-
-
-def _glyphs_of(block: dict[str, Any]) -> int:
-    return len("".join("".join(span["text"] for line in block.get("lines", ()) for span in line["spans"]).split()))
+    text = "".join([span["text"] for line in _lines(blocks) for span in line["spans"]])
+    whole, part = bytes(buffer.fz_buffer_extract()), text.encode("utf-8", "replace")
+    if len(whole.translate(None, _WHITE)) <= len(part.translate(None, _WHITE)):
+        return False
+    return len("".join(whole.decode("utf-8", "replace").split())) > len("".join(text.split()))
 
 
 def _unread(page: pymupdf.Page, pieces: Sequence[Piece]) -> bool:
@@ -291,7 +298,7 @@ def _pieces(
             along_x, along_y = raw["dir"]
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
             for spans, hidden in _parted(block["number"], raw["spans"], visibility):
-                text = "".join([text_of(span) for span in spans])
+                text = text_of(spans[0]) if len(spans) == 1 else "".join([text_of(span) for span in spans])
                 if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
                     glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
                     text = read_line(glyphs, spans[0]["size"], from_right)
@@ -328,6 +335,9 @@ def _parted(
     number: int, spans: list[dict[str, Any]], visibility: Visibility | None
 ) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """The spans of a line, those that are seen apart from those that are not."""
+    if visibility is not None and len(spans) == 1:
+        yield spans, visibility.hides(number, spans[0])
+        return
     hidden = [visibility is not None and visibility.hides(number, span) for span in spans]
     if not any(hidden):
         if spans:
