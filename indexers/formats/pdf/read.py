@@ -32,7 +32,6 @@ TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pym
 _WITH_SHAPES = pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_LAZY_VECTORS  # the latter leaves lines whole
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
-_WHITE = b" \t\n\v\f\r"
 _EVERYWHERE = pymupdf.INFINITE_RECT()
 _ENCRYPT = re.compile(rb"/Encrypt\s+(\d+)\s+(\d+)\s+R")
 _HANDLER = re.compile(rb"/Filter\s*/([A-Za-z][\w.]*)")
@@ -165,9 +164,10 @@ def read_pages(
     limits: ParseLimits = ParseLimits(),
 ) -> Iterator[ParsedPage | DocumentError]:
     """Parse pages by their 1-based numbers; a page that cannot be read comes as the error that says why."""
+    labels = _page_labels(document)
     for number in numbers:
         try:
-            yield _read_page(document, number, limits)
+            yield _read_page(document, number, limits, labels)
         except LimitError as error:
             yield error
         except Exception as error:  # noqa: BLE001 - one damaged page must not cost the others
@@ -176,10 +176,13 @@ def read_pages(
         on_page(number)
 
 
-def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> ParsedPage:
-    page = document[number - 1]
-    textpage, blocks, outside = _text_of(page)
+def _read_page(
+    document: pymupdf.Document, number: int, limits: ParseLimits, labels: list[tuple[int, str]]
+) -> ParsedPage:
+    page = document.load_page(number - 1)
     shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
+    whole = page.rect
+    textpage, blocks, outside = _text_of(page, whole if shown is None else whole * page.derotation_matrix)
     pictures = len(page.get_images())
     visibility = Visibility(page, blocks, pictures > 0)
     pieces = list(_pieces(blocks, shown, visibility))
@@ -198,9 +201,9 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     lines = [*arrange(pieces), *comments(page)]
     return ParsedPage(
         number=number,
-        label=_label(page),
-        width=float(page.rect.width),
-        height=float(page.rect.height),
+        label=_label(number - 1, labels),
+        width=float(whole.width),
+        height=float(whole.height),
         lines=tuple(lines),
         images=pictures if lines else int(_draws(page)),
         needs_ocr=_unread(page, pieces) if pieces else pictures > 0 or _draws(page),
@@ -208,10 +211,12 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     )
 
 
-def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
+def _text_of(
+    page: pymupdf.Page, whole: pymupdf.Rect
+) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a page's text, it and its shapes in the order in which they are drawn, and lines beside the page.
 
-    Glyphs without an outline have no box, so they are lost: then all boxes are those of the fonts' lines.
+    ``whole`` is the page before it is turned. Glyphs without an outline have no box, so they are lost: then all boxes are those of the fonts' lines.
     """
     flags = TEXT_FLAGS | _WITH_SHAPES
     textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
@@ -220,7 +225,6 @@ def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]]
         flags &= ~pymupdf.TEXT_ACCURATE_BBOXES
         textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
         blocks = textpage.extractDICT()["blocks"]
-    whole = page.rect * page.derotation_matrix if page.rotation else page.rect
     left, top, right, bottom = whole
     for block in blocks:  # the box of a block holds those of its lines
         x0, y0, x1, y1 = block["bbox"]
@@ -247,9 +251,13 @@ def _lacks_glyphs(textpage: pymupdf.TextPage, blocks: list[dict[str, Any]]) -> b
     output.fz_close_output()
     text = "".join([span["text"] for line in _lines(blocks) for span in line["spans"]])
     whole, part = bytes(buffer.fz_buffer_extract()), text.encode("utf-8", "replace")
-    if len(whole.translate(None, _WHITE)) <= len(part.translate(None, _WHITE)):
+    if _unspaced(whole) <= _unspaced(part):
         return False
     return len("".join(whole.decode("utf-8", "replace").split())) > len("".join(text.split()))
+
+
+def _unspaced(text: bytes) -> int:
+    return len(text) - text.count(b" ") - text.count(b"\n")
 
 
 def _unread(page: pymupdf.Page, pieces: Sequence[Piece]) -> bool:
@@ -271,9 +279,17 @@ def _beside_text(page: pymupdf.Page, piece: Piece) -> bool:
     return not (piece.level and between and _EDGE_ABOVE * height < y < (1 - _EDGE_ABOVE) * height)
 
 
-def _label(page: pymupdf.Page) -> str:
+def _page_labels(document: pymupdf.Document) -> list[tuple[int, str]]:
+    """Return the rules by which a document labels its pages, in order."""
     try:
-        return str(page.get_label())
+        return sorted(document._get_page_labels())
+    except Exception:  # noqa: BLE001 - damaged labels must not cost the pages
+        return []
+
+
+def _label(index: int, labels: list[tuple[int, str]]) -> str:
+    try:
+        return str(pymupdf.utils.get_label_pno(index, labels)) if labels else ""
     except Exception:  # noqa: BLE001 - a damaged label must not cost the page
         return ""
 
@@ -303,8 +319,10 @@ def _pieces(
                     glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
                     text = read_line(glyphs, spans[0]["size"], from_right)
                 if not text.isprintable() or not text.isascii():
-                    text = fold_forms(keep_unknown(text))
-                text = clean(text).strip()
+                    text = clean(fold_forms(keep_unknown(text)))
+                elif "  " in text:
+                    text = clean(text)
+                text = text.strip()
                 if not text:
                     continue
                 main = spans[0] if len(spans) == 1 else max(spans, key=_length)
