@@ -216,7 +216,8 @@ def _text_of(
 ) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a page's text, it and its shapes in the order in which they are drawn, and lines beside the page.
 
-    ``whole`` is the page before it is turned. Glyphs without an outline have no box, so they are lost: then all boxes are those of the fonts' lines.
+    ``whole`` is the page before it is turned. Glyphs without an outline have no box, so they are lost: then all boxes
+    are those of the fonts' lines.
     """
     flags = TEXT_FLAGS | _WITH_SHAPES
     textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
