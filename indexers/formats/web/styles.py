@@ -1,4 +1,4 @@
-"""What the style sheets inside a web page say of its elements, as far as it changes the words: hidden, struck, raised."""
+"""The styles inside a web page, as far as they change its words: hidden, struck, raised, numbered."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_a_page_ends_where_the_writer_ends_it(tmp_path: Path) -> None:
         (".x, #y {display:none}", '<p class="x">gone</p><p id="y">gone</p><p>kelp</p>', "kelp"),
         ("p.x span { visibility : hidden !important; }", '<p class="x">kelp <span>gone</span>reef</p>', "kelp reef"),
         ("@media print {.x{display:none}}", '<p class="x">kelp</p>', "kelp"),
-        ("@media screen {.x{display:none}} /* .k{display:none} */", '<p class="x">gone</p><p class="k">kelp</p>', "kelp"),
+        ("@media screen {.x{display:none}} /*.k{display:none}*/", '<p class="x">gone</p><p class="k">kelp</p>', "kelp"),
         (".x{display:none} .x.open{display:block}", '<p class="x">a click opens it</p>', "a click opens it"),
         (".x{display:none} #k{display:block}", '<p class="x" id="k">kelp</p>', "kelp"),
         ("p{display:none}", "<p>a script shows the page later</p>", "a script shows the page later"),
@@ -157,3 +157,18 @@ def test_style_sheets_of_a_page_hide_strike_and_raise(tmp_path: Path, sheet: str
 def test_words_above_and_below_the_line_are_as_in_office_files(tmp_path: Path, body: str, text: str) -> None:
     (tmp_path / "a.html").write_text(f"<p>{body}</p>")
     assert text_of(tmp_path / "a.html") == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>10<sup>6</sup> t of CO<sub>2</sub>, sp<strong>li</strong>t</p>", "10^6 t of CO₂, split"),
+        ('<p>in 1984<a type="note" href="#n">3</a> <strikethrough>May</strikethrough>.</p>', "in 1984^3 ~~May~~."),
+        ('<table><tr><th>Port</th><th colspan="2">Dues</th></tr><tr><td rowspan="2">Oban</td><td>10<sup>6</sup></td>'
+         "<td>2</td></tr><tr><td>3</td><td>4</td></tr></table>",
+         "| Port | Dues |  |\n|---|---|---|\n| Oban | 10^6 | 2 |\n| Oban | 3 | 4 |"),
+    ],
+)  # fmt: skip
+def test_forms_of_fictionbooks(tmp_path: Path, body: str, text: str) -> None:
+    (tmp_path / "a.fb2").write_text(f"<FictionBook><body><section>{body}</section></body></FictionBook>")
+    assert text_of(tmp_path / "a.fb2") == text
