@@ -25,6 +25,7 @@ _NOTE = re.compile(r"\{\s?(?:\\\*)?\\(footnote|annotation)(?![a-z])")
 _MARK = re.compile(r"\{\s?\\super\s?\\chftn\s?\}|\\chftn(?![a-z])")
 _MOST_NOTES = 5_000
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'[0-9a-fA-F]{2}|\\[^a-zA-Z]|[{}]|[\r\n]+|[^\\{}\r\n]+")
+_DATA = re.compile(r"(?<!\\)\\bin(\d{1,9}) ?")
 _STYLES = re.compile(r"\{\s?\\stylesheet")
 _STYLE = re.compile(r"\\s(\d{1,5})(?![\da-z])[^{}]*?\\outlinelevel(\d)")
 _BOX = re.compile(r"\{\s?\\shp(?![a-z])")
@@ -49,7 +50,7 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
         raise DocumentError(f"{path}: not an RTF file (it does not begin with {{\\rtf).")
     try:
         source = _PAGE_END.sub(r"\\par \\'0c\\par ", data[start:].decode("latin-1"))
-        source = _with_marks(_with_notes(_with_boxes(_with_charsets(_MARKS.sub(" ", source)))))
+        source = _with_marks(_with_notes(_with_boxes(_with_charsets(_MARKS.sub(" ", _without_data(source))))))
         text = rtf_to_text(source, errors="replace")
     except (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError) as error:
         raise DocumentError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
@@ -98,6 +99,16 @@ def _rtf_info(data: bytes) -> dict[str, str]:
         if info >= 0 and (value := re.search(rb"\{\\%s ([^{}\\]{1,500})\}" % key.encode(), data[info : info + 4096])):
             fields[key] = value[1].decode("latin-1").strip()
     return {key: value for key, value in fields.items() if value}
+
+
+def _without_data(source: str) -> str:
+    """The source without the bytes of pictures and objects, whose brackets are no groups."""
+    parts: list[str] = []
+    at = 0
+    while (data := _DATA.search(source, at)) is not None:
+        parts.append(source[at : data.start()])
+        at = data.end() + int(data[1])
+    return "".join((*parts, source[at:])) if parts else source
 
 
 def _with_charsets(source: str) -> str:
@@ -167,9 +178,6 @@ def _with_marks(source: str) -> str:
             groups.append(state)
         elif text == "}":
             state = groups.pop() if groups else state
-        elif word == "bin":
-            at += int(number or 0)
-            text = source[token.start() : at]
         elif word is not None and word != "u":
             state = _changed(state, word, number, levels)
             if word in _ENDS:
