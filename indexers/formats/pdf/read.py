@@ -226,7 +226,7 @@ def _text_of(
         flags &= ~pymupdf.TEXT_ACCURATE_BBOXES
         textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
         blocks = textpage.extractDICT()["blocks"]
-    left, top, right, bottom = whole
+    left, top, right, bottom = (whole.x0, whole.y0, whole.x1, whole.y1)
     for block in blocks:  # the box of a block holds those of its lines
         x0, y0, x1, y1 = block["bbox"]
         if "lines" in block and (x0 < left or y0 < top or x1 > right or y1 > bottom):

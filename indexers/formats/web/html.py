@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +313,7 @@ class _Writer:
         if tag == "table" and (table := _table(node, self._styles)) is not None:
             for caption in node.css("caption"):
                 self._page.blocks.append(Paragraph(" ".join(caption.text().split()), self._place()))
-            self._page.blocks.append(Table(table[0], table[1], self._place()))
+            self._page.blocks.append(Table(table[0], place=self._place(), heads=table[1]))
             return
         if tag == "pre":
             text = node.text(deep=True)
@@ -356,8 +356,11 @@ def _language(node: LexborNode) -> str:
     return ""
 
 
-def _table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], bool] | None:
-    """Rows of cells, spans filled; None where the table only lays out the page: it holds tables, or one column."""
+def _table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int] | None:
+    """Rows of cells, spans filled, and how many of them are heads.
+
+    None where the table only lays out the page: it holds tables, or one column.
+    """
     if node.css_first("table table") is not None or node.css_first("h1, h2, h3") is not None:
         return None
     rows: list[tuple[str, ...]] = []
@@ -378,7 +381,12 @@ def _table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...
         rows.append(tuple(cells))
     if max(map(len, rows), default=0) < 2:
         return None
-    return tuple(rows), True
+    heads = len(node.css("thead tr")) or sum(1 for _ in takewhile(_is_head, node.css("tr")))
+    return tuple(rows), max(1, heads)
+
+
+def _is_head(row: LexborNode) -> bool:
+    return row.css_first("th") is not None and row.css_first("td") is None
 
 
 def _reach(below: dict[int, tuple[int, str]], cells: list[str]) -> None:
