@@ -8,10 +8,9 @@ and on nothing that is installed.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note,
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import TitledLine
 from indexers.formats.marked_file import MarkedFile, PageLines, page_borders, with_clauses
-from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH, cut_pages
+from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH, cut_pages, repeat_heads
 
 _LONGEST_LINE = 1_600  # characters; a longer paragraph is several lines, or a page could not end inside it
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=[。！？；])|\s")
@@ -63,35 +62,13 @@ class _Text:
 
     def repeat_heads(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Write a table's heads once more where a page begins inside it. Return the pages with their new lines."""
-        begins = [start for start, _, _ in self.tables]
-        places: list[tuple[int, int, int]] = []  # a line, and those of the heads which come before it
-        for line, _ in spans:
-            at = bisect_right(begins, line) - 1
-            if at >= 0 and self.tables[at][0] + self.tables[at][2] <= line < self.tables[at][1]:
-                places.append((line, self.tables[at][0], self.tables[at][0] + self.tables[at][2]))
-        if not places:
-            return list(spans)
-        for rows in (self.lines, self.roles, self.borders, self.places):
-            column: list[Any] = rows
-            written, last = column[: places[0][0]], places[0][0]
-            for line, first, end in places:
-                written += [*column[last:line], *column[first:end]]
-                last = line
-            column[:] = written + column[last:]
-        lines = [line for line, _, _ in places]
-        added = [0, *accumulate(end - first for _, first, end in places)]
-
-        def moved(line: int) -> int:
-            return line + added[bisect_right(lines, line)]
-
-        def begun(line: int) -> int:
-            return line + added[bisect_left(lines, line)]
-
+        columns: list[list[Any]] = [self.lines, self.roles, self.borders, self.places]
+        spans, moved = repeat_heads(columns, self.tables, spans)
         self.paragraphs = list(map(moved, self.paragraphs))
         self.headings = [replace(title, line=moved(title.line)) for title in self.headings]
         self.numbers = [(moved(line), number) for line, number in self.numbers]
         self.pictures = [(moved(line), name) for line, name in self.pictures]
-        return [(begun(first), moved(end - 1) + 1) for first, end in spans]
+        return spans
 
     def gap(self) -> None:
         if len(self.lines) > self.start and self.lines[-1]:
@@ -172,6 +149,15 @@ def _named(text: _Text, first: int, end: int) -> str:
         return f"§ {under[0][1]}"
     places = [place for place in text.places[first:end] if place]
     return place_span(places[0], places[-1]) if places else ""
+
+
+def written_lines(blocks: Iterable[Block]) -> list[str]:
+    """Return the lines that blocks are on a page."""
+    text = _Text()
+    for block in blocks:
+        _write(block, text)
+    text.end_part()
+    return text.lines
 
 
 def _write(block: Block, text: _Text) -> None:
