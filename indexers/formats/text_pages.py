@@ -7,7 +7,10 @@ it. So a change leaves all pages before it as they were.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
 
 _LEAST, _MOST = 2_500, 4_000  # characters
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -46,3 +49,33 @@ def _end(start: int, lines: Sequence[str], borders: Sequence[int], weights: Sequ
                 return best or at
         total += weights[at]
     return len(lines)
+
+
+def repeat_heads(
+    columns: Sequence[list[Any]], tables: Sequence[tuple[int, int, int]], spans: Sequence[tuple[int, int]]
+) -> tuple[list[tuple[int, int]], Callable[[int], int]]:
+    """Write a table's heads once more where a page begins inside it.
+
+    ``columns`` hold something of each line, the lines themselves for example. ``tables`` are the first line of each,
+    that after its last, and how many lines its heads are. Return the pages with their new lines, and where a line is
+    now.
+    """
+    begins = [start for start, _, _ in tables]
+    places: list[tuple[int, int, int]] = []  # a line, and those of the heads which come before it
+    for line, _ in spans:
+        at = bisect_right(begins, line) - 1
+        if at >= 0 and tables[at][0] + tables[at][2] <= line < tables[at][1]:
+            places.append((line, tables[at][0], tables[at][0] + tables[at][2]))
+    lines = [line for line, _, _ in places]
+    added = [0, *accumulate(end - first for _, first, end in places)]
+    for column in columns if places else ():
+        written, last = column[: lines[0]], lines[0]
+        for line, first, end in places:
+            written += [*column[last:line], *column[first:end]]
+            last = line
+        column[:] = written + column[last:]
+
+    def moved(line: int) -> int:
+        return line + added[bisect_right(lines, line)]
+
+    return [(first + added[bisect_left(lines, first)], moved(end - 1) + 1) for first, end in spans], moved

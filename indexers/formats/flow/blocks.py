@@ -36,11 +36,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells row by row; ``header``: the first row names the columns."""
+    """Cells row by row; ``header``: the first row names the columns, or the first ``heads`` rows together."""
 
     rows: tuple[tuple[str, ...], ...]
     header: bool = True
     place: str = ""
+    heads: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,13 @@ from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note,
 from indexers.formats.limits import ParseLimits
 from indexers.formats.markdown.blocks import TitledLine
 from indexers.formats.marked_file import MarkedFile, PageLines, page_borders, with_clauses
-from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH, cut_pages
+from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH, cut_pages, repeat_heads
 
 _LONGEST_LINE = 1_600  # characters; a longer paragraph is several lines, or a page could not end inside it
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=[。！？；])|\s")
 _LONGEST_TITLE, _LONGEST_FIELD = 300, 2_000
 _LONGEST_HEADS = 800  # characters of a table's heads that are said again on its next page
+_MOST_HEADS = 4  # rows of heads
 _WORDS = re.compile(r"[^ ]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")  # halves of characters, which no file or database takes
 
@@ -44,7 +45,7 @@ class _Text:
     headings: list[TitledLine] = field(default_factory=list)
     numbers: list[tuple[int, str]] = field(default_factory=list)  # lines of headings with their numbers
     pictures: list[tuple[int, str]] = field(default_factory=list)  # the line before which one's words come, its name
-    tables: list[tuple[int, int]] = field(default_factory=list)  # first line, and that after the last, under heads
+    tables: list[tuple[int, int, int]] = field(default_factory=list)  # lines: the first, that after the last, heads
     start: int = 0  # of the part that is being written
 
     def add(self, text: str, role: LineRole, place: str, border: int = INSIDE) -> None:
@@ -61,31 +62,13 @@ class _Text:
 
     def repeat_heads(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Write a table's heads once more where a page begins inside it. Return the pages with their new lines."""
-        begins = [start for start, _ in self.tables]
-        places: list[tuple[int, int]] = []  # a line, and that of the heads which come before it
-        for line, _ in spans:
-            at = bisect_right(begins, line - 2) - 1
-            if at >= 0 and line < self.tables[at][1]:
-                places.append((line, self.tables[at][0]))
-        if not places:
-            return list(spans)
-        for rows in (self.lines, self.roles, self.borders, self.places):
-            column: list[Any] = rows
-            written, last = column[: places[0][0]], places[0][0]
-            for line, heads in places:
-                written += [*column[last:line], *column[heads : heads + 2]]
-                last = line
-            column[:] = written + column[last:]
-        lines = [line for line, _ in places]
-
-        def moved(line: int) -> int:
-            return line + 2 * bisect_right(lines, line)
-
+        columns: list[list[Any]] = [self.lines, self.roles, self.borders, self.places]
+        spans, moved = repeat_heads(columns, self.tables, spans)
         self.paragraphs = list(map(moved, self.paragraphs))
         self.headings = [replace(title, line=moved(title.line)) for title in self.headings]
         self.numbers = [(moved(line), number) for line, number in self.numbers]
         self.pictures = [(moved(line), name) for line, name in self.pictures]
-        return [(moved(first) - 2 * (first in lines), moved(end - 1) + 1) for first, end in spans]
+        return spans
 
     def gap(self) -> None:
         if len(self.lines) > self.start and self.lines[-1]:
@@ -168,6 +151,15 @@ def _named(text: _Text, first: int, end: int) -> str:
     return place_span(places[0], places[-1]) if places else ""
 
 
+def written_lines(blocks: Iterable[Block]) -> list[str]:
+    """Return the lines that blocks are on a page."""
+    text = _Text()
+    for block in blocks:
+        _write(block, text)
+    text.end_part()
+    return text.lines
+
+
 def _write(block: Block, text: _Text) -> None:
     place = block.place
     if isinstance(block, Heading):
@@ -243,9 +235,10 @@ def _table(table: Table, text: _Text) -> None:
         text.add(line, "table", table.place, PARAGRAPH if not at or len(line) > _LONGEST_LINE // 4 else INSIDE)
         if not at and table.header and len(rows) > 1:
             text.add(f"|{'---|' * width}", "table", table.place)
-    first = len(text.lines) - len(rows) - 1
-    if table.header and len(rows) > 2 and sum(map(bool, rows[0])) > 1 and len(text.lines[first]) < _LONGEST_HEADS:
-        text.tables.append((first, len(text.lines)))
+    first, heads = len(text.lines) - len(rows) - 1, max(1, min(table.heads, _MOST_HEADS, len(rows) - 1)) + 1
+    words = sum(map(len, text.lines[first : first + heads]))
+    if table.header and len(rows) > heads and sum(map(bool, rows[0])) > 1 and words < _LONGEST_HEADS:
+        text.tables.append((first, len(text.lines), heads))
     text.gap()
 
 

@@ -28,12 +28,13 @@ def linear(pieces: Iterable[Piece]) -> str:
         line = ""
         for shift, run in groupby(group, key=lambda piece: piece.shift):
             words = "".join(piece.text for piece in run)
-            line += _shifted(words, shift, text + line) if shift else words
+            line += shifted(words, shift, text + line) if shift else words
         text += _struck(line) if struck else line
     return text
 
 
-def _shifted(words: str, shift: int, before: str) -> str:
+def shifted(words: str, shift: int, before: str) -> str:
+    """Return words above or below the line (1, -1) as they are typed after the words before them."""
     core = words.strip()
     if not core:
         return words

@@ -42,6 +42,7 @@ class Blocks:
     borders: list[int]
     headings: list[TitledLine] = field(default_factory=list)
     paragraphs: list[int] = field(default_factory=list)
+    tables: list[tuple[int, int, int]] = field(default_factory=list)  # first line, that after the last, lines of heads
 
 
 def read_blocks(lines: Sequence[str]) -> Blocks:
@@ -63,6 +64,8 @@ def read_blocks(lines: Sequence[str]) -> Blocks:
                 blocks.roles[first:stop] = ["heading"] * (stop - first)
         elif token.type in _BLOCKS:
             blocks.borders[first] = max(blocks.borders[first], PARAGRAPH)
+            if token.type == "table_open" and token.level == 0:
+                blocks.tables.append((first, stop, 2))
             if (role := _role(token)) != "text":
                 blocks.roles[first:stop] = [role] * (stop - first)
             elif token.type == "paragraph_open" and token.level == 0:

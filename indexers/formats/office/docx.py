@@ -306,8 +306,11 @@ class _Reader:
         place = f"paragraph {self._count + 1}"
         rows: list[tuple[str, ...]] = []
         held: list[Block] = []
+        merges: dict[int, str] = {}  # column: the words of a cell that goes on below
+        heads = 0
         for row in _rows(table):
             cells: list[str] = []
+            heads += heads == len(rows) and _is_on(row.find(f"{W}trPr/{W}tblHeader"))
             before = row.find(f"{W}trPr/{W}gridBefore")
             cells += [""] * min(50, _number(None if before is None else before.get(f"{W}val")) or 0)
             for cell in _cells(row):
@@ -317,6 +320,9 @@ class _Reader:
                     read = [*self._blocks(cell, deep + 1)] if deep < _DEEPEST else [Paragraph(words_of(cell), place)]
                     said = [_said(block) for block in read if not _is_apart(block)]
                     held += read
+                elif merges.get(len(cells)):
+                    said = [merges[len(cells)]]
+                merges[len(cells)] = " ".join(said) if merged is not None else ""
                 span = cell.find(f"{W}tcPr/{W}gridSpan")
                 cells += [" ".join(said)] + [""] * (
                     min(63, _number(None if span is None else span.get(f"{W}val")) or 1) - 1
@@ -325,7 +331,7 @@ class _Reader:
         if max(map(len, rows), default=0) == 1:
             yield from held  # a box around paragraphs
             return
-        yield Table(tuple(rows), place=place)
+        yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from (
             block for block in held
             if _is_apart(block) or isinstance(block, Heading) or (isinstance(block, Picture) and block.image)
@@ -343,6 +349,10 @@ def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
     section = None if own is None else own.find(f"{W}sectPr")
     ends = section is not None and (_val(section, "type") or "nextPage") != "continuous"
     return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
+
+
+def _is_on(switch: etree._Element | None) -> bool:
+    return switch is not None and switch.get(f"{W}val", "1") not in ("0", "false", "off")
 
 
 def _is_apart(block: Block) -> bool:

@@ -145,7 +145,12 @@ class Grid:
         if end - first == 1:
             return tuple(top[first])
         lines = [self._spread(top, at, at + 1 < end) for at in range(first, end)]
-        return tuple(" ".join(dict.fromkeys(filter(None, names))) for names in zip(*lines, strict=True))
+        for at in range(end - 1, first, -1):  # a name that is written once for several rows is said once
+            for span in self.merged:
+                place = span.left - self.first
+                if span.top < self.numbers[at] <= span.bottom and 0 <= place < len(lines[at - first]):
+                    lines[at - first][place] = ""
+        return tuple(" ".join(filter(None, names)) for names in zip(*lines, strict=True))
 
     def _spread(self, top: Sequence[Sequence[str]], at: int, upper: bool) -> list[str]:
         """A row of heads in which each stands above every column that it names."""

@@ -26,6 +26,7 @@ _FO = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}"
 _SVG = "{urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
 _DC = "{http://purl.org/dc/elements/1.1/}"
+_ROW = f"{TABLE}table-row"
 _KINDS = {"1": "decimal", "i": "lowerRoman", "I": "upperRoman", "a": "lowerLetter", "A": "upperLetter"}
 _DEEPEST, _MOST_REPEATED = 25, 200
 _DROPPED = frozenset((f"{TEXT}tracked-changes", f"{OFFICE}forms", f"{TEXT}sequence-decls", f"{OFFICE}annotation-end",
@@ -273,6 +274,7 @@ class _Reader:
         number = how.start
         for entry in element:
             first = True
+            number = _int(entry.get(f"{TEXT}start-value"), number)
             for block in self._blocks(entry, deep + 1, (name, level)) if deep < 10 * _DEEPEST else ():
                 if isinstance(block, Paragraph):
                     mark = f"{how.before}{written(number, how.kind)}{how.after}".strip() if how.kind else "-"
@@ -286,16 +288,24 @@ class _Reader:
         place = f"paragraph {self._count + 1}"
         rows: list[tuple[str, ...]] = []
         inner: list[Block] = []
-        for row in _inside(table, f"{TABLE}table-row"):
+        below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
+        heads = sum(1 for group in table.findall(f"{TABLE}table-header-rows") for _ in _inside(group, _ROW))
+        for row in _inside(table, _ROW):
             cells: list[str] = []
             for cell in _inside(row, f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
                 found = list(self._blocks(cell, deep + 1)) if deep < _DEEPEST else []
                 inner += [block for block in found if isinstance(block, Table | Heading)]
                 said = " ".join(_said(block) for block in found if not isinstance(block, Table))
+                if cell.tag == f"{TABLE}covered-table-cell":
+                    rest, words = below.get(len(cells), (0, ""))
+                    said = said or (words if rest > 0 else "")
+                    below[len(cells)] = (rest - 1, words)
+                else:
+                    below[len(cells)] = (_int(cell.get(f"{TABLE}number-rows-spanned"), 1) - 1, said)
                 times = _int(cell.get(f"{TABLE}number-columns-repeated"), 1)
                 cells += [said] * min(times, _MOST_REPEATED if said else 1)
             rows.append(tuple(cells))
-        yield Table(tuple(rows), place=place)
+        yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from inner
 
 

@@ -41,6 +41,8 @@ class Visibility:
             if block["type"] == 3 and not block["stroked"] and block["alpha"] > 250 and _may_cover(block["bbox"])
         ]
         self._orders = [order for order, *_ in self._shapes]
+        self._boxes = [_widened(box) for _, box, _, _ in self._shapes]
+        self._fills = {fill for _, _, fill, _ in self._shapes}
         self._suspects: dict[int, bool] = {}  # by colour of a text: whether it is light, or that of a shape
 
     def hides(self, number: int, span: Mapping[str, Any]) -> bool:
@@ -58,15 +60,17 @@ class Visibility:
         """Return whether colours and the order of drawing leave it open that a span is seen."""
         colour = span["color"]
         if (suspect := self._suspects.get(colour)) is None:
-            suspect = min(_channels(colour)) >= _LIGHT or any(_alike(colour, fill) for _, _, fill, _ in self._shapes)
+            suspect = min(_channels(colour)) >= _LIGHT or any(_alike(colour, fill) for fill in self._fills)
             self._suspects[colour] = suspect
         covered = bool(self._orders) and self._orders[-1] > number
         if not (suspect or covered or self._pictured):
             return False
-        box = span["bbox"]
+        x0, y0, x1, y1 = box = span["bbox"]
         after = bisect_right(self._orders, number)
-        if covered and any(_holds(shape, box) for _, shape, _, _ in self._shapes[after:]):
-            return True
+        if covered:
+            for left, top, right, bottom in self._boxes[after:]:
+                if top <= y0 and bottom >= y1 and left <= x0 and right >= x1:
+                    return True
         if suspect:
             grounds = [
                 fill for _, shape, fill, is_rectangle in self._shapes[:after] if is_rectangle and _holds(shape, box)
@@ -153,6 +157,10 @@ def _holds(outer: Box, inner: Box) -> bool:
         outer[0] <= inner[0] + _SLACK and outer[1] <= inner[1] + _SLACK
         and outer[2] >= inner[2] - _SLACK and outer[3] >= inner[3] - _SLACK
     )  # fmt: skip
+
+
+def _widened(box: Box) -> Box:
+    return box[0] - _SLACK, box[1] - _SLACK, box[2] + _SLACK, box[3] + _SLACK
 
 
 def _may_cover(box: Box) -> bool:

@@ -164,9 +164,10 @@ def read_pages(
     limits: ParseLimits = ParseLimits(),
 ) -> Iterator[ParsedPage | DocumentError]:
     """Parse pages by their 1-based numbers; a page that cannot be read comes as the error that says why."""
+    labels = _page_labels(document)
     for number in numbers:
         try:
-            yield _read_page(document, number, limits)
+            yield _read_page(document, number, limits, labels)
         except LimitError as error:
             yield error
         except Exception as error:  # noqa: BLE001 - one damaged page must not cost the others
@@ -175,10 +176,13 @@ def read_pages(
         on_page(number)
 
 
-def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> ParsedPage:
-    page = document[number - 1]
-    textpage, blocks, outside = _text_of(page)
+def _read_page(
+    document: pymupdf.Document, number: int, limits: ParseLimits, labels: list[tuple[int, str]]
+) -> ParsedPage:
+    page = document.load_page(number - 1)
     shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
+    whole = page.rect
+    textpage, blocks, outside = _text_of(page, whole if shown is None else whole * page.derotation_matrix)
     pictures = len(page.get_images())
     visibility = Visibility(page, blocks, pictures > 0)
     pieces = list(_pieces(blocks, shown, visibility))
@@ -188,15 +192,18 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
         pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
-    texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
-    pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
-    pieces = [_unhidden(piece) if piece.line.text in texts else piece for piece in said_once(pieces)]
+    if outside or any(piece.line.role for piece in pieces):
+        texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
+        pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
+        pieces = [_unhidden(piece) if piece.line.text in texts else piece for piece in said_once(pieces)]
+    else:
+        pieces = said_once(pieces)
     lines = [*arrange(pieces), *comments(page)]
     return ParsedPage(
         number=number,
-        label=_label(page),
-        width=float(page.rect.width),
-        height=float(page.rect.height),
+        label=_label(number - 1, labels),
+        width=float(whole.width),
+        height=float(whole.height),
         lines=tuple(lines),
         images=pictures if lines else int(_draws(page)),
         needs_ocr=_unread(page, pieces) if pieces else pictures > 0 or _draws(page),
@@ -204,22 +211,27 @@ def _read_page(document: pymupdf.Document, number: int, limits: ParseLimits) -> 
     )
 
 
-def _text_of(page: pymupdf.Page) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
+def _text_of(
+    page: pymupdf.Page, whole: pymupdf.Rect
+) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a page's text, it and its shapes in the order in which they are drawn, and lines beside the page.
 
-    Glyphs without an outline have no box, so they are lost: then all boxes are those of the fonts' lines.
+    ``whole`` is the page before it is turned. Glyphs without an outline have no box, so they are lost: then all boxes
+    are those of the fonts' lines.
     """
     flags = TEXT_FLAGS | _WITH_SHAPES
     textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
     blocks = textpage.extractDICT()["blocks"]
-    if _characters(textpage) > sum(map(_glyphs_of, blocks)):
+    if _lacks_glyphs(textpage, blocks):
         flags &= ~pymupdf.TEXT_ACCURATE_BBOXES
         textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
         blocks = textpage.extractDICT()["blocks"]
-    whole = page.rect * page.derotation_matrix if page.rotation else page.rect
-    left, top, right, bottom = whole
-    boxes = [line["bbox"] for line in _lines(blocks) if line["spans"]]
-    if all(x0 >= left and y0 >= top and x1 <= right and y1 <= bottom for x0, y0, x1, y1 in boxes):
+    left, top, right, bottom = (whole.x0, whole.y0, whole.x1, whole.y1)
+    for block in blocks:  # the box of a block holds those of its lines
+        x0, y0, x1, y1 = block["bbox"]
+        if "lines" in block and (x0 < left or y0 < top or x1 > right or y1 > bottom):
+            break
+    else:
         return textpage, blocks, []
     outside = [line for line in _lines(blocks) if line["spans"] and not whole.intersects(line["bbox"])]
     textpage = page.get_textpage(flags=flags)
@@ -231,18 +243,22 @@ def _lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield from block.get("lines", ())
 
 
-def _characters(textpage: pymupdf.TextPage) -> int:
-    """Count the characters of a page but for white space, those without a box included."""
+def _lacks_glyphs(textpage: pymupdf.TextPage, blocks: list[dict[str, Any]]) -> bool:
+    """Return whether a page has characters, white space aside, that its blocks lack since they have no box."""
     mupdf = pymupdf.mupdf
     buffer = mupdf.fz_new_buffer(4_096)
     output = mupdf.FzOutput(buffer)
     mupdf.fz_print_stext_page_as_text(output, textpage.this)
     output.fz_close_output()
-    return len("".join(bytes(buffer.fz_buffer_extract()).decode("utf-8", "replace").split()))
+    text = "".join([span["text"] for line in _lines(blocks) for span in line["spans"]])
+    whole, part = bytes(buffer.fz_buffer_extract()), text.encode("utf-8", "replace")
+    if _unspaced(whole) <= _unspaced(part):
+        return False
+    return len("".join(whole.decode("utf-8", "replace").split())) > len("".join(text.split()))
 
 
-def _glyphs_of(block: dict[str, Any]) -> int:
-    return len("".join("".join(span["text"] for line in block.get("lines", ()) for span in line["spans"]).split()))
+def _unspaced(text: bytes) -> int:
+    return len(text) - text.count(b" ") - text.count(b"\n")
 
 
 def _unread(page: pymupdf.Page, pieces: Sequence[Piece]) -> bool:
@@ -264,9 +280,17 @@ def _beside_text(page: pymupdf.Page, piece: Piece) -> bool:
     return not (piece.level and between and _EDGE_ABOVE * height < y < (1 - _EDGE_ABOVE) * height)
 
 
-def _label(page: pymupdf.Page) -> str:
+def _page_labels(document: pymupdf.Document) -> list[tuple[int, str]]:
+    """Return the rules by which a document labels its pages, in order."""
     try:
-        return str(page.get_label())
+        return sorted(document._get_page_labels())
+    except Exception:  # noqa: BLE001 - damaged labels must not cost the pages
+        return []
+
+
+def _label(index: int, labels: list[tuple[int, str]]) -> str:
+    try:
+        return str(pymupdf.utils.get_label_pno(index, labels)) if labels else ""
     except Exception:  # noqa: BLE001 - a damaged label must not cost the page
         return ""
 
@@ -291,13 +315,15 @@ def _pieces(
             along_x, along_y = raw["dir"]
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
             for spans, hidden in _parted(block["number"], raw["spans"], visibility):
-                text = "".join([text_of(span) for span in spans])
+                text = text_of(spans[0]) if len(spans) == 1 else "".join([text_of(span) for span in spans])
                 if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
                     glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
                     text = read_line(glyphs, spans[0]["size"], from_right)
                 if not text.isprintable() or not text.isascii():
-                    text = fold_forms(keep_unknown(text))
-                text = clean(text).strip()
+                    text = clean(fold_forms(keep_unknown(text)))
+                elif "  " in text:
+                    text = clean(text)
+                text = text.strip()
                 if not text:
                     continue
                 main = spans[0] if len(spans) == 1 else max(spans, key=_length)
@@ -328,6 +354,9 @@ def _parted(
     number: int, spans: list[dict[str, Any]], visibility: Visibility | None
 ) -> Iterator[tuple[list[dict[str, Any]], bool]]:
     """The spans of a line, those that are seen apart from those that are not."""
+    if visibility is not None and len(spans) == 1:
+        yield spans, visibility.hides(number, spans[0])
+        return
     hidden = [visibility is not None and visibility.hides(number, span) for span in spans]
     if not any(hidden):
         if spans:

@@ -49,9 +49,9 @@ def said_once(pieces: Sequence[Piece]) -> list[Piece]:
         return list(pieces)
     dropped: set[int] = set()
     for same in copies.values():
-        kept: list[Line] = []
         if len(same) == 1:
             continue
+        kept: list[Line] = []
         for piece in sorted(same, key=lambda piece: (piece.line.role == "hidden", piece.line.y0, piece.line.x0)):
             if any(_drawn_upon(other, piece.line) for other in kept[-_COPIES:]):
                 dropped.add(id(piece))

@@ -11,10 +11,13 @@ from hybrid_core.errors import DocumentError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import picture_in_base64, picture_of_kind
 from indexers.formats.flow.safety import read_xml
+from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
 
 _LINES = frozenset(("p", "v", "subtitle", "text-author", "date"))
+_INLINE = frozenset(("sup", "sub", "strikethrough", "strong", "emphasis", "style", "a", "code"))
 _DEEPEST = 60
+_WIDEST = 100  # columns or rows that a cell spans
 
 
 def read_fb2(path: Path, limits: ParseLimits) -> Flow:
@@ -57,8 +60,7 @@ class _Reader:
             elif tag == "image":
                 yield from self.pictures(child, place)
             elif tag == "table":
-                rows = [tuple(_words(cell) for cell in row) for row in child.iter("{*}tr")]
-                yield Table(tuple(rows), place=place)
+                yield Table(_rows(child), place=place)
             elif deep < _DEEPEST:
                 yield from self.blocks(child, level + (tag == "section"), deep + 1)
 
@@ -74,5 +76,53 @@ def _tag(element: etree._Element) -> str:
     return etree.QName(element).localname
 
 
+def _rows(table: etree._Element) -> tuple[tuple[str, ...], ...]:
+    """The rows of a table, each cell in its column."""
+    rows: list[tuple[str, ...]] = []
+    below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
+    for row in table.iter("{*}tr"):
+        cells: list[str] = []
+        waiting = [cell for cell in row if isinstance(cell.tag, str)]
+        while waiting or len(cells) in below:
+            if (above := below.pop(len(cells), None)) is not None:
+                down, text = above
+                across = 1
+            else:
+                cell = waiting.pop(0)
+                text, across, down = _words(cell), _span(cell, "colspan"), _span(cell, "rowspan")
+            for at in range(across):
+                if down > 1:
+                    below[len(cells)] = (down - 1, text)
+                cells.append("" if at else text)
+        rows.append(tuple(cells))
+    return tuple(rows)
+
+
+def _span(cell: etree._Element, name: str) -> int:
+    value = cell.get(name) or "1"
+    return min(_WIDEST, max(1, int(value))) if value.isascii() and value.isdigit() else 1
+
+
 def _words(element: etree._Element | None) -> str:
-    return "" if element is None else " ".join(" ".join(map(str, element.itertext())).split())
+    """The words of an element in one line, in their forms."""
+    return "" if element is None else " ".join(linear(_pieces(element, Piece(""))).split())
+
+
+def _pieces(element: etree._Element, form: Piece, deep: int = 0) -> Iterator[Piece]:
+    tag = _tag(element)
+    if tag in ("sup", "sub"):
+        form = form._replace(shift=1 if tag == "sup" else -1)
+    elif tag == "strikethrough":
+        form = form._replace(struck=True)
+    elif tag == "a" and element.get("type") == "note":
+        form = form._replace(shift=1)
+    apart = tag not in _INLINE
+    if apart:
+        yield Piece(" ")
+    yield form._replace(text=element.text or "")
+    for child in element:
+        if isinstance(child.tag, str):
+            yield from _pieces(child, form, deep + 1) if deep < _DEEPEST else ()
+        yield form._replace(text=child.tail or "")
+    if apart:
+        yield Piece(" ")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
 from indexers.formats.flow.entities import put_in_text
 from indexers.formats.flow.pictures import picture_in_link
+from indexers.formats.flow.scripts import shifted
 from indexers.formats.limits import ParseLimits
 from indexers.formats.nearby import NearbyPictures
+from indexers.formats.web.styles import Style, Styles, form, hidden, numbering
 
 _HIDDEN = frozenset(
     "script style template noscript head nav aside iframe object svg canvas button datalist dialog audio video map "
@@ -31,10 +33,7 @@ _BLOCKS = frozenset(
     "caption title legend".split()
 )
 _SECTIONS = frozenset(("article", "main", "section"))
-_UNSEEN = re.compile(r"(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 _STRUCK = frozenset(("del", "s", "strike"))
-_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|er|re|e|o|a|ère|ème|º|ª|tm|sm|®|™)", re.IGNORECASE)
 _GAZETTE = re.compile(r"(?:oj-)?ti-(?:(?P<art>art)|section-\d|grseq-\d)")  # titles in the Official Journal of the EU
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -131,7 +130,7 @@ def parse_html(
                 page.metadata.setdefault(_FIELDS[name], value)
     page.metadata = {key: value for key, value in page.metadata.items() if value}
     if tree.body is not None:
-        writer = _Writer(page, place, whole, image)
+        writer = _Writer(page, place, whole, image, Styles(tree))
         main = tree.body if whole else _main(tree.body)
         writer.walk(main, 0, article=main.tag != "body")
         writer.end()
@@ -190,8 +189,8 @@ def _main(body: LexborNode) -> LexborNode:
 
 
 class _Writer:
-    def __init__(self, page: HtmlPage, place: str, whole: bool, image: Callable[[str], str]) -> None:
-        self._page, self._before, self._whole, self._image = page, place, whole, image
+    def __init__(self, page: HtmlPage, place: str, whole: bool, image: Callable[[str], str], styles: Styles) -> None:
+        self._page, self._before, self._whole, self._image, self._styles = page, place, whole, image, styles
         self._images: list[str] = []  # in the block that is being gathered, after which they come
         self._words: list[str] = []
         self._readings: list[str] = []  # of the ruby in the block that is being gathered
@@ -250,24 +249,24 @@ class _Writer:
             self._words.append("\n")
         elif tag == "img" or tag == "image":
             self._picture(child)
-        elif self._left_out(child, tag, article):
+        elif self._left_out(child, tag, style := self._styles.of(child), article):
             return
-        elif tag in _INLINE:
-            self._inline(child, tag, deep, lists, article)
+        elif tag in _INLINE or (style and tag not in _BLOCKS and form(style)):
+            self._inline(child, tag if tag in _INLINE else form(style), deep, lists, article)
         elif deep > _DEEPEST:
             self._words.append(child.text(deep=True, separator=" "))
         elif tag in _BLOCKS:
-            self._block(child, tag, deep, lists, article)
+            self._block(child, tag, style, deep, lists, article)
         else:
             self._note_id(child)
             self.walk(child, deep + 1, lists, article)
 
-    def _left_out(self, node: LexborNode, tag: str | None, article: bool) -> bool:
+    def _left_out(self, node: LexborNode, tag: str | None, style: Style, article: bool) -> bool:
         if tag in _HIDDEN:
             if tag == "noscript":
                 return self.scripts
             return not ((self._whole and tag in ("aside", "svg")) or (article and tag == "aside"))
-        if "hidden" in node.attributes or _UNSEEN.search(node.attributes.get("style") or ""):
+        if "hidden" in node.attributes or hidden(style):
             self.unseen += bool(node.text(deep=True).strip())
             return True
         if tag in _FURNITURE:
@@ -298,21 +297,23 @@ class _Writer:
         else:
             core, above = text.strip(), "".join(self._words[:before])[-1:]
             link = node.css_first("a") is not None
-            form = f"~~{core}~~" if tag in _STRUCK else core if text[0].isspace() else _raised(core, tag, above, link)
-            self._words[before:] = [text.replace(core, form, 1)]
+            written = (
+                f"~~{core}~~" if tag in _STRUCK else core if text[0].isspace() else _raised(core, tag, above, link)
+            )
+            self._words[before:] = [text.replace(core, written, 1)]
 
     def _note_id(self, node: LexborNode) -> None:
         if (name := node.attributes.get("id")) is not None:
             self._page.ids.append((name, len(self._page.blocks)))
 
-    def _block(self, node: LexborNode, tag: str, deep: int, lists: _Lists, article: bool) -> None:
+    def _block(self, node: LexborNode, tag: str, style: Style, deep: int, lists: _Lists, article: bool) -> None:
         self.end()
         self._note_id(node)
         before = self._kind
-        if tag == "table" and (table := _table(node)) is not None:
+        if tag == "table" and (table := _table(node, self._styles)) is not None:
             for caption in node.css("caption"):
                 self._page.blocks.append(Paragraph(" ".join(caption.text().split()), self._place()))
-            self._page.blocks.append(Table(table[0], table[1], self._place()))
+            self._page.blocks.append(Table(table[0], place=self._place(), heads=table[1]))
             return
         if tag == "pre":
             text = node.text(deep=True)
@@ -320,7 +321,7 @@ class _Writer:
                 self._page.blocks.append(Code(text, _language(node), place=self._place()))
             return
         if tag in ("ul", "ol", "menu", "dir"):
-            lists = (*lists, _list(node, tag))
+            lists = (*lists, _list(node, tag, numbering(style)))
         elif tag == "li":
             mark = _mark(node, lists[-1]) if lists else "-"
             self._kind = ("li", max(0, len(lists) - 1), mark)
@@ -355,8 +356,11 @@ def _language(node: LexborNode) -> str:
     return ""
 
 
-def _table(node: LexborNode) -> tuple[tuple[tuple[str, ...], ...], bool] | None:
-    """Rows of cells, spans filled; None where the table only lays out the page: it holds tables, or one column."""
+def _table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int] | None:
+    """Rows of cells, spans filled, and how many of them are heads.
+
+    None where the table only lays out the page: it holds tables, or one column.
+    """
     if node.css_first("table table") is not None or node.css_first("h1, h2, h3") is not None:
         return None
     rows: list[tuple[str, ...]] = []
@@ -366,7 +370,7 @@ def _table(node: LexborNode) -> tuple[tuple[tuple[str, ...], ...], bool] | None:
         for cell in row.css("td, th"):
             while len(cells) in below:
                 _reach(below, cells)
-            text = _cell(cell)
+            text = _cell(cell, styles)
             across, down = _span(cell, "colspan"), _span(cell, "rowspan")
             for at in range(across):
                 if down > 1:
@@ -377,7 +381,12 @@ def _table(node: LexborNode) -> tuple[tuple[tuple[str, ...], ...], bool] | None:
         rows.append(tuple(cells))
     if max(map(len, rows), default=0) < 2:
         return None
-    return tuple(rows), True
+    heads = len(node.css("thead tr")) or sum(1 for _ in takewhile(_is_head, node.css("tr")))
+    return tuple(rows), max(1, heads)
+
+
+def _is_head(row: LexborNode) -> bool:
+    return row.css_first("th") is not None and row.css_first("td") is None
 
 
 def _reach(below: dict[int, tuple[int, str]], cells: list[str]) -> None:
@@ -392,10 +401,10 @@ def _span(cell: LexborNode, name: str) -> int:
     return min(100, max(1, int(value))) if value.isascii() and value.isdigit() else 1
 
 
-def _cell(cell: LexborNode) -> str:
+def _cell(cell: LexborNode, styles: Styles) -> str:
     """Return the words of a cell in one line, in their forms."""
     page = HtmlPage()
-    writer = _Writer(page, "", True, lambda _: "")
+    writer = _Writer(page, "", True, lambda _: "", styles)
     writer.walk(cell, 0)
     writer.end()
     return " ".join(
@@ -410,8 +419,8 @@ def _titles(header: LexborNode) -> bool:
     return head is not None and header.css_first("nav") is None and head.css_first("a, img") is None
 
 
-def _list(node: LexborNode, tag: str) -> list[Any]:
-    start, kind = _whole_number(node.attributes.get("start")), node.attributes.get("type") or "1"
+def _list(node: LexborNode, tag: str, kind: str) -> list[Any]:
+    start, kind = _whole_number(node.attributes.get("start")), kind or node.attributes.get("type") or "1"
     step = -1 if "reversed" in node.attributes else 1
     if start is None:
         start = 1 if step > 0 else sum(child.tag == "li" for child in node.iter())
@@ -446,16 +455,10 @@ def _whole_number(written: str | None) -> int | None:
 
 
 def _raised(text: str, tag: str, above: str, link: bool) -> str:
-    """Return a superscript or a subscript as it is typed: 10^6, a note as [3], 2nd, H₂O, x_i."""
+    """Return a superscript or a subscript as it is typed, a link to a note in brackets."""
     if link:
         return text if text.startswith(("[", "(")) else f"[{text}]"
-    if not above.strip():
-        return text
-    if tag == "sup" and _ORDINAL.fullmatch(text) and above.isdigit():
-        return text
-    if tag == "sub" and text.isdecimal() and above.isalpha():
-        return text.translate(_LOWERED)
-    return f"{'^' if tag == 'sup' else '_'}{text if ' ' not in text else f'({text})'}"
+    return shifted(text, 1 if tag == "sup" else -1, above)
 
 
 def _field_text(node: LexborNode, tag: str) -> str:

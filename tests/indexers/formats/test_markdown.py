@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.text.tokens import clean
-from hybrid_core.types.documents import ParsedDocument, ParsedPage, Section
+from hybrid_core.types.documents import ParsedDocument, ParsedPage, Section, place_of
 from hybrid_pageindex import Engine, run
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
@@ -371,3 +371,47 @@ def test_a_number_of_thousands_of_digits_is_no_metadata(tmp_path: Path) -> None:
     file.write_text("---\nauthor: A. Reed\ntitle: 0x" + "f" * 6000 + "\n---\n\n# Reeds\n\nThey grow.\n")
     info = MarkdownFile(file).info()
     assert info.metadata["author"] == "A. Reed" and "title" not in info.metadata
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "headings"),
+    [
+        ("<h2>Ports</h2>\n\nkelp", "## Ports\n\n\nkelp", [(2, "Ports")]),
+        ('<h3 align="center">\n  The <b>tide</b>\n</h3>\n', "### The tide", [(3, "The tide")]),
+        ('<div align="center">\n<h1>Ports</h1>\nkelp\n</div>', '<div align="center">\n\n# Ports\n\nkelp\n</div>',
+         [(1, "Ports")]),
+        ("<table>\n<tr><th>Port<th>Dues\n\n<tr><td>Oban<td>4 &amp; 5\n</table>\nend",
+         "| Port | Dues |\n|---|---|\n| Oban | 4 & 5 |\n\nend", []),
+        ("<table><tr><td><img src=a.png></td><td>x</td></tr></table>",
+         "<table><tr><td><img src=a.png></td><td>x</td></tr></table>", []),
+        ("<table>\n<tr><td>it has no end", "<table>\n<tr><td>it has no end", []),
+        ("```html\n<h1>no</h1>\n```\n\n<!--\n<h1>no</h1>\n-->\n\n<pre>\n<h1>no</h1>\n</pre>\n\n    <h1>no</h1>",
+         "```html\n<h1>no</h1>\n```\n\n<!--\n<h1>no</h1>\n-->\n\n<pre>\n<h1>no</h1>\n</pre>\n\n    <h1>no</h1>", []),
+    ],
+)  # fmt: skip
+def test_html_headings_and_tables_are_markdown(
+    tmp_path: Path, source: str, text: str, headings: list[tuple[int, str]]
+) -> None:
+    info, (page,) = read(tmp_path / "a.md", source)
+    assert page.text.strip("\n") == text
+    assert [(heading.level, heading.title) for heading in info.headings or ()] == headings
+
+
+def test_lines_after_unfolded_html_are_found_in_the_file(tmp_path: Path) -> None:
+    page = read(tmp_path / "a.md", "kelp\n\n<h2>Ports</h2>\ntide\n\nreef")[1][0]
+    places = {line: place_of(page.label, page.places, at) for at, line in enumerate(page.text.split("\n"))}
+    assert places["kelp"] == "line 1" and places["## Ports"] == "line 3" and places["reef"] == "line 6"
+
+
+def test_a_long_table_has_its_heads_on_each_page(tmp_path: Path) -> None:
+    rows = "\n".join(f"| port {at} | The keeper counts the ships of this port. |" for at in range(300))
+    info, pages = read(tmp_path / "a.md", f"# Ports\n\n| Name | Work |\n|---|---|\n{rows}\n\n# End\n")
+    assert len(pages) > 3 and all("| Name | Work |\n|---|---|" in page.text for page in pages)
+    assert sum(page.text.count("| port ") for page in pages) == 300
+    second = pages[1]
+    lines = second.text.split("\n")
+    first = int(second.label.removeprefix("lines ").split("-")[0])
+    assert place_of(second.label, second.places, 0) == "line 3"
+    assert place_of(second.label, second.places, 2) == f"line {first}" and f"| port {first - 5} |" in lines[2]
+    end = (info.headings or ())[-1]
+    assert end.title == "End" and pages[end.page - 1].text.split("\n")[end.line] == "# End"

@@ -294,3 +294,40 @@ def test_the_kind_of_encryption_is_told(streams: dict[str, bytes], kind: str) ->
             return io.BytesIO(streams[name])
 
     assert _encryption(Streams()) == kind
+
+
+def test_merged_cells_and_two_rows_of_heads_of_word_and_opendocument(tmp_path: Path) -> None:
+    def row(*cells: str, kind: str = "") -> str:
+        return f"<w:tr><w:trPr>{kind}</w:trPr>{''.join(cells)}</w:tr>"
+
+    def cell(text: str, merge: str = "") -> str:
+        return f"<w:tc><w:tcPr>{merge}</w:tcPr>{paragraph(text)}</w:tc>"
+
+    heads = row(cell("Port"), cell("Ships"), kind="<w:tblHeader/>") + row(
+        cell("name"), cell("of all"), kind="<w:tblHeader/>"
+    )
+    rows = row(cell("Oban", '<w:vMerge w:val="restart"/>'), cell("gull")) + row(cell("", "<w:vMerge/>"), cell("tern"))
+    many = "".join(row(cell(f"port {at}"), cell("the keeper counts the ships")) for at in range(300))
+    pages = read(docx(tmp_path / "a.docx", f"<w:tbl>{heads}{rows}{many}</w:tbl>"))[1]
+    assert "| Oban | gull |\n| Oban | tern |" in pages[0].text and len(pages) > 2
+    assert all(page.text.startswith("| Port | Ships |\n|---|---|\n| name | of all |\n") for page in pages)
+
+    def line(*cells: str) -> str:
+        return f"<table:table-row>{''.join(cells)}</table:table-row>"
+
+    tall = '<table:table-cell table:number-rows-spanned="2"><text:p>Oban</text:p></table:table-cell>'
+    plain = "<table:table-cell><text:p>{}</text:p></table:table-cell>"
+    body = line(tall, plain.format("gull")) + line("<table:covered-table-cell/>", plain.format("tern"))
+    body += line(plain.format("end"), plain.format("kelp"))
+    text = text_of(opendocument(tmp_path / "a.odt", f"<table:table>{body}</table:table>"))
+    assert text == "| Oban | gull |\n|---|---|\n| Oban | tern |\n| end | kelp |"
+
+
+def test_an_item_of_a_list_may_begin_at_another_number(tmp_path: Path) -> None:
+    style = (
+        '<text:list-style style:name="L"><text:list-level-style-number text:level="1" style:num-format="1" '
+        'style:num-suffix="."/></text:list-style>'
+    )
+    items = '<text:list-item text:start-value="4"><text:p>kelp</text:p></text:list-item><text:list-item><text:p>reef'
+    body = f'<text:list text:style-name="L">{items}</text:p></text:list-item></text:list>'
+    assert text_of(opendocument(tmp_path / "a.odt", body, styles=style)) == "4. kelp\n5. reef"

@@ -103,3 +103,25 @@ def test_what_is_no_mail_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.eml").write_text("nothing of the kind")
     with pytest.raises(DocumentError, match="not a mail"):
         read(tmp_path / "a.eml")
+
+
+_STYLED = r"{\rtf1\ansi{\stylesheet{\s1\outlinelevel0 heading 1;}{\s2\sbasedon1 \outlinelevel1 heading 2;}}"
+
+
+@pytest.mark.parametrize(
+    ("inside", "text"),
+    [
+        (r"10{\super 6} t of CO{\sub 2}, mc{\up6 2}", "10^6 t of CO₂, mc^2"),
+        (r"due {\strike\b May 4} June \striked1 7\striked0  8", "due ~~May 4~~ June ~~7~~ 8"),
+        (r"{\deleted gone }kelp {\b\deleted gone\b0 }reef", "kelp reef"),
+        (r"{\shp{\*\shpinst{\sp{\sn a}{\sv 1}}{\shptxt kelp\par}}}The gull{\header top\par}.\par end",
+         "The gull.\nkelp\nend"),
+        (r"\pard\s1 Ports\par\pard\s2 Dues\par\pard plain\par", "# Ports\n## Dues\nplain"),
+        (r"\trowd\pard\intbl\s1 Port\cell Dues\cell\row\pard\intbl Oban\cell 10{\super 6}\cell\row\pard end",
+         "| Port | Dues |\n|---|---|\n| Oban | 10^6 |\nend"),
+        (r"\s99999\sub0{\super\strike}{\bin3 }{}}kelp", "kelp"),
+    ],
+)  # fmt: skip
+def test_forms_and_headings_of_rtf(tmp_path: Path, inside: str, text: str) -> None:
+    (tmp_path / "a.rtf").write_text(_STYLED + inside + "}")
+    assert [line for line in text_of(tmp_path / "a.rtf").split("\n") if line] == text.split("\n")

@@ -116,3 +116,59 @@ def test_a_page_ends_where_the_writer_ends_it(tmp_path: Path) -> None:
     assert [page.text for page in read(tmp_path / "a.html")[1]] == ["Tides\n\nOne.", "Two.\n\nThree.", "Four."]
     assert [page.text for page in read(tmp_path / "a.rtf")[1]] == ["One.", "Two.\n\nThree."]
     assert [page.text for page in read(tmp_path / "a.odt")[1]] == ["One.", "Two."]
+
+
+@pytest.mark.parametrize(
+    ("sheet", "body", "text"),
+    [
+        (".x, #y {display:none}", '<p class="x">gone</p><p id="y">gone</p><p>kelp</p>', "kelp"),
+        ("p.x span { visibility : hidden !important; }", '<p class="x">kelp <span>gone</span>reef</p>', "kelp reef"),
+        ("@media print {.x{display:none}}", '<p class="x">kelp</p>', "kelp"),
+        ("@media screen {.x{display:none}} /*.k{display:none}*/", '<p class="x">gone</p><p class="k">kelp</p>', "kelp"),
+        (".x{display:none} .x.open{display:block}", '<p class="x">a click opens it</p>', "a click opens it"),
+        (".x{display:none} #k{display:block}", '<p class="x" id="k">kelp</p>', "kelp"),
+        ("p{display:none}", "<p>a script shows the page later</p>", "a script shows the page later"),
+        (".old{text-decoration:line-through} .up{vertical-align:super}",
+         'due <span class="old">May</span> June, 10<span class="up">6</span>', "due ~~May~~ June, 10^6"),
+        ("", 'due <span style="text-decoration: line-through">May</span>', "due ~~May~~"),
+        ("ol.r {list-style-type: upper-roman}", '<ol class="r"><li>kelp</li></ol>', "I. kelp"),
+        ("", '<ol style="list-style: lower-alpha inside"><li>kelp</li></ol>', "a. kelp"),
+        ("} .x{{display:none} @media (", '<p class="x">kelp</p>', "kelp"),
+        (".x:::{display:none} [{display:none}", '<p class="x">kelp</p>', "kelp"),
+    ],
+)  # fmt: skip
+def test_style_sheets_of_a_page_hide_strike_and_raise(tmp_path: Path, sheet: str, body: str, text: str) -> None:
+    more = "<p>The keeper counts the ships of the port.</p>" if "gone" in body else ""
+    (tmp_path / "a.html").write_text(f"<html><head><style>{sheet}</style></head><body>{body}{more}</body></html>")
+    assert text_of(tmp_path / "a.html").split("\n")[0] == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            "10<sup>6</sup>, b<sup>n+1</sup>, the 2<sup>nd</sup>, x<sub>max</sub>, CO<sub>2</sub>",
+            "10^6, b^(n+1), the 2nd, x_max, CO₂",
+        ),
+        ('in 1984<sup><a href="#n">3</a></sup>, 1985<sup>4</sup>', "in 1984[3], 1985^4"),
+        ("Acme<sup>TM</sup> 10<sup>−6</sup> mol", "AcmeTM 10^−6 mol"),
+    ],
+)
+def test_words_above_and_below_the_line_are_as_in_office_files(tmp_path: Path, body: str, text: str) -> None:
+    (tmp_path / "a.html").write_text(f"<p>{body}</p>")
+    assert text_of(tmp_path / "a.html") == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>10<sup>6</sup> t of CO<sub>2</sub>, sp<strong>li</strong>t</p>", "10^6 t of CO₂, split"),
+        ('<p>in 1984<a type="note" href="#n">3</a> <strikethrough>May</strikethrough>.</p>', "in 1984^3 ~~May~~."),
+        ('<table><tr><th>Port</th><th colspan="2">Dues</th></tr><tr><td rowspan="2">Oban</td><td>10<sup>6</sup></td>'
+         "<td>2</td></tr><tr><td>3</td><td>4</td></tr></table>",
+         "| Port | Dues |  |\n|---|---|---|\n| Oban | 10^6 | 2 |\n| Oban | 3 | 4 |"),
+    ],
+)  # fmt: skip
+def test_forms_of_fictionbooks(tmp_path: Path, body: str, text: str) -> None:
+    (tmp_path / "a.fb2").write_text(f"<FictionBook><body><section>{body}</section></body></FictionBook>")
+    assert text_of(tmp_path / "a.fb2") == text
