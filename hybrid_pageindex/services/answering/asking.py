@@ -15,9 +15,11 @@ from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.answering.answering import AskOptions, Vision, answer
+from hybrid_pageindex.services.answering.counting import Counting
 from hybrid_pageindex.services.answering.page_pictures import PagePictures
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.scope import libraries_of
+from retrievers.query.counting import count_question
 
 
 class Answerer:
@@ -67,6 +69,34 @@ class Answerer:
         )  # fmt: skip
         made = answer(found, parts.catalog, model, options)
         return replace(made, notes=(*made.notes, *notes)) if notes else made
+
+    def count(
+        self,
+        request: SearchRequest,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        on_sources: Callable[[Sequence[Source]], None] | None = None,
+    ) -> tuple[Answer | None, str]:
+        """Return a count or a complete list where the question of a complete request asks for one, and a note.
+
+        No model is asked. None where it asks something else; the note then says what was tried.
+        """
+        asked = count_question(request.question)
+        if asked is None:
+            return None, ""
+        parts = self._parts
+        found = parts.searcher.search(replace(request, effort="fast", trace=False))
+        counting = Counting(parts, request, asked)
+        made = counting.answer(found, usable=bool(parts.chat.named("llm")))
+        if made is not None:
+            for step in made.steps if on_step else ():
+                on_step(step)  # type: ignore[misc]
+            if on_sources is not None:
+                on_sources(made.sources)
+            if on_text is not None:
+                on_text(made.text)
+        return made, counting.note
 
     def _search(self, request: SearchRequest, words: str) -> SearchResult:
         return self._parts.searcher.search(replace(request, question=words, effort="fast", trace=False))

@@ -97,7 +97,7 @@ class LibraryPages:
     def _page(self, listed: ListedDocument, number: int) -> PageFound:
         with self._catalog.snapshot() as snapshot:
             (page,) = snapshot.pages(listed.document.content_id, [number])
-        section, path = _section_on(listed.sections, number)
+        section, path = section_on(listed.sections, number)
         found = SectionFound(
             section.node_id, section.title, path, section.start_page, section.end_page, 0.0
         ) if section else listed.like.section  # fmt: skip
@@ -143,7 +143,7 @@ def _pages(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int]:
             yield from range(section.start_page, section.end_page + 1)
 
 
-def _section_on(sections: Sequence[Section], page: int) -> tuple[Section | None, tuple[str, ...]]:
+def section_on(sections: Sequence[Section], page: int) -> tuple[Section | None, tuple[str, ...]]:
     """The deepest section on a page, with the titles from the top down to it."""
     by_id = {section.node_id: section for section in sections}
     on = [section for section in sections if section.start_page <= page <= section.end_page]
