@@ -99,7 +99,7 @@ def reason(
     def unchanged(why: str) -> ReasoningResult:
         return ReasoningResult(visits, scores, EffortUsed(asked, "fast", why))
 
-    if not visits:
+    if not visits and (asked != "deep" or search is None or reasoner.strategy != "outline"):
         return unchanged("nothing was found that a model could choose from")
     below = reasoner.limits.below
     if asked == "auto" and sure >= below:

@@ -31,6 +31,7 @@ _A_PAGE = 600  # tokens of a page that is read
 _LISTED = 8  # documents that later rounds have a line of
 _OPENING = 500  # tokens that pages leave to sections and searches, a third at most
 _FOUND = 700  # tokens of what a search finds
+_NOTHING = "No page of the library holds a word of the question. Search in other words, or in another language."
 _LAST = "This is the last round: name pages now."
 
 
@@ -106,12 +107,16 @@ class Rounds:
     def _first(self) -> dict[str, str]:
         tokens = self._asker.scope.budget.tokens
         empty = {"outline": "", "seen": "", "turns": self._turns(1)}
+        if not self._board.found:
+            return empty | {"outline": _NOTHING, "seen": "nothing yet"}
         room = self._asker.room(_PROMPT, Turn, empty)
         most = min(int(_OUTLINE * tokens), _LONGEST, room)
         shown = outline(self._board, self._roles, self._asker.marks(), most, self._chosen)
         passages = self._asker.passages(min(int(_PASSAGES * tokens), room - estimate(shown.text) - 1), shown.documents)
+        if said := self._asker.other_language():
+            passages = [said, *passages][: max(1, len(passages))]
         self._listed = set(shown.documents)
-        self._asker.step("shown", self._seen(shown.documents, passages))
+        self._asker.step("shown", self._seen(shown.documents, passages[bool(said) :]))
         return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
 
     def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:

@@ -28,6 +28,7 @@ from retrievers.answer.showing import MOST, Showing, pictured
 from retrievers.answer.sources import sources
 from retrievers.answer.wishes import searches, wishes
 from retrievers.query.unnamed_document import unnamed_document
+from retrievers.reason.page_marks import unlabelled
 
 NO_MODEL = "no language model is configured: these are the best passages"
 Vision = Literal["auto", "always", "never"]
@@ -39,6 +40,7 @@ _LOOKED = "Not in the library: the model that looked named no page, and the best
 _ENOUGH = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
 _REPLY = 1500  # tokens that an answer may have
 _READS = 2  # rounds in which the model may ask for more
+_CONTINUED = 2  # best pages whose next ones are brought where they break off
 _NEW = 3  # pages that another search adds
 _OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
 _PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
@@ -135,6 +137,7 @@ class _Answering:
         self._pages = list(near(found.results))
         self._tried = {found.query, options.question}  # what was searched for
         self._whole: set[int] = set()  # sources to be given whole
+        self._going_on: set[int] = set()  # sources that go on from another
         self._showing: dict[tuple[str, int], Showing | None] = {}
         self._deeper = options.deeper if found.reasoning is None and found.effort.asked == "auto" else None
         with charged(library=library.library(self._pages)):
@@ -198,7 +201,7 @@ class _Answering:
         before, spent = {(page.doc_id, page.page) for page in self._pages}, self.found.usage
         found = deeper()
         self.found = replace(found, usage=found.usage + spent)
-        self._pages, self._whole = list(near(found.results)), set()
+        self._pages, self._whole, self._going_on = list(near(found.results)), set(), set()
         return not {(page.doc_id, page.page) for page in self._pages} <= before
 
     def _search_otherwise(self, *, least: bool = False) -> bool:
@@ -259,6 +262,7 @@ class _Answering:
 
     def _answered(self, reads: int = _READS) -> _Draft:
         """Raises ChatError."""
+        self._bring_next_pages()
         for left in range(reads, -1, -1):
             text, finished, held = self._said(left)
             if not left or not (wishes(text) or searches(text)) or not self._read(text):
@@ -276,9 +280,29 @@ class _Answering:
         if checked.dropped:
             lost = ", ".join(checked.dropped)
             notes.append(f"citations of sources that were not given were taken out: {lost}")
+        cited = {number for claim in checked.claims for number in claim.sources}
+        notes += [
+            f"the picture of source {source.number} ({source.doc_name}, page {source.page}) was not looked at, "
+            "and its text lacks what a chart or figure shows: open the page to compare"
+            for source in self.sources
+            if source.number in cited and not source.image and (source.figures or unlabelled(held[source.number]))
+        ]
         return _Draft(
             "answered", "", checked.text, checked.claims, tuple(notes), checked.definition, checked.calculations
         )
+
+    def _bring_next_pages(self) -> None:
+        """Add the next page of each of the best ones whose answering passage may go on there."""
+        if self._going_on:
+            return
+        texts, _ = self._library.texts(self._pages[:_CONTINUED])
+        for page, text in zip(self._pages[:_CONTINUED], texts, strict=True):
+            brought = self._library.next_page(page, text)
+            if brought is None or any((one.doc_id, one.page) == (page.doc_id, page.page + 1) for one in self._pages):
+                continue
+            self._pages.append(brought)
+            self._going_on.add(len(self._pages))
+            self._step("read", f"what goes on there: {brought.doc_name} page {brought.page}")
 
     def _read(self, text: str) -> bool:
         """Take in what the model asked for; whether there is anything new."""
@@ -313,7 +337,7 @@ class _Answering:
         room = int(options.tokens * (1 - _OUTLINE))
         if options.vision == "auto":
             room -= TOKENS * len(chosen)
-        given = sources(found.query, self._pages, texts, room, self._whole)
+        given = sources(found.query, self._pages, texts, room, self._whole, self._going_on)
         given, images, chosen = self._pictured(given, chosen)
         shown = [source for source in given if source.image or source.text or not source.cut]
         if missing := len(given) - len(shown):
@@ -421,6 +445,8 @@ def _shown(source: Source, pictures: Sequence[tuple[int, ...]]) -> str:
         seen = f"\n(picture {at} shows this page{others}" + (
             "; its figures are in the picture)" if source.figures else ")"
         )
+    elif unlabelled(source.text):
+        seen = "\n(figures of a chart stand without their names: only the picture of the page tells which is whose)"
     elif source.figures:
         seen = "\n(it has figures or pictures that this text lacks, and they are not shown)"
     return f"Source {source.number}: {where}{seen}\n{source.text}"

@@ -11,6 +11,7 @@ from hybrid_core.text.links import visible
 from hybrid_core.types.documents import Document, Page, PageText, Section
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from retrievers.answer.wishes import MOST_PAGES, Wish
+from retrievers.pages.going_on import runs_over
 
 _SNIPPET = 280  # characters
 _LISTED = 4  # documents
@@ -93,6 +94,19 @@ class LibraryPages:
             self._page(listed[which], page) for which, page in places if (listed[which].document.doc_id, page) not in at
         ]
         return new, [*whole, *known], lost
+
+    def next_page(self, page: PageFound, text: str) -> PageFound | None:
+        """Return the page after one where what the passage says may go on there; else None."""
+        listed = next(iter(self.listed([page])), None)
+        if listed is None or page.page >= listed.document.pages:
+            return None
+        with self._catalog.snapshot() as snapshot:
+            following = snapshot.texts(listed.document.content_id, page.page + 1, page.page + 1)
+        after = next((text for _, text in following), "")
+        begins = any(section.start_page == page.page + 1 for section in listed.sections)
+        if not runs_over(text, after, page.snippet, begins):
+            return None
+        return self._page(listed, page.page + 1)
 
     def _page(self, listed: ListedDocument, number: int) -> PageFound:
         with self._catalog.snapshot() as snapshot:

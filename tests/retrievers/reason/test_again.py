@@ -18,6 +18,7 @@ from hybrid_pageindex import Engine, Settings, run
 from retrievers.pages.going_on import breaks_off
 from retrievers.reason.again import SearchWish, search_wish
 from retrievers.reason.board import card, file_name
+from retrievers.reason.page_marks import unlabelled
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
 from tests.retrievers.reason.test_reason import page, turn
@@ -211,6 +212,134 @@ def test_a_sentence_that_breaks_off_brings_the_next_page(text: str, following: s
 )
 def test_a_search_is_read_as_it_is_written(written: str, wish: SearchWish | None) -> None:
     assert search_wish(written) == wish
+
+
+def printed(path: Path, *pages: str) -> Engine:
+    """Index a PDF of these pages."""
+    pymupdf = pytest.importorskip("pymupdf")
+    drawn = pymupdf.open()
+    for text in pages:
+        leaf = drawn.new_page()
+        for at, line in enumerate(text.split("\n")):
+            for column, cell in enumerate(line.split("  ")):
+                leaf.insert_text((40 + 160 * column, 40 + 14 * at), cell)
+    drawn.save(path / "printed.pdf")
+    engine = Engine(settings=Settings(storage_path=path / "home", ocr="never"))
+    run(engine.index([path / "printed.pdf"]))
+    return engine
+
+
+FILLER = "\n".join(f"Paragraph {number} tells of lanterns and benches." for number in range(30))
+BROKEN = {
+    "a sentence": (
+        f"{FILLER}\nThe harbour fee for a sloop is due each spring and must be",
+        "paid in silver crowns, nine of them.",
+    ),
+    "a list": (
+        f"{FILLER}\nThe harbour fee covers:\n- a berth\n- water",
+        "- nine crowns of silver for light\nNothing else is covered.",
+    ),
+    "a table": (
+        f"{FILLER}\nHarbour fee by boat\nBoat  Fee\nSloop  7\nBrig  8\nKetch  9\nYawl  10",
+        "Galleon  19\nSilver barge  11\nLugger  12\nCutter  3\nThe end of the rates.",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_breaks_off_at_a_pages_end_comes_with_the_next_page(tmp_path: Path, kind: str) -> None:
+    engine = printed(tmp_path, *BROKEN[kind], "Another chapter speaks of gulls.")
+
+    def rule(request: Request) -> Any:
+        if request.schema is None:
+            return "The harbour fee is as listed [[source:1]]."
+        first = "Round 1 of" in request.messages[-1].text
+        return turn(read=[page("D1", 1)]) if first else turn(pages=[page("D1", 1)])
+
+    try:
+        _, prompts = ask(engine, rule, "What is the harbour fee?")
+        endpoint = FakeEndpoint(rule)
+        answering = Engine(settings=engine.settings, chat=ChatModel(endpoint))
+        answer = run(answering.ask("What is the harbour fee?", effort="fast", top_k=1, expert="none"))
+        answering.close()
+    finally:
+        engine.close()
+    following = BROKEN[kind][1].split("\n")[0].split("  ")[0]
+    assert "D1 page 2:" in data(prompts[1], SEEN) and following in data(prompts[1], SEEN)
+    assert "page 3" not in data(prompts[1], SEEN)
+    shown = data(endpoint.requests[-1].messages[-1].text, "Sources")
+    assert "Source 2: printed.pdf, page 2" in shown and following in shown
+    assert [source.page for source in answer.sources] == [1, 2]
+
+
+def test_a_page_that_ends_with_its_sentence_brings_no_other(tmp_path: Path) -> None:
+    engine = printed(tmp_path, f"{FILLER}\nThe harbour fee is nine crowns.", "Gulls live on the pier.")
+    try:
+        _, prompts = ask(engine, lambda request: turn(read=[page("D1", 1)]), "What is the harbour fee?")
+    finally:
+        engine.close()
+    assert "D1 page 2:" not in data(prompts[1], SEEN)
+
+
+@pytest.mark.parametrize(
+    ("question", "searched", "passage"),
+    [
+        ("How long must a tenant's deposit be held?", "Kaution Aufbewahrung Frist", "Die Kaution ist sieben Monate"),
+        ("Who pays for the repair of the roof?", "Reparatur des Daches", "Die Reparatur des Daches zahlt"),
+        ("¿Quién paga la reparación del tejado y cuándo?", "Reparatur des Daches", "Die Reparatur des Daches zahlt"),
+    ],
+)
+def test_the_language_of_the_documents_is_said_where_the_question_has_another(
+    tmp_path: Path, question: str, searched: str, passage: str
+) -> None:
+    (tmp_path / "mietvertrag.md").write_text(
+        "# Mietvertrag\n\nDie Kaution ist sieben Monate nach dem Ende des Vertrags zu verwahren. Der Mieter zahlt.\n\n"
+        "## Dach\n\nDie Reparatur des Daches zahlt der Vermieter, und zwar auf eigene Rechnung.\n\n"
+        "## Tenant deposit 2023\n\nDas ist der Titel der englischen Fassung, die nicht mehr gilt. Quién sabe.\n"
+    )
+    engine = Engine(tmp_path / "home")
+    try:
+        run(engine.index([tmp_path / "mietvertrag.md"]))
+        _, prompts = ask(engine, seeker(searched), question)
+        _, same = ask(engine, seeker(searched), "Wann ist die Kaution des Mieters fällig und wie?")
+    finally:
+        engine.close()
+    assert "in German" in data(prompts[0], SEEN) or "in another language" in data(prompts[0], "Outline")
+    assert passage in data(prompts[1], SEEN) and "in German" not in data(same[0], SEEN)
+
+
+CHARTS = [
+    "Sales of the regions in crowns\n12\n17.5\n23\n9\n4\n31\nHarbour\nMill\nBarn",
+    "Share of the votes\n12%\n17 %\n23%\n9%\n39%\nHarbour party",
+    "Turnover\n$1,200\n(300)\n$2,100\n900\n1,000\n2019 2020 2021",
+]
+
+
+@pytest.mark.parametrize("text", CHARTS)
+def test_figures_without_their_names_are_called_a_chart(tmp_path: Path, text: str) -> None:
+    engine = printed(tmp_path, text, "Other pages speak of the regions and their votes.")
+
+    def rule(request: Request) -> Any:
+        if request.schema is None:
+            return "It is 17.5 [[source:1]]." if "17.5" in text else "It is told there [[source:1]]."
+        first = "Round 1 of" in request.messages[-1].text
+        return turn(read=[page("D1", 1)]) if first else turn(pages=[page("D1", 1)])
+
+    question = f"What are the {text.splitlines()[0]}?"
+    try:
+        _, prompts = ask(engine, rule, question)
+        answering = Engine(settings=engine.settings, chat=ChatModel(FakeEndpoint(rule)))
+        answer = run(answering.ask(question, effort="fast", expert="none"))
+        answering.close()
+    finally:
+        engine.close()
+    assert "only its picture tells" in data(prompts[1], SEEN)
+    assert any("picture of source 1 (printed.pdf, page 1) was not looked at" in note for note in answer.notes)
+
+
+def test_a_table_with_names_is_no_chart() -> None:
+    rows = "\n".join(f"Region {letter}  {number}" for number, letter in enumerate("ABCDEFG", 3))
+    assert not unlabelled(rows) and not unlabelled("1\n2\nchapter") and not unlabelled("") and unlabelled(CHARTS[0])
 
 
 def test_a_page_that_is_a_picture_is_called_so(tmp_path: Path) -> None:
