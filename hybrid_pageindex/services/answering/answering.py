@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from hybrid_core.errors import ChatError, PageIndexError
+from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.metering import charged
@@ -136,6 +137,7 @@ class _Answering:
         self.sources: list[Source] = []
         self._pages = list(near(found.results))
         self._tried = {found.query, options.question}  # what was searched for
+        self._prompt: list[Message] = []  # the last one
         self._whole: set[int] = set()  # sources to be given whole
         self._going_on: set[int] = set()  # sources that go on from another
         self._showing: dict[tuple[str, int], Showing | None] = {}
@@ -357,9 +359,9 @@ class _Answering:
         }  # fmt: skip
         if options.conversation:
             values["conversation"] = options.conversation
-        messages = written.messages(values)
+        messages = self._prompt = written.messages(values, self._prompt)
         if images:
-            messages[-1] = replace(messages[-1], images=tuple(images))
+            messages = [*messages[:-1], replace(messages[-1], images=tuple(images))]
         heard = None if options.on_text is None else HeldBack(options.on_text)
         reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
         said = reply.text.strip()

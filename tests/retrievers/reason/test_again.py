@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.prompts.fence import fence
 from hybrid_core.types.documents import Card
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, Settings, run
@@ -360,3 +362,75 @@ def test_a_page_that_is_a_picture_is_called_so(tmp_path: Path) -> None:
     finally:
         with_picture.close()
     assert "D1 page 2:\n(picture only" in data(prompts[1], SEEN) and found.results[0].page == 2
+
+
+def spending(library: Engine, question: str, effort: str, reply: Callable[[Request], Any]) -> tuple[SearchResult, int]:
+    """Ask with the setting that has auto ask always; return what was found and the calls."""
+    endpoint = FakeEndpoint(reply)
+    engine = Engine(settings=Settings(storage_path=library.home, reason_below=1.0), chat=ChatModel(endpoint))
+    try:
+        found = run(engine.search(question, effort=effort, top_k=5, expert="none"))  # type: ignore[arg-type]
+    finally:
+        engine.close()
+    return found, sum(request.title == "Turn" for request in endpoint.requests)
+
+
+def greedy(request: Request) -> Any:
+    """Name a page and ask for others."""
+    if request.title != "Turn":
+        return {"reasoning": "", "documents": [], "conditions": []}
+    return turn(pages=[page("D1", 1)], search=["lessee grace period"])
+
+
+@pytest.mark.parametrize(
+    ("question", "likely"),
+    [
+        ("What is the price of bench 7?", True),
+        ("What is the price of bench 11?", True),
+        ("When do leases of zeppelins lapse?", False),
+    ],
+)
+def test_auto_spends_one_call_where_the_first_pages_are_likely_to_answer(
+    library: Engine, question: str, likely: bool
+) -> None:
+    found, calls = spending(library, question, "auto", greedy)
+    assert (found.evidence.score >= 0.7) is likely and found.effort.used == "deep"
+    assert (calls == 1) is likely and ("one call" in found.effort.why) is likely
+    assert spending(library, question, "deep", greedy)[1] > 1
+
+
+def test_auto_goes_on_where_its_one_call_names_nothing(library: Engine) -> None:
+    found, calls = spending(library, "What is the price of bench 7?", "auto", seeker("bench 7 price"))
+    assert calls == 2 and found.reasoning is not None and found.reasoning.outcome == "named"
+
+
+def test_prompts_begin_alike_so_that_an_endpoint_keeps_them(library: Engine) -> None:
+    """System text first, then the question, then what changes; of one question also the fences are alike."""
+    endpoint = FakeEndpoint(seeker("lessee grace period"))
+    engine = Engine(settings=Settings(storage_path=library.home), chat=ChatModel(endpoint))
+    replies = iter(["SEARCH lessee grace period", "It is 7 crowns [[source:1]]."])
+    answers = FakeEndpoint(lambda request: next(replies) if request.schema is None else turn())
+    answering = Engine(settings=Settings(storage_path=library.home), chat=ChatModel(answers))
+    try:
+        for question in (QUESTION, "What is the price of bench 7?"):
+            run(engine.search(question, effort="deep", expert="none"))
+        run(answering.ask("What is the price of bench 7?", effort="fast", expert="none"))
+    finally:
+        engine.close()
+        answering.close()
+    first, _, other, _ = [one.messages for one in endpoint.requests if one.title == "Turn"]
+    rule = first[0].text.rindex("Text between a line")
+    assert first[0].text[:rule] == other[0].text[:rule] and rule > 1000
+    assert first[-1].text.index("Question:") < first[-1].text.index("Outline:")
+    asked, again = [one.messages for one in answers.requests]
+    assert asked[0] == again[0], "the rule with the fence is the same"
+    texts = zip(asked[-1].text, again[-1].text, strict=False)
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], texts))
+    assert alike > 0.8 * asked[-1].text.index("Documents:"), "sources come first and stay as they were"
+
+
+def test_a_fence_is_not_used_again_where_a_text_holds_it() -> None:
+    first, _ = fence(["one", "two"])
+    assert fence(["three"], f"so: {first}")[0] == first
+    mark = first.removeprefix("<<<data ").removesuffix(">>>")
+    assert fence([f"a text with {mark}"], first)[0] != first and fence(["three"])[0] != first
