@@ -24,7 +24,7 @@ from hybrid_pageindex.services.answering.page_pictures import TOKENS, PagePictur
 from hybrid_pageindex.services.answering.streaming import NOT_THERE, HeldBack
 from retrievers.answer import citations
 from retrievers.answer.far import near
-from retrievers.answer.other_searches import other_searches
+from retrievers.answer.other_searches import Spellings, other_searches
 from retrievers.answer.showing import MOST, Showing, pictured
 from retrievers.answer.sources import sources
 from retrievers.answer.wishes import searches, wishes
@@ -57,10 +57,10 @@ class AskOptions:
     are sent as pictures, which ``pictures`` draws; ``vision`` says which.
 
     ``question`` is what is answered where that is not what was searched for, and ``conversation`` what was said before
-    it. ``search`` searches in other words, without a model. ``now`` is the time at the user's place, None where no
-    model is to hear of it. ``deeper`` searches again with a model that looks through the trees, None where that would
-    be the same. ``documents`` counts those that were searched, where none was named. ``stopped`` ends the model's call,
-    with Cancelled.
+    it. ``search`` searches in other words, without a model; ``spellings`` are the library's words that are spelled like
+    one. ``now`` is the time at the user's place, None where no model is to hear of it. ``deeper`` searches again with a
+    model that looks through the trees, None where that would be the same. ``documents`` counts those that were
+    searched, where none was named. ``stopped`` ends the model's call, with Cancelled.
     """
 
     least: str = "weak"
@@ -76,6 +76,7 @@ class AskOptions:
     conversation: str = ""
     deeper: Callable[[], SearchResult] | None = None
     search: Callable[[str], SearchResult] | None = None
+    spellings: Spellings | None = None
     now: datetime | None = None
     documents: Callable[[], int] | None = None
     stopped: threading.Event | None = None
@@ -215,7 +216,9 @@ class _Answering:
         texts, _ = self._library.texts(self._pages)
         if not least:
             texts += [page.snippet for page in self.found.results]
-        made = [(words, self._searched(words)) for words in other_searches(self.found.query, texts)]
+        made = [
+            (words, self._searched(words)) for words in other_searches(self.found.query, texts, self._options.spellings)
+        ]
         found = [(words, one) for words, one in made if one is not None]
         if least and any(one.evidence.level not in _ENOUGH[self._options.least] for _, one in found):
             return False

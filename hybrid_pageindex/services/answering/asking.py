@@ -17,8 +17,10 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.answering.answering import AskOptions, Vision, answer
 from hybrid_pageindex.services.answering.counting import Counting
 from hybrid_pageindex.services.answering.page_pictures import PagePictures
+from hybrid_pageindex.services.grep import GrepRequest
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.scope import libraries_of
+from retrievers.answer.other_searches import Spellings
 from retrievers.query.counting import count_question
 
 
@@ -54,9 +56,10 @@ class Answerer:
         deeper: Callable[[], SearchResult] | None = None
         documents: Callable[[], int] | None = None
         search: Callable[[str], SearchResult] | None = None
+        spellings: Spellings | None = None
         if request is not None:
             again = replace(request, effort="deep")
-            search = partial(self._search, request)
+            search, spellings = partial(self._search, request), partial(self._spellings, request)
             if model is not None and settings.reason_below > 0:
                 deeper = lambda: parts.searcher.search(again, on_step)  # noqa: E731
             if request.documents is None and not request.where:
@@ -65,7 +68,7 @@ class Answerer:
             least=settings.answer_evidence, tokens=settings.answer_tokens, force=force, on_text=on_text,
             on_step=on_step, on_sources=on_sources, sees=sees, pictures=pictures, vision=wished, question=question,
             conversation=conversation, deeper=deeper, documents=documents, stopped=stopped,
-            search=search, now=None if settings.replay_replies else datetime.now().astimezone(),
+            search=search, spellings=spellings, now=None if settings.replay_replies else datetime.now().astimezone(),
         )  # fmt: skip
         made = answer(found, parts.catalog, model, options)
         return replace(made, notes=(*made.notes, *notes)) if notes else made
@@ -100,6 +103,11 @@ class Answerer:
 
     def _search(self, request: SearchRequest, words: str) -> SearchResult:
         return self._parts.searcher.search(replace(request, question=words, effort="fast", trace=False))
+
+    def _spellings(self, request: SearchRequest, word: str) -> list[str]:
+        named = tuple(request.documents) if request.documents else None
+        asked = GrepRequest(word, documents=named, where=tuple(request.where))
+        return self._parts.grep.spellings(libraries_of(self._parts.catalog, request), asked, word)
 
     def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[str, ...]]:
         """The model that sees, None where there is none or no picture is wished; and what to say of that."""
