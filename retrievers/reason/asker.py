@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.prompts.fence import guarded
 from hybrid_core.llm.token_estimate import estimate, shares
 from hybrid_core.text.languages import common_language, language_of
 from hybrid_core.types.documents import PageText
@@ -78,7 +79,7 @@ class Asker(QuestionSession):
         given = shares([estimate(text) for text in texts], max(0, most - _NAME * len(texts)))
         shown = []
         for (doc, page), text, size in zip(places, texts, given, strict=True):
-            read = snippet.excerpt(text, self._terms, size)
+            read = guarded(snippet.excerpt(text, self._terms, size))
             if (letters := sum(map(str.isalnum, text))) < _BARE:
                 read = f"{read.strip()}\n{_LITTLE}" if letters else _NO_TEXT
             elif unlabelled(text):

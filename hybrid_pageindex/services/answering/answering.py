@@ -15,6 +15,7 @@ from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.metering import charged
 from hybrid_core.llm.prompts import prompt
+from hybrid_core.llm.prompts.fence import guarded
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.answers import Answer, AnswerStatus, Calculation, Claim, Source
 from hybrid_core.types.results import PageFound, ReasoningStep, SearchResult, StepKind
@@ -442,7 +443,7 @@ def _today(now: datetime | None) -> str:
 
 def _shown(source: Source, pictures: Sequence[tuple[int, ...]]) -> str:
     label = f" ({source.label})" if source.label and source.label != str(source.page) else ""
-    where = f"{source.doc_name}, page {source.page}{label}, {' › '.join(source.section_path)}"
+    where = " ".join(f"{source.doc_name}, page {source.page}{label}, {' › '.join(source.section_path)}".split())
     seen = ""
     if source.image:
         at, numbers = next((at, one) for at, one in enumerate(pictures, 1) if source.number in one)
@@ -454,4 +455,4 @@ def _shown(source: Source, pictures: Sequence[tuple[int, ...]]) -> str:
         seen = "\n(figures of a chart stand without their names: only the picture of the page tells which is whose)"
     elif source.figures:
         seen = "\n(it has figures or pictures that this text lacks, and they are not shown)"
-    return f"Source {source.number}: {where}{seen}\n{source.text}"
+    return f"Source {source.number}: {where}{seen}\n{guarded(source.text)}"

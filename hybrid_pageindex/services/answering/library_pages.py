@@ -144,7 +144,7 @@ def _lines(one: ListedDocument, number: int, depth: int) -> str:
 
 def _line(section: Section) -> str:
     pages = f"{section.start_page}-{section.end_page}" if section.end_page > section.start_page else section.start_page
-    return f"{'  ' * section.level}{section.node_id} {section.title} · {pages}"
+    return f"{'  ' * section.level}{section.node_id} {' '.join(section.title.split())} · {pages}"
 
 
 def _pages(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int]:
