@@ -483,6 +483,8 @@ class Engine:
     ) -> Answer:
         """An answer from the pages that ``search`` finds, each claim with its sources, checked against them.
 
+        A question how many documents mention some words, or which, is answered by an exhaustive search without a model.
+
         Where the evidence is less than the setting ``answer_evidence`` no model is asked, unless one has looked for
         the pages or ``force`` is set.
         ``vision`` has pictures of all pages sent along, or of none; None is what the setting ``answer_vision`` says, by
@@ -492,9 +494,24 @@ class Engine:
         answer has no text but the sources, and its ``status`` says so. Raises what ``search`` raises.
         """
         request = self.request(question, **fields)
-        return await in_the_background(
-            lambda: self._answer(self._searcher().search(request, on_step), request, force, vision, on_text, on_step)
-        )
+        return await in_the_background(lambda: self._asked(request, force, vision, on_text, on_step))
+
+    def _asked(
+        self,
+        request: SearchRequest,
+        force: bool,
+        vision: bool | None,
+        on_text: Callable[[str], None] | None,
+        on_step: Callable[[ReasoningStep], None] | None,
+    ) -> Answer:
+        from hybrid_pageindex.services.answering.asking import Answerer  # with pydantic, which search does not wait for
+
+        counted, note = Answerer(self._parts(), self.settings).count(request, on_text=on_text, on_step=on_step)
+        if counted is not None:
+            return counted
+        found = self._searcher().search(request, on_step)
+        made = self._answer(found, request, force, vision, on_text, on_step)
+        return replace(made, notes=(*made.notes, note)) if note else made
 
     async def answer(
         self,

@@ -28,6 +28,7 @@ class Session:
     ) -> None:
         self.scope = scope
         self._model, self._language, self._given = model, language, given or {}
+        self._before: list[Message] = []
 
     def ask(
         self,
@@ -41,7 +42,8 @@ class Session:
         """The model's reply to a prompt; ``images`` go with its last turn. Raises ChatError, also where the prompt is
         more than the tokens left.
         """
-        *before, last = self._messages(name, values)
+        self._before = self._messages(name, values)
+        *before, last = self._before
         messages = [*before, replace(last, images=images)]
         written = prompt(name, self._language).id
         reply = self._model.ask(messages, schema, prompt=written, max_tokens=tokens, scope=self.scope)
@@ -77,4 +79,4 @@ class Session:
             self.scope.replies.put_part(key, value)
 
     def _messages(self, name: str, values: Mapping[str, str]) -> list[Message]:
-        return prompt(name, self._language).messages({**self._given, **values})
+        return prompt(name, self._language).messages({**self._given, **values}, self._before)

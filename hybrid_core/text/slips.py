@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Mapping
 from string import ascii_lowercase
+
+from hybrid_core.text.tokens import fold
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _BESIDE = {
@@ -13,6 +16,10 @@ _SCANNED = (
     ("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c"), ("c", "e"), ("h", "b"), ("b", "h"), ("i", "l"),
     ("l", "i"), ("vv", "w"), ("w", "vv"), ("u", "n"), ("n", "u"),
 )  # fmt: skip  # what a scan shows, and what was written
+_LONG = 6  # letters from which a word may be a slip of one that differs by more than a letter
+_ALIKE, _NEAR = 0.82, 0.75  # difflib's ratio of a slip and the word that is meant; of a short one
+_LENGTHS = 2  # letters by which they may differ
+_MOST = 3
 
 
 def usual(word: str) -> Iterator[str]:
@@ -44,3 +51,24 @@ def wrong(word: str) -> Iterator[str]:
     for at in range(1, len(word)):
         for letter in ascii_lowercase:
             yield word[:at] + letter + word[at + 1 :]
+
+
+def alike(word: str, known: Mapping[str, int]) -> list[str]:
+    """Return the known words that are spelled most like one, the likeliest first; ``known`` counts their pages.
+
+    [] for a word that is known, and for one of fewer than four letters. Of words as much alike the commoner one leads.
+    """
+    plain = fold(word)
+    if len(plain) < 4 or plain in known or not plain.isalpha():
+        return []
+    least = _ALIKE if len(plain) >= _LONG else _NEAR
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(plain)
+    found: list[tuple[float, int, str]] = []
+    for other, pages in known.items():
+        if other[:1] != plain[:1] or abs(len(other) - len(plain)) > _LENGTHS or not other.isalpha():
+            continue
+        matcher.set_seq1(other)
+        if matcher.real_quick_ratio() >= least and matcher.quick_ratio() >= least and (r := matcher.ratio()) >= least:
+            found.append((round(r, 2), pages, other))
+    return [other for _, _, other in sorted(found, reverse=True)[:_MOST]]

@@ -8,7 +8,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from itertools import accumulate
@@ -21,6 +21,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.words.segment import Rows
 from hybrid_core.store.words.store import WordStore
 from hybrid_core.text.exact_words import LONGEST, WordQuery
+from hybrid_core.text.slips import alike
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import place_of
 from hybrid_core.types.libraries import Library
@@ -210,6 +211,27 @@ class Grep:
                 rows, counts = np.array(scan.rows, np.int64), np.array(scan.counts, np.int64)
                 done = scope.rows if scan.done == len(scan.wanted) else int(scan.wanted[scan.done])
         return self._result(asked, scope, rows, counts, done, spans)
+
+    def documents(
+        self, libraries: Sequence[Library], asked: GrepRequest, stop: threading.Event | None = None
+    ) -> tuple[GrepResult, tuple[GrepDocument, ...]]:
+        """Return the totals of a search, and every document that matches. Raise as ``search`` does."""
+        asked = replace(asked, listed="documents", most=MOST)
+        first = found = self.search(libraries, asked, stop)
+        listed = list(found.documents)
+        while found.cursor and found.complete:
+            found = self.search(libraries, replace(asked, cursor=found.cursor), stop)
+            listed += found.documents
+        return first, tuple(listed)
+
+    def spellings(self, libraries: Sequence[Library], asked: GrepRequest, word: str) -> list[str]:
+        """Return the words of the documents that are spelled most like one, as they are folded, the likeliest first."""
+        _, scope = self._scope(libraries, asked)
+        counts: dict[str, int] = {}
+        for segment, _ in self._words.parts(scope.contents):
+            for other, pages in segment.words(fold(word)[:1]):
+                counts[other] = counts.get(other, 0) + pages
+        return alike(word, counts)
 
     def _scope(self, libraries: Sequence[Library], asked: GrepRequest) -> tuple[tuple[Any, ...], _Scope]:
         with self._catalog.snapshot() as snapshot:

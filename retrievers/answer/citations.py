@@ -22,6 +22,8 @@ _CITATIONS = re.compile(rf"(?:\s*(?:{_CITED.pattern}))+[.!?。！？]?", re.IGNO
 _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\d{1,2}[.)])\s+|^\s*#+\s+")
 _WRAPPED = re.compile(r"(?<=[^\s.!?:。！？：\]])\n(?=[a-z])")
 _QUOTED = re.compile(r"[“\"«「『]([^“”\"«»「」『』]{8,}|[^\x00-\x7f]{4,}?)[”\"»」』]")
+_PICTURE = re.compile(r"!\[([^\]\n]*)\]\([^)\n]*\)")  # of an answer, which would be fetched where it is shown
+_ADDRESS = re.compile(r"(?:https?|ftp|file)://[^\s<>\"'\])}]+|\bwww\.[^\s<>\"'\])}]+|\bjavascript:\S+", re.IGNORECASE)
 _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 
 
@@ -38,9 +40,11 @@ class Checked(NamedTuple):
 
 
 def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int] = ()) -> Checked:
-    """``pages`` are the texts that were given, by the sources' numbers. Numbers that the question holds need not stand
-    there, nor the results of calculations that come out. What a claim has from a source that was ``pictured`` too
-    cannot be compared, which it says.
+    """Take an answer apart. ``pages`` are the texts that were given, by the sources' numbers.
+
+    Numbers that the question holds need not stand there, nor the results of calculations that come out. What a claim
+    has from a source that was ``pictured`` too cannot be compared, which it says. Pictures of an answer are left out,
+    and an address must stand on a cited page.
     """
     dropped: list[str] = []
 
@@ -51,7 +55,7 @@ def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collec
         dropped.extend(n for n in numbers if not (n.isdecimal() and int(n) in pages))
         return match[1] + "".join(f"[[source:{n}]]" for n in dict.fromkeys(good)) if good else ""
 
-    tidied = _TO_TIDY.sub(tidy, answer).strip()
+    tidied = _PICTURE.sub(r"\1", _TO_TIDY.sub(tidy, answer)).strip()
     worked = calculations(tidied, pages, question, pictured)
     allowed = {*numbers(question), *(number for one in worked if one.right for number in numbers(one.result))}
     said = "\n".join(line for line in tidied.split("\n") if not is_working(line))
@@ -96,6 +100,9 @@ def _missing(said: str, page: str, allowed: set[str]) -> str:
     there = numbers(page)
     if lost := [n for n in numbers(said) if n not in allowed and not stands(n, there)]:
         return f"{', '.join(lost)} {'is' if len(lost) == 1 else 'are'} not on the cited page"
+    for address in _ADDRESS.findall(said):
+        if address.rstrip(".,;:!?") not in page:
+            return f"the address {address} is not on the cited page"
     plain = _plain(page)
     for quoted in _QUOTED.findall(said):
         if _plain(quoted) not in plain:

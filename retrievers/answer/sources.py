@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import zip_longest
 
-from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.llm.token_estimate import cut, estimate
 from hybrid_core.types.answers import Source
 from hybrid_core.types.results import PageFound
 from retrievers.pages import snippet
@@ -19,11 +19,13 @@ _KEPT_SHARE = 0.5  # of all tokens at most, for these
 
 
 def sources(
-    question: str, found: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = ()
-) -> list[Source]:
+    question: str, found: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = (),
+    going_on: Collection[int] = (),
+) -> list[Source]:  # fmt: skip
     """Pages numbered from 1 in their order; ``texts`` are their full texts.
 
-    Together they have at most ``budget`` tokens by estimate. Pages ``asked_for`` by their numbers are whole. Of long
+    Together they have at most ``budget`` tokens by estimate. Pages ``asked_for`` by their numbers are whole; of those
+    ``going_on`` from the page before the beginning is given. Of long
     pages that are not, the lines that match best are kept: most of those that a model named and then of the best, of
     the last ones nothing where even for these there is no room.
     """
@@ -34,6 +36,8 @@ def sources(
     ):
         terms = PassageTerms(page.receipt.terms).naming(asked.terms)
         shown = snippet.excerpt(text, terms, tokens, numeric=asked.numeric) if tokens else ""
+        if number in going_on and number not in asked_for:
+            shown = cut(text, tokens)
         numbered.append(
             Source(
                 number, page.doc_id, page.doc_name, page.page, page.label, page.section.path, shown, page.snippet,

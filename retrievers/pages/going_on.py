@@ -7,6 +7,7 @@ import re
 from hybrid_core.text.table_rows import table_rows
 
 _EDGE = 6  # lines at the end and the beginning of a page that may be of a table or a list
+_NEAR, _SOUGHT = 0.6, 40  # of a page, from where a passage is near its end; characters by which it is found
 _FOOT = 60  # characters of a running head or foot at most
 _ITEM = re.compile(r"^\s*(?:[•●▪■◦‣*–-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+\S")
 _UNENDED = re.compile(r"[^\W_][)\]”\"’']?$|[-,;]$")
@@ -39,6 +40,17 @@ def breaks_off(text: str, following: str) -> bool:
         return False
     end, begin = last[-1].rstrip(), first[0].lstrip()
     return bool(_UNENDED.search(end)) and (begin[:1].islower() or end.endswith(("-", ",", ";")))
+
+
+def runs_over(text: str, following: str, passage: str, heading: bool) -> bool:
+    """Return whether what a ``passage`` of a page says may go on on the next: it stands near the end, where a sentence
+    breaks off, or in a list or a table that goes on. ``heading`` as above.
+    """
+    plain, sought = " ".join(text.split()), " ".join(passage.strip("… ").split())[:_SOUGHT]
+    at = plain.find(sought) if sought else -1
+    if at < _NEAR * len(plain):
+        return False
+    return goes_on(text, following, heading) or (not heading and breaks_off(text, following))
 
 
 def _row_in(lines: list[str], edge: list[str]) -> bool:

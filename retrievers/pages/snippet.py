@@ -43,7 +43,8 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
 
 def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False) -> str:
     """A page in at most ``tokens``: where it is longer the stretch that matches best with what stands around it, and
-    the other stretches that match, in the page's order; "…" stands where lines are left out. The rest as above.
+    the other stretches that match, in the page's order; "…" stands where lines are left out. A table that fits is whole
+    or left out; of a larger one the rows that match stay, with the heads of their columns. The rest as above.
     """
     if estimate(text) <= tokens:
         return text
@@ -71,21 +72,44 @@ class _Excerpt:
     def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
         self.lines, self.room = lines, tokens - 2 * estimate(_GAP)
         self._at: set[int] = set()
+        self._tables = _tables(lines)
 
     def stretch(self, first: int, around: Window) -> bool:
         """Keep the window that begins with a line, as far as there is room; whether that line is kept."""
         for at in (first, *around.numbers):
-            self._add(at)
+            table = self._tables.get(at)
+            if table is None or first not in table:
+                self._grown(at)
+            elif not self._whole(table):
+                row = self.lines[at].row
+                for one in (at, *(row.heads if row else ())):
+                    self._add(one)
         return first in self._at
 
     def grow(self, around: int, least: int) -> None:
         """Keep lines above and below one, until ``least`` tokens or no line that fits is left."""
         up, down = around - 1, around + 1
         while self.room > least and (up >= 0 or down < len(self.lines)):
-            up = up - 1 if up >= 0 and self._add(up) else -1
+            up = up - 1 if up >= 0 and self._grown(up) else -1
             for _ in range(_BEFORE):
-                fits = self.room > least and down < len(self.lines) and self._add(down)
+                fits = self.room > least and down < len(self.lines) and self._grown(down)
                 down = down + 1 if fits else len(self.lines)
+
+    def _grown(self, at: int) -> bool:
+        """Keep a line; of a table that was not begun all of it, or nothing."""
+        table = self._tables.get(at)
+        if table is None or not self._at.isdisjoint(table):
+            return self._add(at)
+        return self._whole(table)
+
+    def _whole(self, table: range) -> bool:
+        """Keep all of a table if there is room; return whether it is kept."""
+        new = [at for at in table if at not in self._at]
+        if sum(estimate(self.lines[at].text + "\n") for at in new) + estimate(_GAP) > self.room:
+            return False
+        for at in new:
+            self._add(at)
+        return True
 
     def text(self, whole: str) -> str:
         parts, last = [], -1
@@ -110,3 +134,24 @@ class _Excerpt:
         self._at.add(at)
         self.room -= size
         return True
+
+
+def _tables(lines: Sequence[Statement]) -> dict[int, range]:
+    """Return of each line of a table, heads and lines between rows included, which lines the table has."""
+    found: dict[int, range] = {}
+    first = last = -1
+    spans: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
+        if line.row is None:
+            continue
+        begins = min((*line.row.heads, at))
+        if first >= 0 and begins <= last + 2:
+            first, last = min(first, begins), at
+            spans[-1] = (first, last)
+        else:
+            first, last = begins, at
+            spans.append((first, last))
+    for first, last in spans:
+        if last > first:
+            found |= dict.fromkeys(range(first, last + 1), range(first, last + 1))
+    return found

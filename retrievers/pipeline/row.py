@@ -228,6 +228,7 @@ def ask_model(state: SearchState) -> SearchState:
     found = reason(
         reasoner, request, state.sureness, state.expansions, state.visits, state.pages, state.texts,
         state.choice.dead, _meant_documents(state), partial(_again, state),
+        0.0 if state.evidence.level == "unclear" else state.evidence.score,
     )  # fmt: skip
     return replace(
         state, visits=found.visits, pages=found.scores, effort=found.effort, verdicts=found.verdicts,

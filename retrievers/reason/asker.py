@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.prompts.fence import guarded
 from hybrid_core.llm.token_estimate import estimate, shares
+from hybrid_core.text.languages import common_language, language_of
 from hybrid_core.types.documents import PageText
 from hybrid_core.types.results import ReasoningStep
 from retrievers.pages import snippet
@@ -19,7 +21,7 @@ from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
 from retrievers.reason.board import Board, short
 from retrievers.reason.hints import hint_lines
-from retrievers.reason.page_marks import mark
+from retrievers.reason.page_marks import mark, unlabelled
 from retrievers.reason.session import QuestionSession
 from retrievers.reason.verdict import Verdict
 
@@ -29,6 +31,7 @@ _PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), 
 _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
+_UNLABELLED = "(figures of a chart without their names: only its picture tells which is whose)"
 _NAME = 10  # of its name
 _MARKED = 14  # best pages of which is said what is drawn on them
 _HINTED = 3  # best pages whose documents hints must fit
@@ -51,7 +54,7 @@ class Asker(QuestionSession):
         likely = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.found[:_HINTED])]
         given = {"question": question, "expert": "\n".join(hint_lines(expansion, likely)) or "none"}
         super().__init__(model, scope, told, given)
-        self._board, self.texts = board, texts
+        self._board, self.texts, self._question = board, texts, question
         self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
 
     def widen(self, words: str) -> None:
@@ -76,9 +79,11 @@ class Asker(QuestionSession):
         given = shares([estimate(text) for text in texts], max(0, most - _NAME * len(texts)))
         shown = []
         for (doc, page), text, size in zip(places, texts, given, strict=True):
-            read = snippet.excerpt(text, self._terms, size)
+            read = guarded(snippet.excerpt(text, self._terms, size))
             if (letters := sum(map(str.isalnum, text))) < _BARE:
                 read = f"{read.strip()}\n{_LITTLE}" if letters else _NO_TEXT
+            elif unlabelled(text):
+                read = f"{read.rstrip()}\n{_UNLABELLED}"
             shown.append(f"D{doc + 1} page {page}:\n{read}")
         return shown
 
@@ -103,6 +108,18 @@ class Asker(QuestionSession):
             text = passage.text if at < whole else short(passage.mark or passage.text, _MARK)
             lines.append(f"D{doc + 1} page {page}, a passage: {text or _NO_TEXT}")
         return lines
+
+    def other_language(self) -> str:
+        """Return what to say where the question is in another language than the best pages, "" where it is not."""
+        asked = language_of(self._question)
+        best = self._board.found[:_MARKED]
+        held = common_language(page.text for page in self._held(best)) if asked else ""
+        if not held or held == asked:
+            return ""
+        return (
+            f"The question is in {asked}, these documents are in {held}: its words do not find their pages, and the "
+            f"passages are chance hits. Search in {held}."
+        )
 
     def marks(self) -> dict[Place, str]:
         """What is drawn on the best pages, as far as their texts and descriptions tell."""

@@ -17,6 +17,8 @@ _CAPTION = re.compile(
 _SEEN = ("Figure: ", "Table: ")  # how a description's lines begin
 _ROWS = 4  # lines that make a table
 _CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
+_BARE_FIGURE = re.compile(r"[\s($€£¥+\-–−~≈<>]*\d[\d,.]*\s?(?:%|[kKmMbB]n?|x)?[)\s]*")
+_FIGURES = 5  # lines that are a figure alone: those of a chart, whose names stand elsewhere
 _WORDS = 25  # fewer leave most of a page to what is drawn
 
 
@@ -33,6 +35,8 @@ def mark(text: str, described: str = "") -> str:
     said = _captions(text, described)[:_CAPTIONS]
     if not any(map(_of_table, said)) and len(table_rows(lines, range(len(lines)))) >= _ROWS:
         said.append("table")
+    if not said and unlabelled(text):
+        said.append("figures of a chart")
     if len(text.split()) < _WORDS and len(text) < 6 * _WORDS:
         said.append("little text")
     return f"[{'; '.join(said)}]" if said else ""
@@ -41,6 +45,15 @@ def mark(text: str, described: str = "") -> str:
 def pictured(text: str, described: str = "") -> bool:
     """Whether something else than a table is drawn."""
     return not all(map(_of_table, _captions(text, described)))
+
+
+def unlabelled(text: str) -> bool:
+    """Return whether a page's figures stand apart from their names, as those at the bars of a chart do."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    bare = [at for at, line in enumerate(lines) if _BARE_FIGURE.fullmatch(line)]
+    if len(bare) < _FIGURES:
+        return False
+    return 2 * len(table_rows(lines, bare)) < len(bare)
 
 
 def _captions(text: str, described: str) -> list[str]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NO_MODEL = "no language model is configured, so the deterministic tree walk answered"
 
+_ONE_CALL = 0.7  # probability that one of the first pages answers, from which choosing among them takes one call
+
 
 def untold(_: ReasoningStep) -> None:
     """WalkTrace that nobody asked to see."""
@@ -87,19 +89,21 @@ def reason(
     dead: bool = False,
     named: Sequence[int] = (),
     search: SearchAgain | None = None,
+    shown: float = 0.0,
 ) -> ReasoningResult:
     """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
 
     ``expansions`` are by document, as ``scores`` are. ``dead``: the model failed for good before, while documents were
     chosen. ``named`` are the documents that the question names or that were chosen. ``search`` searches the library
-    again, in the model's words.
+    again, in the model's words. ``shown`` is the calibrated probability that one of the first pages answers: where it
+    is high, effort auto ends with the first reply that names a page.
     """
     asked = request.effort
 
     def unchanged(why: str) -> ReasoningResult:
         return ReasoningResult(visits, scores, EffortUsed(asked, "fast", why))
 
-    if not visits:
+    if not visits and (asked != "deep" or search is None or reasoner.strategy != "outline"):
         return unchanged("nothing was found that a model could choose from")
     below = reasoner.limits.below
     if asked == "auto" and sure >= below:
@@ -117,8 +121,9 @@ def reason(
     wanted = pages_wanted(request.question, request.scoring.rerank.model_pages)
     roles = {doc: (*one.roles, *one.primary) for doc, one in enumerate(expansions)}
     failure = ""
+    short = asked == "auto" and shown >= _ONE_CALL
     try:
-        verdict = _found(reasoner, board, asker, roles, wanted, named, search)
+        verdict = _found(reasoner, board, asker, roles, wanted, named, search, short)
         asker.verdict(verdict)
     except PageIndexError as error:
         verdict, failure = Verdict(), str(error)
@@ -133,6 +138,8 @@ def reason(
         return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
     order, after, verdicts = reorder(verdict, board, visits, board.scores, wanted)
     why = "asked for" if asked == "deep" else f"the first page may not answer ({sure:.2f}, below {below:g})"
+    if short:
+        why += f"; one call, since one of the first pages is likely to ({shown:.2f})"
     effort = EffortUsed(asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
     note = f"the model was asked no further than to what it had named by then ({ended[-1]})" if ended else ""
@@ -147,6 +154,7 @@ def _found(
     wanted: int,
     named: Sequence[int],
     search: SearchAgain | None,
+    short: bool,
 ) -> Verdict:
     if reasoner.strategy == "mcts":
         from retrievers.reason.mcts import TreeSearch
@@ -154,4 +162,4 @@ def _found(
         return TreeSearch(board, asker, reasoner.limits.calls).verdict()
     from retrievers.reason.rounds import Rounds
 
-    return Rounds(board, asker, reasoner.limits.rounds, roles, wanted, named, search).verdict()
+    return Rounds(board, asker, reasoner.limits.rounds, roles, wanted, named, search, short).verdict()

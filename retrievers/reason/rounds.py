@@ -31,6 +31,8 @@ _A_PAGE = 600  # tokens of a page that is read
 _LISTED = 8  # documents that later rounds have a line of
 _OPENING = 500  # tokens that pages leave to sections and searches, a third at most
 _FOUND = 700  # tokens of what a search finds
+_SHORT = " One of the pages shown is likely to answer: name it now, and ask for more only where none can."
+_NOTHING = "No page of the library holds a word of the question. Search in other words, or in another language."
 _LAST = "This is the last round: name pages now."
 
 
@@ -56,7 +58,8 @@ class Rounds:
     """One search over a board in at most ``rounds`` rounds and the tokens that the asker has.
 
     ``roles`` are what pages of a document may be for; ``wanted`` pages answer the question at most. ``named`` are the
-    documents that the question names or that were chosen for it. ``search`` searches the library again.
+    documents that the question names or that were chosen for it. ``search`` searches the library again. ``short``: it
+    ends with the first reply that names a page.
     """
 
     def __init__(
@@ -68,9 +71,11 @@ class Rounds:
         wanted: int,
         named: Sequence[int] = (),
         search: SearchAgain | None = None,
+        short: bool = False,
     ) -> None:
         self._board, self._asker, self._rounds, self._roles, self._wanted = board, asker, rounds, roles, wanted
         self._chosen, self._again = named, AnotherSearch(board, asker, search)
+        self._short = short
         self._listed: set[int] = set()  # documents that have had a line
         self._looked: set[tuple[int, int, bool]] = set()  # (document, page or section, whether it is a page)
         self._docs: dict[int, None] = {}
@@ -91,7 +96,7 @@ class Rounds:
                 self._asker.step("failed", str(error))
                 break
             verdict = self._named(turn) or verdict
-            if last or not (seen := self._look(turn, number + 1)):
+            if last or (self._short and verdict) or not (seen := self._look(turn, number + 1)):
                 break
             values = self._values(verdict, turn, seen)
             self._read |= dict.fromkeys(self._new)
@@ -101,17 +106,23 @@ class Rounds:
         left = self._asker.scope.budget.left // _A_PAGE - 1
         room = f" There is room to read {left} more page{'s'[: left != 1]}." if left > 0 else ""
         turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}.{room}"
+        if self._short and number < self._rounds:
+            turns += _SHORT
         return f"{turns} Name {self._wanted} pages at most."
 
     def _first(self) -> dict[str, str]:
         tokens = self._asker.scope.budget.tokens
         empty = {"outline": "", "seen": "", "turns": self._turns(1)}
+        if not self._board.found:
+            return empty | {"outline": _NOTHING, "seen": "nothing yet"}
         room = self._asker.room(_PROMPT, Turn, empty)
         most = min(int(_OUTLINE * tokens), _LONGEST, room)
         shown = outline(self._board, self._roles, self._asker.marks(), most, self._chosen)
         passages = self._asker.passages(min(int(_PASSAGES * tokens), room - estimate(shown.text) - 1), shown.documents)
+        if said := self._asker.other_language():
+            passages = [said, *passages][: max(1, len(passages))]
         self._listed = set(shown.documents)
-        self._asker.step("shown", self._seen(shown.documents, passages))
+        self._asker.step("shown", self._seen(shown.documents, passages[bool(said) :]))
         return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
 
     def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -30,9 +30,11 @@ class Prompt:
     id: str
     turns: tuple[tuple[Role, str], ...]
 
-    def messages(self, values: Mapping[str, str]) -> list[Message]:
-        """The turns with their values. Where there is data, the first turn ends by saying what that means: what
-        all calls have in common stands before it, so that endpoints can keep it.
+    def messages(self, values: Mapping[str, str], before: Sequence[Message] = ()) -> list[Message]:
+        """The turns with their values. ``before`` is what was asked before about the same, whose fence serves again.
+
+        Where there is data, the first turn ends by saying what that means: what all calls have in common stands before
+        it, so that endpoints can keep it.
 
         Equal values give equal messages, so that replies can be cached. Raises UsageError where a value is missing or
         is asked for nowhere.
@@ -43,7 +45,7 @@ class Prompt:
             wrong = ", ".join(sorted(wanted ^ set(values)))
             raise UsageError(f"The prompt '{self.name}' wants other values: {wrong}.", "Each is given exactly once.")
         data = {match[2] for match in places if match[1]}
-        open_, close = fence([values[name] for name in sorted(data)])
+        open_, close = fence([values[name] for name in sorted(data)], before[0].text if before else "")
 
         def put(match: re.Match[str]) -> str:
             value = values[match[2]]

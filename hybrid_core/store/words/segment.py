@@ -121,6 +121,17 @@ class Segment:
         end = bisect_left(self, written + b"\xff", first) if prefix else first + (self._at(first) == written)
         return self._union(range(first, end)) if prefix else self._postings(first, end)
 
+    def words(self, begin: str) -> list[tuple[str, int]]:
+        """Return the words that begin so, and how many pages hold each."""
+        written = begin.encode("utf-8", "replace")
+        first = bisect_left(self, written)
+        end = bisect_left(self, written + b"\xff", first)
+        if first == end:
+            return []
+        stretch = slice(self._base + int(self._offsets[first]), self._base + int(self._offsets[end]) - 1)
+        names = bytes(self._words[stretch]).decode("utf-8", "replace").split("\n")
+        return list(zip(names, np.diff(self._starts[first : end + 1].astype(np.int64)).tolist(), strict=True))
+
     def pages_with_part(self, part: str) -> Rows:
         """Return the rows that hold a word with these letters in it, ascending."""
         end, wanted = self._base + self._size, re.compile(re.escape(part.encode()))

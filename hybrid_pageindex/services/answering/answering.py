@@ -10,10 +10,12 @@ from datetime import datetime
 from typing import Literal
 
 from hybrid_core.errors import ChatError, PageIndexError
+from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.metering import charged
 from hybrid_core.llm.prompts import prompt
+from hybrid_core.llm.prompts.fence import guarded
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.answers import Answer, AnswerStatus, Calculation, Claim, Source
 from hybrid_core.types.results import PageFound, ReasoningStep, SearchResult, StepKind
@@ -23,11 +25,12 @@ from hybrid_pageindex.services.answering.page_pictures import TOKENS, PagePictur
 from hybrid_pageindex.services.answering.streaming import NOT_THERE, HeldBack
 from retrievers.answer import citations
 from retrievers.answer.far import near
-from retrievers.answer.other_searches import other_searches
+from retrievers.answer.other_searches import Spellings, other_searches
 from retrievers.answer.showing import MOST, Showing, pictured
 from retrievers.answer.sources import sources
 from retrievers.answer.wishes import searches, wishes
 from retrievers.query.unnamed_document import unnamed_document
+from retrievers.reason.page_marks import unlabelled
 
 NO_MODEL = "no language model is configured: these are the best passages"
 Vision = Literal["auto", "always", "never"]
@@ -39,6 +42,7 @@ _LOOKED = "Not in the library: the model that looked named no page, and the best
 _ENOUGH = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
 _REPLY = 1500  # tokens that an answer may have
 _READS = 2  # rounds in which the model may ask for more
+_CONTINUED = 2  # best pages whose next ones are brought where they break off
 _NEW = 3  # pages that another search adds
 _OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
 _PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
@@ -54,10 +58,10 @@ class AskOptions:
     are sent as pictures, which ``pictures`` draws; ``vision`` says which.
 
     ``question`` is what is answered where that is not what was searched for, and ``conversation`` what was said before
-    it. ``search`` searches in other words, without a model. ``now`` is the time at the user's place, None where no
-    model is to hear of it. ``deeper`` searches again with a model that looks through the trees, None where that would
-    be the same. ``documents`` counts those that were searched, where none was named. ``stopped`` ends the model's call,
-    with Cancelled.
+    it. ``search`` searches in other words, without a model; ``spellings`` are the library's words that are spelled like
+    one. ``now`` is the time at the user's place, None where no model is to hear of it. ``deeper`` searches again with a
+    model that looks through the trees, None where that would be the same. ``documents`` counts those that were
+    searched, where none was named. ``stopped`` ends the model's call, with Cancelled.
     """
 
     least: str = "weak"
@@ -73,6 +77,7 @@ class AskOptions:
     conversation: str = ""
     deeper: Callable[[], SearchResult] | None = None
     search: Callable[[str], SearchResult] | None = None
+    spellings: Spellings | None = None
     now: datetime | None = None
     documents: Callable[[], int] | None = None
     stopped: threading.Event | None = None
@@ -134,7 +139,9 @@ class _Answering:
         self.sources: list[Source] = []
         self._pages = list(near(found.results))
         self._tried = {found.query, options.question}  # what was searched for
+        self._prompt: list[Message] = []  # the last one
         self._whole: set[int] = set()  # sources to be given whole
+        self._going_on: set[int] = set()  # sources that go on from another
         self._showing: dict[tuple[str, int], Showing | None] = {}
         self._deeper = options.deeper if found.reasoning is None and found.effort.asked == "auto" else None
         with charged(library=library.library(self._pages)):
@@ -198,7 +205,7 @@ class _Answering:
         before, spent = {(page.doc_id, page.page) for page in self._pages}, self.found.usage
         found = deeper()
         self.found = replace(found, usage=found.usage + spent)
-        self._pages, self._whole = list(near(found.results)), set()
+        self._pages, self._whole, self._going_on = list(near(found.results)), set(), set()
         return not {(page.doc_id, page.page) for page in self._pages} <= before
 
     def _search_otherwise(self, *, least: bool = False) -> bool:
@@ -210,7 +217,9 @@ class _Answering:
         texts, _ = self._library.texts(self._pages)
         if not least:
             texts += [page.snippet for page in self.found.results]
-        made = [(words, self._searched(words)) for words in other_searches(self.found.query, texts)]
+        made = [
+            (words, self._searched(words)) for words in other_searches(self.found.query, texts, self._options.spellings)
+        ]
         found = [(words, one) for words, one in made if one is not None]
         if least and any(one.evidence.level not in _ENOUGH[self._options.least] for _, one in found):
             return False
@@ -259,6 +268,7 @@ class _Answering:
 
     def _answered(self, reads: int = _READS) -> _Draft:
         """Raises ChatError."""
+        self._bring_next_pages()
         for left in range(reads, -1, -1):
             text, finished, held = self._said(left)
             if not left or not (wishes(text) or searches(text)) or not self._read(text):
@@ -276,9 +286,29 @@ class _Answering:
         if checked.dropped:
             lost = ", ".join(checked.dropped)
             notes.append(f"citations of sources that were not given were taken out: {lost}")
+        cited = {number for claim in checked.claims for number in claim.sources}
+        notes += [
+            f"the picture of source {source.number} ({source.doc_name}, page {source.page}) was not looked at, "
+            "and its text lacks what a chart or figure shows: open the page to compare"
+            for source in self.sources
+            if source.number in cited and not source.image and (source.figures or unlabelled(held[source.number]))
+        ]
         return _Draft(
             "answered", "", checked.text, checked.claims, tuple(notes), checked.definition, checked.calculations
         )
+
+    def _bring_next_pages(self) -> None:
+        """Add the next page of each of the best ones whose answering passage may go on there."""
+        if self._going_on:
+            return
+        texts, _ = self._library.texts(self._pages[:_CONTINUED])
+        for page, text in zip(self._pages[:_CONTINUED], texts, strict=True):
+            brought = self._library.next_page(page, text)
+            if brought is None or any((one.doc_id, one.page) == (page.doc_id, page.page + 1) for one in self._pages):
+                continue
+            self._pages.append(brought)
+            self._going_on.add(len(self._pages))
+            self._step("read", f"what goes on there: {brought.doc_name} page {brought.page}")
 
     def _read(self, text: str) -> bool:
         """Take in what the model asked for; whether there is anything new."""
@@ -313,7 +343,7 @@ class _Answering:
         room = int(options.tokens * (1 - _OUTLINE))
         if options.vision == "auto":
             room -= TOKENS * len(chosen)
-        given = sources(found.query, self._pages, texts, room, self._whole)
+        given = sources(found.query, self._pages, texts, room, self._whole, self._going_on)
         given, images, chosen = self._pictured(given, chosen)
         shown = [source for source in given if source.image or source.text or not source.cut]
         if missing := len(given) - len(shown):
@@ -333,9 +363,9 @@ class _Answering:
         }  # fmt: skip
         if options.conversation:
             values["conversation"] = options.conversation
-        messages = written.messages(values)
+        messages = self._prompt = written.messages(values, self._prompt)
         if images:
-            messages[-1] = replace(messages[-1], images=tuple(images))
+            messages = [*messages[:-1], replace(messages[-1], images=tuple(images))]
         heard = None if options.on_text is None else HeldBack(options.on_text)
         reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
         said = reply.text.strip()
@@ -413,7 +443,7 @@ def _today(now: datetime | None) -> str:
 
 def _shown(source: Source, pictures: Sequence[tuple[int, ...]]) -> str:
     label = f" ({source.label})" if source.label and source.label != str(source.page) else ""
-    where = f"{source.doc_name}, page {source.page}{label}, {' › '.join(source.section_path)}"
+    where = " ".join(f"{source.doc_name}, page {source.page}{label}, {' › '.join(source.section_path)}".split())
     seen = ""
     if source.image:
         at, numbers = next((at, one) for at, one in enumerate(pictures, 1) if source.number in one)
@@ -421,6 +451,8 @@ def _shown(source: Source, pictures: Sequence[tuple[int, ...]]) -> str:
         seen = f"\n(picture {at} shows this page{others}" + (
             "; its figures are in the picture)" if source.figures else ")"
         )
+    elif unlabelled(source.text):
+        seen = "\n(figures of a chart stand without their names: only the picture of the page tells which is whose)"
     elif source.figures:
         seen = "\n(it has figures or pictures that this text lacks, and they are not shown)"
-    return f"Source {source.number}: {where}{seen}\n{source.text}"
+    return f"Source {source.number}: {where}{seen}\n{guarded(source.text)}"

@@ -15,9 +15,13 @@ from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.answering.answering import AskOptions, Vision, answer
+from hybrid_pageindex.services.answering.counting import Counting
 from hybrid_pageindex.services.answering.page_pictures import PagePictures
+from hybrid_pageindex.services.grep import GrepRequest
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.scope import libraries_of
+from retrievers.answer.other_searches import Spellings
+from retrievers.query.counting import count_question
 
 
 class Answerer:
@@ -52,9 +56,10 @@ class Answerer:
         deeper: Callable[[], SearchResult] | None = None
         documents: Callable[[], int] | None = None
         search: Callable[[str], SearchResult] | None = None
+        spellings: Spellings | None = None
         if request is not None:
             again = replace(request, effort="deep")
-            search = partial(self._search, request)
+            search, spellings = partial(self._search, request), partial(self._spellings, request)
             if model is not None and settings.reason_below > 0:
                 deeper = lambda: parts.searcher.search(again, on_step)  # noqa: E731
             if request.documents is None and not request.where:
@@ -63,13 +68,46 @@ class Answerer:
             least=settings.answer_evidence, tokens=settings.answer_tokens, force=force, on_text=on_text,
             on_step=on_step, on_sources=on_sources, sees=sees, pictures=pictures, vision=wished, question=question,
             conversation=conversation, deeper=deeper, documents=documents, stopped=stopped,
-            search=search, now=None if settings.replay_replies else datetime.now().astimezone(),
+            search=search, spellings=spellings, now=None if settings.replay_replies else datetime.now().astimezone(),
         )  # fmt: skip
         made = answer(found, parts.catalog, model, options)
         return replace(made, notes=(*made.notes, *notes)) if notes else made
 
+    def count(
+        self,
+        request: SearchRequest,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        on_sources: Callable[[Sequence[Source]], None] | None = None,
+    ) -> tuple[Answer | None, str]:
+        """Return a count or a complete list where the question of a complete request asks for one, and a note.
+
+        No model is asked. None where it asks something else; the note then says what was tried.
+        """
+        asked = count_question(request.question)
+        if asked is None:
+            return None, ""
+        parts = self._parts
+        found = parts.searcher.search(replace(request, effort="fast", trace=False))
+        counting = Counting(parts, request, asked)
+        made = counting.answer(found, usable=bool(parts.chat.named("llm")))
+        if made is not None:
+            for step in made.steps if on_step else ():
+                on_step(step)  # type: ignore[misc]
+            if on_sources is not None:
+                on_sources(made.sources)
+            if on_text is not None:
+                on_text(made.text)
+        return made, counting.note
+
     def _search(self, request: SearchRequest, words: str) -> SearchResult:
         return self._parts.searcher.search(replace(request, question=words, effort="fast", trace=False))
+
+    def _spellings(self, request: SearchRequest, word: str) -> list[str]:
+        named = tuple(request.documents) if request.documents else None
+        asked = GrepRequest(word, documents=named, where=tuple(request.where))
+        return self._parts.grep.spellings(libraries_of(self._parts.catalog, request), asked, word)
 
     def _sees(self, vision: Vision) -> tuple[ChatModel | None, tuple[str, ...]]:
         """The model that sees, None where there is none or no picture is wished; and what to say of that."""

@@ -11,6 +11,7 @@ from hybrid_core.text.links import visible
 from hybrid_core.types.documents import Document, Page, PageText, Section
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from retrievers.answer.wishes import MOST_PAGES, Wish
+from retrievers.pages.going_on import runs_over
 
 _SNIPPET = 280  # characters
 _LISTED = 4  # documents
@@ -94,10 +95,23 @@ class LibraryPages:
         ]
         return new, [*whole, *known], lost
 
+    def next_page(self, page: PageFound, text: str) -> PageFound | None:
+        """Return the page after one where what the passage says may go on there; else None."""
+        listed = next(iter(self.listed([page])), None)
+        if listed is None or page.page >= listed.document.pages:
+            return None
+        with self._catalog.snapshot() as snapshot:
+            following = snapshot.texts(listed.document.content_id, page.page + 1, page.page + 1)
+        after = next((text for _, text in following), "")
+        begins = any(section.start_page == page.page + 1 for section in listed.sections)
+        if not runs_over(text, after, page.snippet, begins):
+            return None
+        return self._page(listed, page.page + 1)
+
     def _page(self, listed: ListedDocument, number: int) -> PageFound:
         with self._catalog.snapshot() as snapshot:
             (page,) = snapshot.pages(listed.document.content_id, [number])
-        section, path = _section_on(listed.sections, number)
+        section, path = section_on(listed.sections, number)
         found = SectionFound(
             section.node_id, section.title, path, section.start_page, section.end_page, 0.0
         ) if section else listed.like.section  # fmt: skip
@@ -130,7 +144,7 @@ def _lines(one: ListedDocument, number: int, depth: int) -> str:
 
 def _line(section: Section) -> str:
     pages = f"{section.start_page}-{section.end_page}" if section.end_page > section.start_page else section.start_page
-    return f"{'  ' * section.level}{section.node_id} {section.title} · {pages}"
+    return f"{'  ' * section.level}{section.node_id} {' '.join(section.title.split())} · {pages}"
 
 
 def _pages(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int]:
@@ -143,7 +157,7 @@ def _pages(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int]:
             yield from range(section.start_page, section.end_page + 1)
 
 
-def _section_on(sections: Sequence[Section], page: int) -> tuple[Section | None, tuple[str, ...]]:
+def section_on(sections: Sequence[Section], page: int) -> tuple[Section | None, tuple[str, ...]]:
     """The deepest section on a page, with the titles from the top down to it."""
     by_id = {section.node_id: section for section in sections}
     on = [section for section in sections if section.start_page <= page <= section.end_page]

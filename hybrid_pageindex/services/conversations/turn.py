@@ -106,15 +106,18 @@ class TurnMaker:
 
         earlier = memory.last.pages if memory.last else ()
         search = replace(request, question=searched)
-        found = self._searcher.search(search, step, earlier)
-        _check(stopped)
-        said = Answerer(self._parts, self.settings).answer(
-            found, model, request=search, on_text=listener.text, on_step=step, on_sources=sources,
-            question=request.question, conversation=memory.text, stopped=stopped,
-        )  # fmt: skip
+        answerer = Answerer(self._parts, self.settings)
+        said, tried = answerer.count(search, on_text=listener.text, on_step=step, on_sources=sources)
+        if said is None:
+            found = self._searcher.search(search, step, earlier)
+            _check(stopped)
+            said = answerer.answer(
+                found, model, request=search, on_text=listener.text, on_step=step, on_sources=sources,
+                question=request.question, conversation=memory.text, stopped=stopped,
+            )  # fmt: skip
         cited = self._citations(said.sources)
         _check(stopped)
-        notes = tuple(one for one in (note, failed, why) if one)
+        notes = tuple(one for one in (note, failed, why, tried) if one)
         said = replace(said, usage=said.usage + spent, notes=(*said.notes, *notes))
         text = said.text if said.status == "answered" else passages(said, searched)
         if said.status != "answered":

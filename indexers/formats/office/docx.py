@@ -267,6 +267,8 @@ class _Reader:
                 words.pictures += self._drawn(child.get(f"{R}dm", ""))
             else:
                 if tag == f"{W}r" and (look := child.find(f"{W}rPr")) is not None:
+                    if _is_on(look.find(f"{W}vanish")):
+                        continue  # hidden text, which Word does not print
                     how = self._look(look)
                 waiting.extend((one, how) for one in reversed(child))
 
@@ -275,10 +277,7 @@ class _Reader:
         style = self._raised.get(_val(look, "rStyle") or "", 0)
         align = _val(look, "vertAlign")
         shift = style if align is None else _SHIFTS.get(align, 0)
-        struck = any(
-            one is not None and one.get(f"{W}val", "true") not in ("0", "false", "off")
-            for one in (look.find(f"{W}strike"), look.find(f"{W}dstrike"))
-        )
+        struck = _is_on(look.find(f"{W}strike")) or _is_on(look.find(f"{W}dstrike"))
         return shift, struck
 
     def _drawn(self, id: str) -> list[str]:

@@ -201,3 +201,30 @@ def test_what_may_stand_in_a_picture_that_was_sent_is_neither_borne_out_nor_wron
 def test_sums_and_averages_are_done_again_and_nothing_else_is_run(said: str, why: str) -> None:
     (one,) = check(f"It is so.\nCalculation: {said}", PAGES, "").calculations
     assert one.why == why and one.right == (not why)
+
+
+TABLE = ["Segment  2023  2022", *(f"Region {letter}  {ord(letter)}  {ord(letter) + 7}" for letter in "ABCDEFGHIJ")]
+PROSE = [f"The report speaks at length of matter {number} and of nothing else." for number in range(60)]
+
+
+@pytest.mark.parametrize("at", [0, 20, 60])
+@pytest.mark.parametrize("tokens", [200, 320])
+def test_a_table_that_fits_is_never_cut(at: int, tokens: int) -> None:
+    text = "\n".join([*PROSE[:at], "Sales by region:", *TABLE, "", *PROSE[at:]])
+    kept = excerpt(text, PassageTerms({"region": 1.0, "f": 2.0}), tokens)
+    assert estimate(kept) <= tokens
+    assert all(row in kept for row in TABLE), "the row that matches, its neighbours and the heads of the columns"
+
+
+def test_a_table_beside_what_matches_is_whole_or_left_out() -> None:
+    text = "\n".join([*PROSE[:9], "The harbour fee is 12 crowns.", "Sales by region:", *TABLE, *PROSE[9:]])
+    for tokens in range(60, 400, 20):
+        kept = excerpt(text, PassageTerms({"harbour": 1.0, "fee": 1.0}), tokens)
+        shown = [row for row in TABLE if row in kept]
+        assert shown in ([], TABLE) and "harbour fee is 12" in kept
+
+
+def test_of_a_table_that_does_not_fit_the_rows_that_match_stay_with_their_heads() -> None:
+    long = [TABLE[0], *(f"Place {number}  {number}  {number + 1}" for number in range(100, 400))]
+    kept = excerpt("\n".join(long), PassageTerms({"234": 1.0}), 120)
+    assert TABLE[0] in kept and "Place 234  234  235" in kept and estimate(kept) <= 120

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pytest
 
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.prompts.fence import fence
 from hybrid_core.types.documents import Card
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.pages.going_on import breaks_off
 from retrievers.reason.again import SearchWish, search_wish
 from retrievers.reason.board import card, file_name
+from retrievers.reason.page_marks import unlabelled
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
 from tests.retrievers.reason.test_reason import page, turn
@@ -213,6 +216,134 @@ def test_a_search_is_read_as_it_is_written(written: str, wish: SearchWish | None
     assert search_wish(written) == wish
 
 
+def printed(path: Path, *pages: str) -> Engine:
+    """Index a PDF of these pages."""
+    pymupdf = pytest.importorskip("pymupdf")
+    drawn = pymupdf.open()
+    for text in pages:
+        leaf = drawn.new_page()
+        for at, line in enumerate(text.split("\n")):
+            for column, cell in enumerate(line.split("  ")):
+                leaf.insert_text((40 + 160 * column, 40 + 14 * at), cell)
+    drawn.save(path / "printed.pdf")
+    engine = Engine(settings=Settings(storage_path=path / "home", ocr="never"))
+    run(engine.index([path / "printed.pdf"]))
+    return engine
+
+
+FILLER = "\n".join(f"Paragraph {number} tells of lanterns and benches." for number in range(30))
+BROKEN = {
+    "a sentence": (
+        f"{FILLER}\nThe harbour fee for a sloop is due each spring and must be",
+        "paid in silver crowns, nine of them.",
+    ),
+    "a list": (
+        f"{FILLER}\nThe harbour fee covers:\n- a berth\n- water",
+        "- nine crowns of silver for light\nNothing else is covered.",
+    ),
+    "a table": (
+        f"{FILLER}\nHarbour fee by boat\nBoat  Fee\nSloop  7\nBrig  8\nKetch  9\nYawl  10",
+        "Galleon  19\nSilver barge  11\nLugger  12\nCutter  3\nThe end of the rates.",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_breaks_off_at_a_pages_end_comes_with_the_next_page(tmp_path: Path, kind: str) -> None:
+    engine = printed(tmp_path, *BROKEN[kind], "Another chapter speaks of gulls.")
+
+    def rule(request: Request) -> Any:
+        if request.schema is None:
+            return "The harbour fee is as listed [[source:1]]."
+        first = "Round 1 of" in request.messages[-1].text
+        return turn(read=[page("D1", 1)]) if first else turn(pages=[page("D1", 1)])
+
+    try:
+        _, prompts = ask(engine, rule, "What is the harbour fee?")
+        endpoint = FakeEndpoint(rule)
+        answering = Engine(settings=engine.settings, chat=ChatModel(endpoint))
+        answer = run(answering.ask("What is the harbour fee?", effort="fast", top_k=1, expert="none"))
+        answering.close()
+    finally:
+        engine.close()
+    following = BROKEN[kind][1].split("\n")[0].split("  ")[0]
+    assert "D1 page 2:" in data(prompts[1], SEEN) and following in data(prompts[1], SEEN)
+    assert "page 3" not in data(prompts[1], SEEN)
+    shown = data(endpoint.requests[-1].messages[-1].text, "Sources")
+    assert "Source 2: printed.pdf, page 2" in shown and following in shown
+    assert [source.page for source in answer.sources] == [1, 2]
+
+
+def test_a_page_that_ends_with_its_sentence_brings_no_other(tmp_path: Path) -> None:
+    engine = printed(tmp_path, f"{FILLER}\nThe harbour fee is nine crowns.", "Gulls live on the pier.")
+    try:
+        _, prompts = ask(engine, lambda request: turn(read=[page("D1", 1)]), "What is the harbour fee?")
+    finally:
+        engine.close()
+    assert "D1 page 2:" not in data(prompts[1], SEEN)
+
+
+@pytest.mark.parametrize(
+    ("question", "searched", "passage"),
+    [
+        ("How long must a tenant's deposit be held?", "Kaution Aufbewahrung Frist", "Die Kaution ist sieben Monate"),
+        ("Who pays for the repair of the roof?", "Reparatur des Daches", "Die Reparatur des Daches zahlt"),
+        ("¿Quién paga la reparación del tejado y cuándo?", "Reparatur des Daches", "Die Reparatur des Daches zahlt"),
+    ],
+)
+def test_the_language_of_the_documents_is_said_where_the_question_has_another(
+    tmp_path: Path, question: str, searched: str, passage: str
+) -> None:
+    (tmp_path / "mietvertrag.md").write_text(
+        "# Mietvertrag\n\nDie Kaution ist sieben Monate nach dem Ende des Vertrags zu verwahren. Der Mieter zahlt.\n\n"
+        "## Dach\n\nDie Reparatur des Daches zahlt der Vermieter, und zwar auf eigene Rechnung.\n\n"
+        "## Tenant deposit 2023\n\nDas ist der Titel der englischen Fassung, die nicht mehr gilt. Quién sabe.\n"
+    )
+    engine = Engine(tmp_path / "home")
+    try:
+        run(engine.index([tmp_path / "mietvertrag.md"]))
+        _, prompts = ask(engine, seeker(searched), question)
+        _, same = ask(engine, seeker(searched), "Wann ist die Kaution des Mieters fällig und wie?")
+    finally:
+        engine.close()
+    assert "in German" in data(prompts[0], SEEN) or "in another language" in data(prompts[0], "Outline")
+    assert passage in data(prompts[1], SEEN) and "in German" not in data(same[0], SEEN)
+
+
+CHARTS = [
+    "Sales of the regions in crowns\n12\n17.5\n23\n9\n4\n31\nHarbour\nMill\nBarn",
+    "Share of the votes\n12%\n17 %\n23%\n9%\n39%\nHarbour party",
+    "Turnover\n$1,200\n(300)\n$2,100\n900\n1,000\n2019 2020 2021",
+]
+
+
+@pytest.mark.parametrize("text", CHARTS)
+def test_figures_without_their_names_are_called_a_chart(tmp_path: Path, text: str) -> None:
+    engine = printed(tmp_path, text, "Other pages speak of the regions and their votes.")
+
+    def rule(request: Request) -> Any:
+        if request.schema is None:
+            return "It is 17.5 [[source:1]]." if "17.5" in text else "It is told there [[source:1]]."
+        first = "Round 1 of" in request.messages[-1].text
+        return turn(read=[page("D1", 1)]) if first else turn(pages=[page("D1", 1)])
+
+    question = f"What are the {text.splitlines()[0]}?"
+    try:
+        _, prompts = ask(engine, rule, question)
+        answering = Engine(settings=engine.settings, chat=ChatModel(FakeEndpoint(rule)))
+        answer = run(answering.ask(question, effort="fast", expert="none"))
+        answering.close()
+    finally:
+        engine.close()
+    assert "only its picture tells" in data(prompts[1], SEEN)
+    assert any("picture of source 1 (printed.pdf, page 1) was not looked at" in note for note in answer.notes)
+
+
+def test_a_table_with_names_is_no_chart() -> None:
+    rows = "\n".join(f"Region {letter}  {number}" for number, letter in enumerate("ABCDEFG", 3))
+    assert not unlabelled(rows) and not unlabelled("1\n2\nchapter") and not unlabelled("") and unlabelled(CHARTS[0])
+
+
 def test_a_page_that_is_a_picture_is_called_so(tmp_path: Path) -> None:
     pymupdf = pytest.importorskip("pymupdf")
     drawn = pymupdf.open()
@@ -231,3 +362,75 @@ def test_a_page_that_is_a_picture_is_called_so(tmp_path: Path) -> None:
     finally:
         with_picture.close()
     assert "D1 page 2:\n(picture only" in data(prompts[1], SEEN) and found.results[0].page == 2
+
+
+def spending(library: Engine, question: str, effort: str, reply: Callable[[Request], Any]) -> tuple[SearchResult, int]:
+    """Ask with the setting that has auto ask always; return what was found and the calls."""
+    endpoint = FakeEndpoint(reply)
+    engine = Engine(settings=Settings(storage_path=library.home, reason_below=1.0), chat=ChatModel(endpoint))
+    try:
+        found = run(engine.search(question, effort=effort, top_k=5, expert="none"))  # type: ignore[arg-type]
+    finally:
+        engine.close()
+    return found, sum(request.title == "Turn" for request in endpoint.requests)
+
+
+def greedy(request: Request) -> Any:
+    """Name a page and ask for others."""
+    if request.title != "Turn":
+        return {"reasoning": "", "documents": [], "conditions": []}
+    return turn(pages=[page("D1", 1)], search=["lessee grace period"])
+
+
+@pytest.mark.parametrize(
+    ("question", "likely"),
+    [
+        ("What is the price of bench 7?", True),
+        ("What is the price of bench 11?", True),
+        ("When do leases of zeppelins lapse?", False),
+    ],
+)
+def test_auto_spends_one_call_where_the_first_pages_are_likely_to_answer(
+    library: Engine, question: str, likely: bool
+) -> None:
+    found, calls = spending(library, question, "auto", greedy)
+    assert (found.evidence.score >= 0.7) is likely and found.effort.used == "deep"
+    assert (calls == 1) is likely and ("one call" in found.effort.why) is likely
+    assert spending(library, question, "deep", greedy)[1] > 1
+
+
+def test_auto_goes_on_where_its_one_call_names_nothing(library: Engine) -> None:
+    found, calls = spending(library, "What is the price of bench 7?", "auto", seeker("bench 7 price"))
+    assert calls == 2 and found.reasoning is not None and found.reasoning.outcome == "named"
+
+
+def test_prompts_begin_alike_so_that_an_endpoint_keeps_them(library: Engine) -> None:
+    """System text first, then the question, then what changes; of one question also the fences are alike."""
+    endpoint = FakeEndpoint(seeker("lessee grace period"))
+    engine = Engine(settings=Settings(storage_path=library.home), chat=ChatModel(endpoint))
+    replies = iter(["SEARCH lessee grace period", "It is 7 crowns [[source:1]]."])
+    answers = FakeEndpoint(lambda request: next(replies) if request.schema is None else turn())
+    answering = Engine(settings=Settings(storage_path=library.home), chat=ChatModel(answers))
+    try:
+        for question in (QUESTION, "What is the price of bench 7?"):
+            run(engine.search(question, effort="deep", expert="none"))
+        run(answering.ask("What is the price of bench 7?", effort="fast", expert="none"))
+    finally:
+        engine.close()
+        answering.close()
+    first, _, other, _ = [one.messages for one in endpoint.requests if one.title == "Turn"]
+    rule = first[0].text.rindex("Text between a line")
+    assert first[0].text[:rule] == other[0].text[:rule] and rule > 1000
+    assert first[-1].text.index("Question:") < first[-1].text.index("Outline:")
+    asked, again = [one.messages for one in answers.requests]
+    assert asked[0] == again[0], "the rule with the fence is the same"
+    texts = zip(asked[-1].text, again[-1].text, strict=False)
+    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], texts))
+    assert alike > 0.8 * asked[-1].text.index("Documents:"), "sources come first and stay as they were"
+
+
+def test_a_fence_is_not_used_again_where_a_text_holds_it() -> None:
+    first, _ = fence(["one", "two"])
+    assert fence(["three"], f"so: {first}")[0] == first
+    mark = first.removeprefix("<<<data ").removesuffix(">>>")
+    assert fence([f"a text with {mark}"], first)[0] != first and fence(["three"])[0] != first

@@ -245,7 +245,7 @@ def test_auto_asks_only_where_the_search_is_unsure(library: Engine) -> None:
             assert result.effort.used == ("deep" if calls else "fast")
             assert f"{result.sureness:.2f}" in result.effort.why and f"below {below:g}" in result.effort.why
             assert run(engine.search(QUESTION, effort="fast")).effort.why == "asked for"
-            assert run(engine.search("zyzzyva quokka", effort="deep")).usage.calls == 0
+            assert run(engine.search("zyzzyva quokka", effort="auto")).usage.calls == 0
 
 
 def test_sureness_is_the_probability_that_the_first_page_answers(library: Engine) -> None:

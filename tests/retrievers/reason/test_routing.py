@@ -102,7 +102,7 @@ def test_where_documents_are_close_auto_asks_once_and_the_pick_leads(library: En
 
 @pytest.mark.parametrize(
     ("question", "effort", "settings"),
-    [(NAMED, "auto", {}), (OPEN, "fast", {}), (OPEN, "auto", {"reason_below": 0}), ("zyzzyva quokka", "deep", {})],
+    [(NAMED, "auto", {}), (OPEN, "fast", {}), (OPEN, "auto", {"reason_below": 0}), ("zyzzyva quokka", "auto", {})],
 )
 def test_auto_asks_nothing_where_the_cards_tell_or_no_model_may_be_asked(
     library: Engine, question: str, effort: Any, settings: dict[str, Any]
