@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.types.libraries import Library, library_called, no_library
 
+BINNED = "bin:"
+"""Begins the key in ``meta`` of a library that is in the bin."""
 RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
 _NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
@@ -32,7 +34,7 @@ def create_library(catalog: Writable, name: str, *, alias: str = "", library: st
     check_name(name)
     with catalog.writing() as connection:
         known = all_libraries(connection)
-        made = Library(library or new_id(name, [one.id for one in known]), name, alias)
+        made = Library(library or new_id(name, library_ids(connection)), name, alias)
         if there := next((one for one in known if one.id == made.id), None):
             return there
         for value in filter(None, (name, alias)):
@@ -70,10 +72,21 @@ def new_id(name: str, taken: list[str]) -> str:
 
 
 def all_libraries(connection: Connection) -> list[Library]:
-    """By name."""
+    """By name, without those in the bin."""
     libraries = schema.libraries.c
-    found = connection.execute(select(libraries.id, libraries.name, libraries.alias).order_by(libraries.name))
-    return [Library(row.id, row.name, row.alias) for row in found]
+    query = select(libraries.id, libraries.name, libraries.alias).where(outside_bin(libraries.id))
+    return [Library(row.id, row.name, row.alias) for row in connection.execute(query.order_by(libraries.name))]
+
+
+def library_ids(connection: Connection) -> list[str]:
+    """Return the ids of all libraries, also of those in the bin."""
+    return list(connection.scalars(select(schema.libraries.c.id)))
+
+
+def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that the library of an id is not in the bin."""
+    hidden = select(func.substr(schema.meta.c.key, len(BINNED) + 1)).where(schema.meta.c.key.startswith(BINNED))
+    return library.not_in(hidden)
 
 
 def check_name(name: str) -> None:

@@ -104,10 +104,12 @@ async def correct_document(
 
 
 @router.delete("/{document}")
-async def remove_document(server: At, library: Written, document: DocumentName) -> Response:
-    """With what lies in it. Original files stay, but for those that were uploaded."""
-    removed = await server.engine.remove([document], library=library.name)
-    return said({"removed": [shown(one) for one in removed]})
+async def remove_document(server: At, library: Written, document: DocumentName, for_good: bool = False) -> Response:
+    """With what lies in it. It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original
+    files is left of it.
+    """
+    removal = await server.engine.remove_documents([document], library=library.name, for_good=for_good)
+    return said({"removed": [shown(each) for each in removal.documents], "bin": removal.entry})
 
 
 @router.post("/{document}/rebuild", status_code=202)
