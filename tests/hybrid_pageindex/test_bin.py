@@ -19,6 +19,7 @@ from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.conftest import Cli
 from tests.indexers.formats.test_archives import mail
+from tests.indexers.jobs.test_members import zipped
 from tests.postgres import catalog_of
 
 _WORD = "quetzalcoatlus"
@@ -58,7 +59,7 @@ def shown(engine: Engine) -> tuple[list[tuple[str, str, int]], list[tuple[str, i
     result = run(engine.search(_WORD))
     counted = run(engine.grep(_WORD))
     [size] = run(engine.libraries())
-    return documents, [(hit.doc_id, hit.page) for hit in result.results], counted.total, size.pages
+    return documents, [(hit.doc_id, hit.page) for hit in result.results], counted.total_matches, size.pages
 
 
 def word_counts(engine: Engine, library: str) -> dict[int, int]:
@@ -188,6 +189,19 @@ def test_no_source_brings_a_removed_file_back_and_restoring_joins_it_to_its_sour
     (tmp_path / "many" / name).write_text(f"# Changed\n\nThe {_WORD} changed.\n")
     run(engine.update())
     assert "changed" in run(engine.pages(name, 1))[0].text
+
+
+def test_a_part_of_an_archive_comes_back_after_the_archive_was_indexed_again(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    archive = zipped(tmp_path / "docs" / "all.zip", {"one.md": f"# One\n\n{_WORD}\n", "two.md": "# Two\n"})
+    run(engine.index(tmp_path / "docs"))
+    entry = run(engine.remove_documents(["one.md"])).entry
+    zipped(archive, {"one.md": f"# One\n\n{_WORD}\n", "two.md": "# Two\n", "three.md": "# Three\n"})
+    run(engine.update())
+    assert "all.zip!/one.md" not in [document.name for document in run(engine.documents())]
+    run(engine.restore(entry))
+    assert run(engine.search(_WORD)).results[0].doc_name == "all.zip!/one.md"
+    assert run(engine.original("one.md")).read_bytes().startswith(b"# One")
 
 
 def test_two_libraries_and_a_whole_home(engine: Engine, tmp_path: Path) -> None:

@@ -189,7 +189,11 @@ def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: s
         for path in (row.path, *members(connection, source, row.path)):
             for table in (schema.originals, schema.sources):
                 here = (table.c.library == source) & (table.c.path == path)
-                connection.execute(update(table).where(here).values(library=target))
+                there = select(table.c.path).where(table.c.library == target, table.c.path == path)
+                newer = connection.scalar(there) is not None  # what it lies in was indexed again meanwhile
+                connection.execute(
+                    delete(table).where(here) if newer else update(table).where(here).values(library=target)
+                )
         if not suffix:
             mine = (excluded.library == target) & (excluded.path == row.path)
             connection.execute(delete(schema.exclusions).where(mine))

@@ -155,6 +155,7 @@ def _citations(connection: Connection, ids: Sequence[int]) -> dict[int, list[Cit
     known, now = citations.c, schema.documents.c
     query = (
         select(citations, schema.contents.c.sha256.label("sha256_now"))
+        .select_from(citations)
         .outerjoin(schema.documents, (now.doc_id == known.doc_id) & outside_bin(now.library))
         .outerjoin(schema.contents, schema.contents.c.content_id == now.content_id)
         .where(known.message.in_(ids))

@@ -5,6 +5,7 @@ import { pageLink } from "../../router.js";
 import { html, useCallback, useEffect, useRef, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
 import { address, documentPath } from "../viewer/addresses.js";
+import { offerUndo } from "../Undo.js";
 import { titleOf } from "./choosing.js";
 import { Corrections } from "./Corrections.js";
 import { Outline } from "./Outline.js";
@@ -89,12 +90,16 @@ function Facts({ one }) {
     html`<div key=${name}><dt>${t(`details.${name}`)}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** Asks once more: what was uploaded is gone with it. */
+/** Asks once more, and offers to undo it. */
 function Removal({ one, path, done, failed }) {
   const [asking, ask] = useState(false);
   if (!asking) return html`<button type="button" class="danger" onClick=${() => ask(true)}>${t("details.remove")}</button>`;
   const uploaded = one.path.startsWith("upload:/");
+  const remove = () => change("DELETE", path).then(({ removed, bin }) => {
+    offerUndo(t("bin.document_removed", { name: titleOf(one), n: removed.length }), [bin]);
+    done();
+  }, failed);
   return html`<div class="sure" role="group" aria-label=${t("details.remove")}><p>${t(uploaded ? "details.remove_upload" : "details.remove_file")}</p>
-    <button type="button" class="danger" ref=${(/** @type {any} */ button) => button?.focus()} onClick=${() => change("DELETE", path).then(done, failed)}>${t("details.remove_sure")}</button>
+    <button type="button" class="danger" ref=${(/** @type {any} */ button) => button?.focus()} onClick=${remove}>${t("details.remove_sure")}</button>
     <button type="button" onClick=${() => ask(false)}>${t("details.keep")}</button></div>`;
 }
