@@ -143,6 +143,12 @@ class Corrections(Body):
     unset: Annotated[list[Text], Field(max_length=20)] = Field(default_factory=list)
 
 
+class PasswordGiven(Body):
+    """A password; it is used once and kept nowhere."""
+
+    password: Annotated[Text, Field(min_length=1, max_length=500)]
+
+
 class ModelNamed(Body):
     """An embedder; the one that serves, or the setting, where none is named."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError, DocumentError
 from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Paragraph, Part, Table
 from indexers.formats.flow.scripts import Piece, linear
@@ -35,7 +35,7 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
         source = _SHIFTED.sub(_written, _with_notes(_with_charsets(source)))
         text = rtf_to_text(source, errors="replace")
     except (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError) as error:
-        raise DocumentError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
+        raise BrokenFileError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
     return Flow(_rtf_pages(text), _rtf_info(data), clauses=True)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pymupdf
 import pytest
 
 from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
@@ -435,6 +436,47 @@ def test_what_is_removed_comes_back_at_once_or_from_the_bin(served: Serving, lib
     page.get_by_text("The bin is empty.").wait_for()
     with served.client() as client:
         assert client.get("/bin").json() == [] and client.post("/bin/quay/restore").status_code == 404
+
+
+def test_a_failure_is_said_in_words_of_the_page_with_what_mends_it(served: Serving, library: Any) -> None:
+    with pymupdf.open() as made:
+        made.new_page().insert_text((50, 60), "The ferry leaves at nine.")
+        locked = made.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="oars", owner_pw="oars")
+    files = {"ferry.pdf": locked, "nothing.docx": b"", "cut.pdf": b"%PDF-1.7 cut", "strange.xyz": b"\x00\x01\x02" * 90}
+    with served.client() as client:
+        client.post("/libraries", json={"name": "pier"})
+        sent = [("file", (name, data)) for name, data in files.items()]
+        jobs = [file["job"] for file in client.post("/libraries/pier/documents", files=sent).json()["files"]]
+        reasons = {job["subject"]: job["reason"] for job in wait_for_jobs(client, jobs)}
+    assert list(reasons.values()) == ["locked", "empty", "broken", "unsupported"], reasons
+    page = library("pier")
+    page.locator(".work-chip").click()
+    work = page.get_by_role("region", name="On its way")
+    for words in (
+        "locked with a password",
+        "The file is empty.",
+        "The file is damaged",
+        "cannot be read. Save it as PDF",
+    ):
+        work.get_by_text(words).wait_for()
+    assert not work.get_by_text("--password").count() and not work.get_by_text("zip file").count()
+    password = work.get_by_label("Password: ferry.pdf")
+    password.fill("wrong")
+    page.keyboard.press("Enter")
+    work.get_by_text("This password does not open it.").wait_for()
+    password.fill("oars")
+    page.keyboard.press("Enter")
+    work.get_by_text("locked with a password").wait_for(state="detached")
+    work.get_by_role("button", name="Remove: nothing.docx").click()
+    page.get_by_text("nothing.docx was removed.").wait_for()
+    work.get_by_text("The file is empty.").wait_for(state="detached")
+    with served.client() as client:
+        listed = client.get("/libraries/pier/documents").json()["documents"]
+        assert {one["name"]: one["published"] for one in listed} == {
+            "cut.pdf": False, "ferry.pdf": True, "strange.xyz": False
+        }  # fmt: skip
+        found = client.post("/search", json={"question": "When does the ferry leave?", "libraries": ["pier"]}).json()
+        assert found["results"][0]["doc_name"] == "ferry.pdf"
 
 
 def test_failure_reasons_never_cover_other_rows(served: Serving, page: Any) -> None:
