@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
-from hybrid_core.store.catalog.libraries import check_name, new_id
+from hybrid_core.store.catalog.libraries import RENEWED, check_name, create_library, new_id
 from hybrid_core.system.reach import Reach
 from hybrid_core.text.plural import counted
 from hybrid_core.types.libraries import library_called
@@ -86,6 +86,8 @@ def index_paths(
     if known is None:
         check_name(library)
     library_id = known.id if known else new_id(library, taken)
+    if known is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be told from its id
+        library_id = create_library(catalog, library).id
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked["models"] = dict(options.models.names) if options.models else {}
     if parts.reach is not None:  # whoever works for this server reaches no further

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -17,7 +18,9 @@ BINNED = "bin:"
 """Begins the key in ``meta`` of a library that is in the bin."""
 RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
-_NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
+_PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id
+_LONGEST = 100  # characters of a name
+_UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))  # categories of characters that nobody types into a name
 
 
 class Writable(Protocol):
@@ -66,7 +69,12 @@ def name_library(catalog: Writable, library: str, *, name: str | None = None, al
 
 
 def new_id(name: str, taken: list[str]) -> str:
-    """The name, so that the same libraries of two homes have the same ids; a number is added where it is taken."""
+    """Return the id of a new library: its name, so that the same libraries of two homes have the same ids.
+
+    Characters that folders and addresses do not take become hyphens; a number is added where the id is taken.
+    """
+    if not _PLAIN.fullmatch(name):
+        name = re.sub(r"^[\W_]+|[\W_]+$", "", re.sub(r"[^\w.\- ]+", "-", name))[:64] or "library"
     ids = [name, *(f"{name}{RENEWED}{number}" for number in range(2, len(taken) + 3))]
     return next(one for one in ids if one not in taken)
 
@@ -90,10 +98,12 @@ def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError for one that cannot be a library's."""
-    if not _NAME.fullmatch(name):
+    """Raises UsageError for a name that is empty, too long, or holds what nobody can see or type."""
+    unseen = any(unicodedata.category(character) in _UNSEEN for character in name)
+    if unseen or name != name.strip() or len(name) > _LONGEST or not name.strip("."):
         raise UsageError(
-            f"'{name}' cannot be a library's name.", "Use up to 64 letters, digits, spaces, dots and hyphens."
+            f"'{name[: 2 * _LONGEST]}' cannot be a library's name.",
+            f"Use up to {_LONGEST} characters, without line breaks and without spaces around them.",
         )
 
 

@@ -35,7 +35,7 @@ async def list_libraries(
 async def create_library(request: Request, server: At, body: NewLibrary) -> Response:
     check(request, "write")
     made = await server.engine.create_library(body.name, alias=body.alias)
-    return said(made, 201, Location=f"/api/v1/libraries/{quote(made.id)}")
+    return said(made, 201, Location=f"/api/v1/libraries/{quote(made.name, safe='')}")
 
 
 @router.get("/{library}", response_model=LibrarySize)
