@@ -30,21 +30,55 @@ class UsageError(PageIndexError):
 
 
 class DocumentError(PageIndexError):
-    """One file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit)."""
+    """One file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit).
+
+    ``reason`` is a code by which an interface says it in words of its own.
+    """
+
+    reason = "unreadable"
+
+
+class EmptyFileError(DocumentError):
+    """The file holds no byte."""
+
+    reason = "empty"
+
+
+class BrokenFileError(DocumentError):
+    """The file is not what its format wants: it was cut off or damaged."""
+
+    reason = "broken"
+
+
+class UnsupportedFileError(DocumentError):
+    """No parser reads files of this kind."""
+
+    reason = "unsupported"
 
 
 class PasswordError(DocumentError):
-    """The file is encrypted and the password is missing or wrong."""
+    """The file is encrypted, and no password opens it here."""
+
+    reason = "encrypted"
+
+
+class LockedError(PasswordError):
+    """The file can be opened with its password, which is missing or wrong."""
+
+    reason = "locked"
 
 
 class ChangedError(DocumentError):
     """The file did not hold still while it was read."""
 
     retryable = True
+    reason = "changed"
 
 
 class LimitError(DocumentError):
     """The file was stopped by a limit (time, memory, pages)."""
+
+    reason = "limit"
 
 
 class NotFoundError(PageIndexError):

@@ -35,7 +35,7 @@ from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
 from hybrid_pageindex.services.running import in_the_background, read_in_the_background, read_in_thread, stoppable
 from hybrid_pageindex.services.searching import Searcher
-from hybrid_pageindex.services.upkeep import Health, clear, health, remove
+from hybrid_pageindex.services.upkeep import Health, Removal, bin_library, clear, empty_bin, health, remove
 from hybrid_pageindex.services.working import work
 from retrievers.pipeline.row import STAGES
 from retrievers.pipeline.stage import Stages
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.access.audit import AuditLog
     from hybrid_core.store.access.replies import ReplyStore
+    from hybrid_core.store.catalog.bin import BinEntry
     from hybrid_core.store.catalog.state import HomeState
     from hybrid_core.store.jobs.offering import Offer
     from hybrid_core.store.notes.store import FeedbackStore, NoteStore
@@ -841,11 +842,59 @@ class Engine:
         name = arguments.library(library, self.settings.library)
         return await asyncio.to_thread(lambda: edit(self._catalog(), name, document, set or {}, several(unset), seen))
 
-    async def remove(self, documents: Sequence[str], *, library: str | None = None) -> list[Document]:
-        """Remove documents by id or name, one or several; all are found before any is removed. Original files stay."""
+    async def remove(
+        self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False
+    ) -> list[Document]:
+        """Remove documents by id or name; all are found before any is removed. Original files stay.
+
+        They can be restored from the ``bin`` for 30 days, unless they are removed ``for_good``.
+        """
+        return list((await self.remove_documents(documents, library=library, for_good=for_good)).documents)
+
+    async def remove_documents(
+        self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False
+    ) -> Removal:
+        """Remove documents as ``remove`` does. Also return their entry of the bin."""
         name = arguments.library(library, self.settings.library)
         self._parts().pages.forget()
-        return await asyncio.to_thread(lambda: remove(self._catalog(), self._cache(), name, several(documents)))
+        return await asyncio.to_thread(
+            lambda: remove(self._catalog(), self._cache(), name, several(documents), for_good=for_good)
+        )
+
+    async def bin(self) -> list[BinEntry]:
+        """Return the removed documents and libraries that can be restored, the newest first."""
+        from hybrid_core.store.catalog.bin import bin_entries
+
+        await self.expire_bin()
+        return await read_in_thread(lambda: bin_entries(self._catalog()))
+
+    async def restore(self, entry: str) -> BinEntry:
+        """Bring back what was removed, by the id of its entry of the bin.
+
+        Raises NotFoundError for an unknown entry, UsageError where the library of removed documents is in the bin too,
+        or one of their files was indexed again.
+        """
+        from hybrid_core.store.catalog.bin import bin_entry, restore
+
+        def bring_back() -> BinEntry:
+            restored = bin_entry(self._catalog(), entry)
+            restore(self._catalog(), entry)
+            with self._catalog().snapshot() as snapshot:  # a library may have got a number
+                names = {library.id: library.name for library in snapshot.named_libraries()}
+            return replace(restored, library=names[restored.library_id])
+
+        self._parts().pages.forget()
+        return await asyncio.to_thread(bring_back)
+
+    async def empty_bin(self, entry: str | None = None) -> int:
+        """Delete an entry of the bin for good, or all. Return how many. Raises NotFoundError for an unknown entry."""
+        return await asyncio.to_thread(lambda: empty_bin(self._catalog(), self._indexes(), self.home, entry))
+
+    async def expire_bin(self) -> int:
+        """Delete for good what has been in the bin for 30 days. Return how many entries; none in a read-only home."""
+        if self._catalog().read_only:
+            return 0
+        return await asyncio.to_thread(lambda: empty_bin(self._catalog(), self._indexes(), self.home, expired=True))
 
     async def libraries(self, part: str = "") -> list[LibrarySize]:
         """Every library with its documents, pages and disk use, the one that was used last first; with ``part`` those
@@ -889,13 +938,16 @@ class Engine:
 
         return await asyncio.to_thread(named)
 
-    async def clear(self, *, library: str | None = None, session: str = "") -> list[str]:
+    async def clear(self, *, library: str | None = None, session: str = "", for_good: bool = False) -> list[str]:
         """Delete one library, or all of them. Returns their names. Original files stay.
 
-        Where all go, tokens, users and sessions go too, but for the browser's session with the secret ``session``.
+        One library can be restored from the ``bin`` for 30 days, unless it is deleted ``for_good``. Where all go, the
+        bin, tokens, users and sessions go too, but for the browser's session with the secret ``session``.
         """
         name = None if library is None else arguments.library(library, "")
         self._parts().pages.forget()
+        if name is not None and not for_good:
+            return [(await asyncio.to_thread(lambda: bin_library(self._catalog(), name))).name]
         return await asyncio.to_thread(
             lambda: clear(self._catalog(), self._cache(), self._indexes(), self.home, name, session)
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pydantic import TypeAdapter
 
 from hybrid_core import errors
+from hybrid_core.store.catalog.bin import BinEntry
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.documents import Document, DocumentRow
 from hybrid_core.types.jobs import ENDED
@@ -181,9 +182,12 @@ class Client:
         body = {"set": dict(set or {}), "unset": list(several(unset))}
         return read_as(Document, await self._wire.json("PATCH", self._of(library, document), json=body))
 
-    async def remove(self, documents: Sequence[str] | str, *, library: str | None = None) -> list[Document]:
+    async def remove(
+        self, documents: Sequence[str] | str, *, library: str | None = None, for_good: bool = False
+    ) -> list[Document]:
         """One after the other: where one is not found those before it are gone."""
-        found = [await self._wire.json("DELETE", self._of(library, one)) for one in several(documents)]
+        asked = {"for_good": "true"} if for_good else {}
+        found = [await self._wire.json("DELETE", self._of(library, one), asked) for one in several(documents)]
         return read_as(list[Document], [document for one in found for document in one["removed"]])
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
@@ -222,9 +226,25 @@ class Client:
         changed = {"name": name, "alias": alias}
         return read_as(Library, await self._wire.json("PATCH", f"/libraries/{quoted(library)}", json=changed))
 
-    async def clear(self, *, library: str) -> list[str]:
-        deleted: list[str] = (await self._wire.json("DELETE", f"/libraries/{quoted(library)}"))["deleted"]
+    async def clear(self, *, library: str, for_good: bool = False) -> list[str]:
+        asked = {"for_good": "true"} if for_good else {}
+        deleted: list[str] = (await self._wire.json("DELETE", f"/libraries/{quoted(library)}", asked))["deleted"]
         return deleted
+
+    async def bin(self) -> list[BinEntry]:
+        """As ``Engine.bin``."""
+        return read_as(list[BinEntry], await self._wire.json("GET", "/bin"))
+
+    async def restore(self, entry: str) -> BinEntry:
+        """As ``Engine.restore``."""
+        return read_as(BinEntry, await self._wire.json("POST", f"/bin/{quoted(entry)}/restore"))
+
+    async def empty_bin(self, entry: str | None = None) -> int:
+        """As ``Engine.empty_bin``."""
+        if entry is None:
+            return int((await self._wire.json("DELETE", "/bin"))["deleted"])
+        await self._wire.json("DELETE", f"/bin/{quoted(entry)}")
+        return 1
 
     async def jobs(self, *, library: str | None = None, status: Sequence[str] = (), most: int = 100) -> dict[str, Any]:
         """As ``JobList.to_dict``."""

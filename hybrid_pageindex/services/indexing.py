@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
-from hybrid_core.store.catalog.libraries import check_name, new_id
+from hybrid_core.store.catalog.libraries import RENEWED, check_name, create_library, new_id
 from hybrid_core.system.reach import Reach
 from hybrid_core.text.plural import counted
 from hybrid_core.types.libraries import library_called
@@ -26,6 +26,7 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.following import follow
 from hybrid_pageindex.services.improving import estimated, improvers, model_needs, unseen
 from hybrid_pageindex.services.parts import Parts
+from hybrid_pageindex.services.upkeep import empty_bin
 from hybrid_pageindex.services.use import mark_used
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def index_paths(
     catalog, home = parts.catalog, settings.storage_path
     options, without = index_options(parts, settings)
     with catalog.snapshot() as snapshot:
-        libraries = snapshot.named_libraries()
+        libraries, taken = snapshot.named_libraries(), snapshot.library_ids()
         known = library_called(library, libraries)
         told = bool(libraries)  # what is done without is said once in a home, unless it was asked for
     options = replace(
@@ -84,7 +85,9 @@ def index_paths(
     )  # fmt: skip
     if known is None:
         check_name(library)
-    library_id = known.id if known else new_id(library, [one.id for one in libraries])
+    library_id = known.id if known else new_id(library, taken)
+    if known is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be told from its id
+        library_id = create_library(catalog, library).id
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked["models"] = dict(options.models.names) if options.models else {}
     if parts.reach is not None:  # whoever works for this server reaches no further
@@ -100,6 +103,7 @@ def index_paths(
     )  # fmt: skip
     if report.files:
         mark_used(home, library_id)
+    empty_bin(catalog, parts.indexes, home, expired=True)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
     if settings.outline == "refined" and (lacks := missing()):
         unmet += (lacks,)

@@ -35,7 +35,10 @@ class JobChoice:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job as it is shown: the library by its name, and ``state``, what it is doing or waiting for, in words."""
+    """A job as it is shown: the library by its name, and ``state``, what it is doing or waiting for, in words.
+
+    ``reason`` in its JSON is a code for why it failed, "" where none is known.
+    """
 
     job: Job
     library: str
@@ -47,6 +50,7 @@ class JobView:
             "id": job.id, "library": self.library, "kind": job.kind, "subject": job.subject, "status": job.status,
             "stage": job.stage, "state": self.state, "done": job.done, "total": job.total, "attempts": job.attempts,
             "paused": job.paused, "stalled": job.stalled, "cause": job.cause, "priority": job.priority,
+            "reason": job.result.get("reason", ""),
             "worker": job.worker, "created_at": at(job.created_at), "started_at": at(job.started_at),
             "finished_at": at(job.finished_at),
         }  # fmt: skip

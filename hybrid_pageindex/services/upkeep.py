@@ -19,6 +19,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import unwritable
 from hybrid_core.store.jobs.reading import JobReader
 from hybrid_core.types.documents import Document
+from hybrid_core.types.libraries import Library
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.services.checks import Check
 from hybrid_pageindex.services.indexes import Indexes
@@ -45,10 +46,21 @@ class Health:
         return all(check.ok for check in self.checks)
 
 
-def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -> list[Document]:
-    """What lies in documents goes with them, and no update or watch brings their files back. Also forgets which pages
-    models refused, so that indexing a document again asks for them again.
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """``entry`` is the id in the bin, "" for what was deleted for good."""
+
+    documents: tuple[Document, ...]
+    entry: str
+
+
+def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *, for_good: bool = False) -> Removal:
+    """Move documents, and what lies in them, into the bin, or delete them ``for_good``.
+
+    No update or watch brings their files back. Also forgets which pages models refused, so that indexing a document
+    again asks for them again.
     """
+    from hybrid_core.store.catalog.bin import put_documents
     from hybrid_core.store.catalog.sources import exclude
     from hybrid_core.store.jobs.control import JobControl
     from indexers.enrich.pages import forget_refusals
@@ -58,21 +70,62 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str]) -
         library_id = snapshot.library(library).id
     named = [document.doc_id for document in select.by_name(documents, names)]
     removed = dict.fromkeys(catalog.with_members(named))
-    exclude(catalog, library_id, [document.path for document in documents if document.doc_id in named])
     by_id = {document.doc_id: document for document in documents}
     paths = [by_id[doc_id].path for doc_id in removed if doc_id in by_id]
     JobControl(catalog).revoke(library=library_id, subjects=paths, cause="Its document was removed.")
-    catalog.remove(list(removed))
+    entry = ""
+    if for_good:
+        catalog.remove(list(removed))
+    elif removed:
+        entry = put_documents(catalog, library_id, list(removed))
+    exclude(catalog, library_id, [document.path for document in documents if document.doc_id in named])
     forget_refusals(cache)
-    return [by_id[doc_id] for doc_id in removed if doc_id in by_id]
+    return Removal(tuple(by_id[doc_id] for doc_id in removed if doc_id in by_id), entry)
+
+
+def bin_library(catalog: Catalog, name: str) -> Library:
+    """Move a library into the bin. Whoever works for it can write nothing of it from now on. Return what it was."""
+    from hybrid_core.store.catalog.bin import put_library
+    from hybrid_core.store.jobs.control import JobControl
+
+    with catalog.snapshot() as snapshot:
+        library = snapshot.library(name)
+    jobs = JobControl(catalog)
+    jobs.revoke(library=library.id, cause="Its library was removed.")
+    put_library(catalog, library.id)
+    jobs.erase(library.id)
+    return library
+
+
+def empty_bin(
+    catalog: Catalog, indexes: Indexes, home: Path, entry: str | None = None, *, expired: bool = False
+) -> int:
+    """Delete an entry of the bin for good, or all, or those that ``expired``. Return how many.
+
+    Raises NotFoundError for an unknown entry.
+    """
+    from hybrid_core.store.catalog.bin import contents_of_bin
+
+    doomed = contents_of_bin(catalog, entry, expired=expired)
+    for each in doomed:
+        _remove_library(catalog, each)
+        indexes.forget(each)
+        forget_use(home, each)
+    if doomed:
+        catalog.sweep_originals()
+        catalog.shrink()
+    return len(doomed)
 
 
 def clear(
     catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None, session: str = ""
 ) -> list[str]:
-    """Whoever works for a library can write nothing of it from now on. Of the whole home only the empty catalog and
-    cache stay, with the user's own config.yaml, and the browser's session with the secret ``session``.
+    """Delete a library for good, or everything. Whoever works for a library can write nothing of it from now on.
+
+    Of the whole home only the empty catalog and cache stay, with the user's own config.yaml, and the browser's session
+    with the secret ``session``. The bin goes with it; with one library, what was removed from it.
     """
+    from hybrid_core.store.catalog.bin import entries_from
     from hybrid_core.store.forgetting import forget_files
 
     with catalog.snapshot() as snapshot:
@@ -82,6 +135,8 @@ def clear(
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
     for one in cleared:
         if library is not None:
+            for entry in entries_from(catalog, one.id):
+                _remove_library(catalog, entry)
             _remove_library(catalog, one.id)
         indexes.forget(one.id)
         forget_use(home, one.id)

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -86,7 +86,7 @@ def read_text(path: Path) -> tuple[str, list[str]]:
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
     if not data:
-        raise DocumentError(f"{path}: the file is empty.")
+        raise EmptyFileError(f"{path}: the file is empty.")
     text, warnings = decode(data, path)
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
 
@@ -169,7 +169,7 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
         return _replaced(data, wide, [f"it bears no mark of its encoding; it was read as {wide.upper()}"])
     if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
-        raise DocumentError(f"{path}: not a text file (it holds binary data).")
+        raise BrokenFileError(f"{path}: not a text file (it holds binary data).")
     if _ISO_2022.search(data) and data.isascii():
         try:
             return data.decode("iso2022_jp_2"), []

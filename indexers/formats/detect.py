@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.errors import DocumentError, PasswordError, UnsupportedFileError
 
 _HEAD = 8192
 _TAIL = 65_557  # bytes within which a ZIP file's last record lies
@@ -68,7 +68,7 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
         "encrypted by a service that manages rights (IRM).",
         "Open it as somebody who may, and save it without restrictions.",
     ),
-    "ole": (DocumentError, "an Office file of a kind that is not read.", "Save it as DOCX, XLSX, PPTX or PDF."),
+    "ole": (UnsupportedFileError, "an Office file of a kind that is not read.", "Save it as DOCX, XLSX, PPTX or PDF."),
 }
 """What is told, and not read: the error, what it says, and what to do."""
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import EmptyFileError, UnsupportedFileError
 from indexers.formats.detect import REFUSED, detect
 from indexers.formats.flow.formats import FLOWS
 from indexers.formats.format import Format, OpenFile
@@ -77,11 +77,13 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
         error, what, advice = refused
         raise error(f"{path}: {what}", advice)
     format = _own(kind) or named
+    if path.is_file() and not path.stat().st_size:
+        raise EmptyFileError(f"{path}: the file is empty.")
     if format is None:
         head = _head(path)
         format = _sniffed(head)
         if format is None and head:
-            raise DocumentError(
+            raise UnsupportedFileError(
                 f"{path}: files of this kind are not read; what is read is {formats_read()}.",
                 "Convert it, to PDF for example.",
             )

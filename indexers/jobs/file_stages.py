@@ -165,7 +165,9 @@ class FileStages:
             )  # fmt: skip
             with self._catalog.snapshot() as snapshot:
                 published = doc_id in snapshot.published(turn.library, [doc_id])
-            return turn.timed(FileResult(str(turn.file), "failed", message, doc_id if published else None))
+            reason = getattr(error, "reason", "")
+            failed = FileResult(str(turn.file), "failed", message, doc_id if published else None, reason=reason)
+            return turn.timed(failed)
 
     def _parsed(self, turn: Turn) -> FileResult:
         file, library = turn.file, turn.library

@@ -17,7 +17,8 @@ class FileResult:
 
     ``seconds`` until it could be searched, ``ocr_seconds`` that went on reading its scans after that,
     ``model_seconds`` on what models added; ``steps`` say what that was, ``usage`` what it took together.
-    ``unread``: pages that are read by OCR next; 0 in a report, for its run has read them.
+    ``unread``: pages that are read by OCR next; 0 in a report, for its run has read them. ``reason`` is the code of the
+    error of a file that failed.
     """
 
     path: str
@@ -33,6 +34,7 @@ class FileResult:
     model_seconds: float = 0.0
     steps: tuple[StepDone, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept with a job."""

@@ -36,7 +36,7 @@ def by_name(documents: Sequence[Document], wanted: Sequence[str]) -> list[Docume
     for name in wanted:
         path = os.path.abspath(os.path.expanduser(name)) if os.sep in name else name  # noqa: PTH100, PTH111 - see discover
         matching = (
-            [d for d in documents if name in (d.doc_id, d.name) or d.path == path]
+            [d for d in documents if name in (d.doc_id, d.name, d.path) or d.path == path]
             or [d for d in documents if fold(name) in (fold(d.name), *_last(d.name))]
             or [d for d in documents if os.sep in name and d.path.endswith(os.sep + name)]
         )  # as results show it

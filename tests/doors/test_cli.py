@@ -219,12 +219,12 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
     engine.close()
     unsure = cli("clear", "--library", "default")
     assert unsure.returncode == 2 and "conversations stay" in unsure.stderr
-    cleared = cli("clear", "--library", "default", "--yes")
+    cleared = cli("clear", "--library", "default", "--yes", "--for-good")
     assert "1 conversation about it stays" in cleared.stdout and "chat remove ID" in " ".join(cleared.stdout.split())
     assert "nothing was asked" in cli("chat", "list").stdout
     cli("index", tmp_path / "b.pdf")
     again = json.loads(cli("clear", "--library", "default", "--yes", "--json").stdout)
-    assert again == {"cleared": ["default"], "conversations_kept": 1}
+    assert again == {"cleared": ["default"], "conversations_kept": 1, "bin": "default"}
     cli("index", tmp_path / "b.pdf")
     assert json.loads(cli("clear", "--yes", "--json").stdout) == {"cleared": ["default"]}
     assert (tmp_path / "b.pdf").exists() and "No library" in cli("libraries").stdout

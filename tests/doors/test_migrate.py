@@ -180,10 +180,10 @@ def test_clear_deletes_the_collections_or_nothing(home: Path, stub: Stub) -> Non
     run(engine.migrate("server", library="other one"))
     stub.refuse = lambda *_: (503, "away")
     with pytest.raises(UnreachableError):
-        run(engine.clear(library="default"))
+        run(engine.clear(library="default", for_good=True))
     stub.refuse = lambda *_: None
     assert {size.name for size in run(engine.libraries())} == {"default", "other one"}
-    run(engine.clear(library="default"))
+    run(engine.clear(library="default", for_good=True))
     assert sum(call.startswith("DELETE") for call in stub.calls) == 1
     run(engine.clear())
     assert sum(call.startswith("DELETE") for call in stub.calls) == 2

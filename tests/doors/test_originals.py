@@ -37,7 +37,7 @@ def test_bytes_are_a_document_until_it_is_removed(engine: Engine) -> None:
     run(engine.index(b"# Other\n\nNothing of the kind.\n", name="notes.md"))
     assert len(kept(engine)) == 2 and len(run(engine.documents())) == 2
     assert "Nothing" in run(engine.pages("notes.md", 1))[0].text
-    run(engine.remove(["copy.md"]))
+    run(engine.remove(["copy.md"], for_good=True))
     assert len(kept(engine)) == 1
     assert run(engine.original("notes.md")).read_bytes().startswith(b"# Other")
     run(engine.clear())

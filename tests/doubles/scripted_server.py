@@ -29,6 +29,7 @@ class ScriptedServer:
         self.answer = answer
         self.replies: list[FakeReply] = []
         self.unknown: set[str] = set()
+        self.models, self.owner = ["nomic-embed-text:latest", "llama3.2:3b"], "library"
         self.requests: list[Request] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[Headers] = []
@@ -66,6 +67,16 @@ def scripted_server(answer: Answer = lambda request: "ok", port: int = 0) -> Ite
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            """List the models, as Ollama, LM Studio and llama.cpp do."""
+            listed = [{"id": name, "object": "model", "owned_by": server.owner} for name in server.models]
+            body = json.dumps({"object": "list", "data": listed}).encode()
+            self.send_response(200 if self.path == "/v1/models" else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def do_POST(self) -> None:
             sent = self.rfile.read(length := int(self.headers["Content-Length"]))

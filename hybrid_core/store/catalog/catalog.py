@@ -19,7 +19,7 @@ from hybrid_core.store.catalog import originals, rows, schema
 from hybrid_core.store.catalog.changes import Changed, log_changes
 from hybrid_core.store.catalog.content_rows import ContentRows
 from hybrid_core.store.catalog.frequencies import Recount
-from hybrid_core.store.catalog.libraries import RENEWED, create_library
+from hybrid_core.store.catalog.libraries import BINNED, RENEWED, create_library
 from hybrid_core.store.catalog.originals import Original
 from hybrid_core.store.catalog.removal import at_paths, drop_unreferenced, remove_documents, with_members
 from hybrid_core.store.catalog.replacing import replace_content
@@ -104,6 +104,8 @@ class Catalog:
         with self.snapshot() as snapshot:
             if library in snapshot.libraries():
                 return
+            if library in snapshot.library_ids():
+                raise NotFoundError(f"The library '{library}' is in the bin.", "Restore it, or name another one.")
         create_library(self, library.partition(RENEWED)[0], library=library)
 
     def publish(
@@ -350,6 +352,7 @@ class Catalog:
             for table in (schema.originals, schema.sources, schema.exclusions):
                 connection.execute(delete(table).where(table.c.library == name))
             connection.execute(delete(schema.libraries).where(schema.libraries.c.id == name))
+            connection.execute(delete(schema.meta).where(schema.meta.c.key == BINNED + name))
             rows.drop_unused_vectors(connection)
 
     def leave_epoch(self, epoch: str) -> str:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hybrid_core.store.access.tables import grants, tokens
 from hybrid_core.store.catalog.changes import COUNTER
+from hybrid_core.store.catalog.libraries import BINNED
 from hybrid_core.store.catalog.schema import EPOCH, meta, whole
 from hybrid_core.store.counters import counters
 from hybrid_core.store.tables import STAYS
@@ -32,7 +33,7 @@ def forget_everything(connection: Connection, session: str = "") -> None:
         elif table is not meta and not table.info.get(STAYS):
             connection.execute(delete(table))
     _forget_names_of_usage(connection)
-    connection.execute(delete(meta).where(meta.c.key == EPOCH))
+    connection.execute(delete(meta).where((meta.c.key == EPOCH) | meta.c.key.startswith(BINNED)))
     connection.execute(update(meta).where(meta.c.key == "catalog").values(value=uuid.uuid4().hex))
 
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.types.libraries import Library, library_called, no_library
 
+BINNED = "bin:"
+"""Begins the key in ``meta`` of a library that is in the bin."""
 RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
-_NAME = re.compile(r"[^\W_][\w.\- ]{0,63}")
+_PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id
+_LONGEST = 100  # characters of a name
+_UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))  # categories of characters that nobody types into a name
 
 
 class Writable(Protocol):
@@ -32,7 +37,7 @@ def create_library(catalog: Writable, name: str, *, alias: str = "", library: st
     check_name(name)
     with catalog.writing() as connection:
         known = all_libraries(connection)
-        made = Library(library or new_id(name, [one.id for one in known]), name, alias)
+        made = Library(library or new_id(name, library_ids(connection)), name, alias)
         if there := next((one for one in known if one.id == made.id), None):
             return there
         for value in filter(None, (name, alias)):
@@ -64,23 +69,41 @@ def name_library(catalog: Writable, library: str, *, name: str | None = None, al
 
 
 def new_id(name: str, taken: list[str]) -> str:
-    """The name, so that the same libraries of two homes have the same ids; a number is added where it is taken."""
+    """Return the id of a new library: its name, so that the same libraries of two homes have the same ids.
+
+    Characters that folders and addresses do not take become hyphens; a number is added where the id is taken.
+    """
+    if not _PLAIN.fullmatch(name):
+        name = re.sub(r"^[\W_]+|[\W_]+$", "", re.sub(r"[^\w.\- ]+", "-", name))[:64] or "library"
     ids = [name, *(f"{name}{RENEWED}{number}" for number in range(2, len(taken) + 3))]
     return next(one for one in ids if one not in taken)
 
 
 def all_libraries(connection: Connection) -> list[Library]:
-    """By name."""
+    """By name, without those in the bin."""
     libraries = schema.libraries.c
-    found = connection.execute(select(libraries.id, libraries.name, libraries.alias).order_by(libraries.name))
-    return [Library(row.id, row.name, row.alias) for row in found]
+    query = select(libraries.id, libraries.name, libraries.alias).where(outside_bin(libraries.id))
+    return [Library(row.id, row.name, row.alias) for row in connection.execute(query.order_by(libraries.name))]
+
+
+def library_ids(connection: Connection) -> list[str]:
+    """Return the ids of all libraries, also of those in the bin."""
+    return list(connection.scalars(select(schema.libraries.c.id)))
+
+
+def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that the library of an id is not in the bin."""
+    hidden = select(func.substr(schema.meta.c.key, len(BINNED) + 1)).where(schema.meta.c.key.startswith(BINNED))
+    return library.not_in(hidden)
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError for one that cannot be a library's."""
-    if not _NAME.fullmatch(name):
+    """Raises UsageError for a name that is empty, too long, or holds what nobody can see or type."""
+    unseen = any(unicodedata.category(character) in _UNSEEN for character in name)
+    if unseen or name != name.strip() or len(name) > _LONGEST or not name.strip("."):
         raise UsageError(
-            f"'{name}' cannot be a library's name.", "Use up to 64 letters, digits, spaces, dots and hyphens."
+            f"'{name[: 2 * _LONGEST]}' cannot be a library's name.",
+            f"Use up to {_LONGEST} characters, without line breaks and without spaces around them.",
         )
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, bindparam
 
 from hybrid_core.errors import DamageError
 from hybrid_core.store.catalog import rows, schema
-from hybrid_core.store.catalog.libraries import all_libraries
+from hybrid_core.store.catalog.libraries import all_libraries, library_ids, outside_bin
 from hybrid_core.store.catalog.page_texts import page_orders, page_texts, text_of_pages
 from hybrid_core.store.catalog.trees import StoredSections, node_id
 from hybrid_core.store.damage import Decoding
@@ -124,6 +124,10 @@ class Snapshot:
         """Their ids, by name."""
         return [one.id for one in self.named_libraries()]
 
+    def library_ids(self) -> list[str]:
+        """Return the ids of all libraries, also of those in the bin."""
+        return library_ids(self._connection)
+
     def named_libraries(self) -> list[Library]:
         """By name."""
         return all_libraries(self._connection)
@@ -217,8 +221,10 @@ class Snapshot:
         return document_rows(self._connection, library)
 
     def document(self, doc_id: str) -> Document | None:
-        """One document, published or not."""
-        row = self._connection.execute(_DOCUMENT_COLUMNS.where(schema.documents.c.doc_id == doc_id)).one_or_none()
+        """One document, published or not; None for one in the bin."""
+        documents = schema.documents.c
+        query = _DOCUMENT_COLUMNS.where(documents.doc_id == doc_id, outside_bin(documents.library))
+        row = self._connection.execute(query).one_or_none()
         return None if row is None else rows.to_document(row)
 
     def document_at(self, library: str, path: str) -> Document | None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.libraries import outside_bin
 from hybrid_core.store.damage import Decoding
 from hybrid_core.store.text import to_json
 from hybrid_core.types.sources import Source
@@ -135,7 +136,7 @@ def exclude(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
 
 @Decoding("a source")
 def _sources(connection: Connection, library: str | None) -> list[Source]:
-    query = select(schema.sources).order_by(_known.library, _known.path)
+    query = select(schema.sources).where(outside_bin(_known.library)).order_by(_known.library, _known.path)
     found = connection.execute(query if library is None else query.where(_known.library == library))
     return [
         Source(row.library, row.path, row.kind, json.loads(row.options), row.watch, json.loads(row.mounts), row.machine)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from hybrid_core.store.catalog.changes import COUNTER
+from hybrid_core.store.catalog.libraries import outside_bin
 from hybrid_core.store.catalog.schema import libraries, meta
 from hybrid_core.store.counters import counters
 from hybrid_core.store.jobs.control import FORGOTTEN
@@ -39,9 +40,9 @@ def read_state(connection: Connection) -> HomeState:
     """Read the state of the home as one transaction sees it."""
     numbers = {row.name: row.n for row in connection.execute(select(counters))}
     columns = libraries.c
+    query = select(columns.id, columns.name, columns.alias, columns.embedder).where(outside_bin(columns.id))
     parts: dict[str, Hashable] = {
-        row.id: (*row, numbers.get(f"{COUNTER}{row.id}", 0))
-        for row in connection.execute(select(columns.id, columns.name, columns.alias, columns.embedder))
+        row.id: (*row, numbers.get(f"{COUNTER}{row.id}", 0)) for row in connection.execute(query)
     }
     catalog = connection.scalar(select(meta.c.value).where(meta.c.key == "catalog"))
     paused = frozenset((row.scope, row.id) for row in connection.execute(select(pauses)))

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, Select, select
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.libraries import outside_bin
 from hybrid_core.store.conversations import events, rows
 from hybrid_core.store.conversations.tables import (
     citations,
@@ -154,7 +155,8 @@ def _citations(connection: Connection, ids: Sequence[int]) -> dict[int, list[Cit
     known, now = citations.c, schema.documents.c
     query = (
         select(citations, schema.contents.c.sha256.label("sha256_now"))
-        .outerjoin(schema.documents, now.doc_id == known.doc_id)
+        .select_from(citations)
+        .outerjoin(schema.documents, (now.doc_id == known.doc_id) & outside_bin(now.library))
         .outerjoin(schema.contents, schema.contents.c.content_id == now.content_id)
         .where(known.message.in_(ids))
         .order_by(known.message, known.number)

@@ -72,10 +72,9 @@ class Mending:
 
     def _add_libraries(self, connection: Connection) -> None:
         """Documents and notes keep the library that they were in, under its id, where its own row is lost."""
-        from hybrid_core.store.catalog.libraries import RENEWED, all_libraries
+        from hybrid_core.store.catalog.libraries import RENEWED, all_libraries, library_ids
 
-        library_ids = {row.id for row in all_libraries(connection)}
-        for library in sorted(set(connection.scalars(text(_LIBRARIES))) - library_ids):
+        for library in sorted(set(connection.scalars(text(_LIBRARIES))).difference(library_ids(connection))):
             others = all_libraries(connection)
             names = (library.partition(RENEWED)[0], *(f"recovered {n}" for n in range(1, len(others) + 2)))
             name = next(candidate for candidate in names if candidate and library_called(candidate, others) is None)

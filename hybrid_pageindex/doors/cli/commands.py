@@ -268,11 +268,27 @@ async def _edit(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def _remove(engine: Engine, options: argparse.Namespace) -> int:
-    removed = await engine.remove(options.documents, library=_library(options))
+    removal = await engine.remove_documents(options.documents, library=_library(options), for_good=options.for_good)
     if _json(options):
-        dump({"removed": [{"doc_id": d.doc_id, "name": d.name, "path": d.path} for d in removed]})
+        removed = [{"doc_id": d.doc_id, "name": d.name, "path": d.path} for d in removal.documents]
+        dump({"removed": removed, "bin": removal.entry})
     else:
-        show.removed([d.name for d in removed])
+        show.removed([document.name for document in removal.documents], removal.entry)
+    return 0
+
+
+async def _bin(engine: Engine, options: argparse.Namespace) -> int:
+    if options.action == "restore":
+        entry = await engine.restore(options.entry)
+        dump(asdict(entry)) if _json(options) else show.restored(entry)
+    elif options.action == "empty":
+        if options.entry is None and not options.yes:
+            raise UsageError("This deletes for good whatever is in the bin.", "Name an entry, or add --yes.")
+        number = await engine.empty_bin(options.entry)
+        dump({"deleted": number}) if _json(options) else show.console.print(f"{number} deleted for good")
+    else:
+        entries = await engine.bin()
+        dump({"entries": [asdict(entry) for entry in entries]}) if _json(options) else show.bin_entries(entries)
     return 0
 
 
@@ -302,18 +318,22 @@ async def _clear(engine: Engine, options: argparse.Namespace) -> int:
     library = _library(options)
     what = f"library '{library}'" if library else "all libraries"
     if not options.yes:
+        kept = "" if options.for_good else "; it can be restored for 30 days"
         stay = (
-            "original files and conversations stay"
+            f"original files and conversations stay{kept}"
             if library
-            else "with conversations, notes, tokens and users; original files stay"
+            else "with the bin, conversations, notes, tokens and users; original files stay"
         )
         raise UsageError(f"This deletes {what} in {engine.home} ({stay}).", "Add --yes to do it.")
     about = await engine.conversations.about(library) if library else 0
-    cleared = await engine.clear(library=library)
+    entry = ""
+    if library and not options.for_good:
+        entry = next((found.id for found in await engine.named_libraries() if found.called(library)), "")
+    cleared = await engine.clear(library=library, for_good=options.for_good)
     if _json(options):
-        dump({"cleared": cleared} | ({"conversations_kept": about} if library else {}))
+        dump({"cleared": cleared} | ({"conversations_kept": about, "bin": entry} if library else {}))
         return 0
-    show.removed([f"library {name}" for name in cleared])
+    show.removed([f"library {name}" for name in cleared], entry)
     if about:
         show.conversations_left(about)
     if not library:
@@ -460,7 +480,7 @@ _COMMANDS = {
     "grep": _grep, "compare": _compare,
     "index": _index, "embed": _embed, "search": _search, "ask": _ask, "chat": _chat, "outline": _outline, "page": _page,
     "list": _list, "edit": _edit, "info": _info, "remove": _remove, "libraries": _libraries, "clear": _clear,
-    "briefing": _brief,
+    "briefing": _brief, "bin": _bin,
     "migrate": _migrate, "doctor": _doctor, "jobs": _jobs, "mcp": _mcp, "open": _open, "rebuild": _rebuild,
     "recover": _recover, "watch": _watch, "worker": _worker, "serve": _serve, "token": _token, "usage": _usage,
 }  # fmt: skip

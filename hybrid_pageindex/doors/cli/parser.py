@@ -197,6 +197,16 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     remove = commands.add_parser("remove", parents=[scoped], help="remove documents (original files stay)")
     remove.add_argument("documents", nargs="+", metavar="DOC")
+    remove.add_argument("--for-good", action="store_true", help="delete them now, not after 30 days in the bin")
+
+    trash = commands.add_parser("bin", parents=[common], help="what was removed in the last 30 days; restore it")
+    choices = trash.add_subparsers(dest="action", metavar="ACTION")
+    choices.add_parser("list", parents=[common], help="what can be restored, the newest first")
+    back = choices.add_parser("restore", parents=[common], help="bring documents or a library back as they were")
+    back.add_argument("entry", metavar="ENTRY")
+    empty = choices.add_parser("empty", parents=[common], help="delete an entry for good, or all with --yes")
+    empty.add_argument("entry", nargs="?", metavar="ENTRY")
+    empty.add_argument("--yes", action="store_true", help="really delete whatever is in the bin")
 
     libraries = commands.add_parser("libraries", parents=[common], help="all libraries, the last used first; name them")
     libraries.add_argument("--find", default="", metavar="TEXT", help="only those whose name or alias holds this")
@@ -239,6 +249,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     clear = commands.add_parser("clear", parents=[scoped], help="delete a library, or all of them")
     clear.add_argument("--yes", action="store_true", help="really delete")
+    clear.add_argument("--for-good", action="store_true", help="delete the library now, not after 30 days in the bin")
 
     migrate = commands.add_parser(
         "migrate", parents=[scoped], help="move vector indexes, or the catalog, to a server or back"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -25,6 +26,7 @@ from hybrid_pageindex.doors.cli.output import visible
 
 if TYPE_CHECKING:
     from hybrid_core.embed.export import ExportReport
+    from hybrid_core.store.catalog.bin import BinEntry
     from hybrid_pageindex.services.briefing import Briefing
     from hybrid_pageindex.services.migrating import CatalogCopy, Migration
     from hybrid_pageindex.services.outline import Outline
@@ -356,11 +358,36 @@ def opened(name: str, page: int | None) -> None:
     console.print(f"opened {escape(name)}" + (f", page {page}" if page else ""))
 
 
-def removed(names: Sequence[str]) -> None:
+def removed(names: Sequence[str], entry: str = "") -> None:
+    """Show what was removed, and how to bring back what went into the bin as ``entry``."""
     for name in names:
         console.print(f"removed {escape(name)}")
     if not names:
         console.print("nothing to remove")
+    if entry:
+        command = shlex.join(("hybrid-pageindex", "bin", "restore", entry))
+        console.print(f"For 30 days «{escape(command)}» brings it back; --for-good deletes at once.")
+
+
+def bin_entries(entries: Sequence[BinEntry]) -> None:
+    """Show the bin, the newest entry first."""
+    for entry in entries:
+        rest = entry.documents - len(entry.names)
+        names = ", ".join(entry.names) + (f" and {rest} more" if rest > 0 else "")
+        what = f"library {entry.library}" if entry.kind == "library" else f"{names} of {entry.library}"
+        console.print(
+            f"{escape(entry.id)}  {escape(what)}  ({counted(entry.documents, 'document')}, "
+            f"{counted(entry.pages, 'page')}; removed {entry.removed_at[:10]}, deleted after {entry.expires_at[:10]})"
+        )
+    if not entries:
+        console.print("The bin is empty.")
+
+
+def restored(entry: BinEntry) -> None:
+    """Show what came back from the bin."""
+    documents = counted(entry.documents, "document")
+    where = f"library {entry.library} is back" if entry.kind == "library" else f"back in {entry.library}"
+    console.print(escape(f"{where}: {documents}"))
 
 
 def conversations_left(number: int) -> None:

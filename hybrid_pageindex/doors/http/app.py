@@ -24,6 +24,7 @@ from hybrid_pageindex.doors.http.metrics import Metrics
 from hybrid_pageindex.doors.http.once import Once
 from hybrid_pageindex.doors.http.record import Record
 from hybrid_pageindex.doors.http.routers import (
+    bin,
     conversations,
     documents,
     jobs,
@@ -54,6 +55,7 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
     for one in (
         operations,
         libraries,
+        bin,
         sample,
         transfer,
         documents,

@@ -7,10 +7,12 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
+from pydantic import AfterValidator
 
 from hybrid_core.types.access import EVERYWHERE, Caller, Role
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_pageindex.doors.http.errors import Refusal
+from hybrid_pageindex.doors.http.security.guard import SLASH
 from hybrid_pageindex.doors.http.server import Server, server_of
 
 
@@ -30,7 +32,7 @@ async def visible(request: Request) -> list[Library]:
 
 async def find_library(request: Request, name: str, role: Role) -> Library:
     """Raises NotFoundError for one that is unknown or may not be read, Refusal where the role is missing."""
-    seen = await visible(request)
+    name, seen = name.replace(SLASH, "/"), await visible(request)
     found = library_called(name, seen)
     if found is None:
         raise no_library(name[:200], seen)
@@ -76,7 +78,7 @@ Reader = Annotated[Caller, Depends(_everywhere("read"))]
 Writer = Annotated[Caller, Depends(_everywhere("write"))]
 Admin = Annotated[Caller, Depends(_everywhere("admin"))]
 At = Annotated[Server, Depends(server_of)]
-DocumentName = Annotated[str, Path(max_length=2000)]
+DocumentName = Annotated[str, Path(max_length=2000), AfterValidator(lambda name: name.replace(SLASH, "/"))]
 
 
 async def in_thread(work: Callable[[], Any]) -> Any:

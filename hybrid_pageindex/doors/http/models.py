@@ -143,6 +143,18 @@ class Corrections(Body):
     unset: Annotated[list[Text], Field(max_length=20)] = Field(default_factory=list)
 
 
+class PasswordGiven(Body):
+    """A password; it is used once and kept nowhere."""
+
+    password: Annotated[Text, Field(min_length=1, max_length=500)]
+
+
+class PortsAsked(Body):
+    """Ports of the server's own machine that are asked beside the usual ones."""
+
+    ports: Annotated[list[Annotated[int, Field(ge=1, le=65535)]], Field(max_length=5)] = Field(default_factory=list)
+
+
 class ModelNamed(Body):
     """An embedder; the one that serves, or the setting, where none is named."""
 

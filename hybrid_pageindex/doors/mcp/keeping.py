@@ -148,7 +148,9 @@ def register(server: FastMCP, door: Door) -> None:
     async def remove_documents(
         documents: tuple[str, ...], ctx: Context, library: str = ""
     ) -> dict[str, Any] | mcp_types.InputRequiredResult:
-        """Remove documents from a library; the files stay. Asks the user where the client can."""
+        """Remove documents from a library; the files stay, and for 30 days it can be undone. Asks the user where the
+        client can.
+        """
         door.access.check_writing()
         if not 1 <= len(documents) <= _MOST_REMOVED:
             raise UsageError(f"{len(documents)} documents are named.", f"Give ids or names of 1 to {_MOST_REMOVED}.")

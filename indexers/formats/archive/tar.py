@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
-from hybrid_core.errors import DocumentError, LimitError
+from hybrid_core.errors import BrokenFileError, DocumentError, LimitError
 from indexers.formats.archive.listing import listing
 from indexers.formats.flow.blocks import Flow
 from indexers.formats.limits import ParseLimits
@@ -87,4 +87,4 @@ def _entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | None,
         except LimitError:
             raise
         except _DAMAGED as error:
-            raise DocumentError(f"{path}: damaged, it cannot be unpacked ({error}).") from error
+            raise BrokenFileError(f"{path}: damaged, it cannot be unpacked ({error}).") from error

@@ -10,7 +10,7 @@ from typing import IO
 
 from lxml import etree
 
-from hybrid_core.errors import DocumentError, LimitError, PasswordError
+from hybrid_core.errors import BrokenFileError, LimitError, PasswordError
 from indexers.formats.flow.entities import put_in
 from indexers.formats.limits import ParseLimits
 
@@ -35,7 +35,7 @@ class Package:
         try:
             self._zip = zipfile.ZipFile(path if data is None else io.BytesIO(data))
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise DocumentError(f"{path}: damaged, its entries cannot be listed ({error}).") from error
+            raise BrokenFileError(f"{path}: damaged, its entries cannot be listed ({error}).") from error
         entries = self._zip.infolist()
         limits.check("max_entries", len(entries), f"{path}: it packs {len(entries):,} files")
         size = sum(entry.file_size for entry in entries)
@@ -70,7 +70,7 @@ class Package:
         try:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
-            raise DocumentError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
+            raise BrokenFileError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
 
     def stream(self, name: str) -> IO[bytes]:
         """An entry to be read piece by piece. Raises as ``read``; what is damaged in it shows when it is read."""
@@ -78,13 +78,13 @@ class Package:
         try:
             return self._zip.open(entry)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-            raise DocumentError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
+            raise BrokenFileError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         """Return an entry to be read. Raise DocumentError where it is missing, PasswordError where it is encrypted."""
         entry = self._entries.get(name)
         if entry is None:
-            raise DocumentError(f"{self._path}: damaged, «{name}» is missing in it.")
+            raise BrokenFileError(f"{self._path}: damaged, «{name}» is missing in it.")
         if entry.flag_bits & _ENCRYPTED:
             raise PasswordError(f"{self._path}: encrypted.", "Save it without a password.")
         return entry
@@ -123,9 +123,9 @@ def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
             root = etree.fromstring(data, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             if recover:
-                raise DocumentError(f"{what} is no XML ({error}).") from error
+                raise BrokenFileError(f"{what} is no XML ({error}).") from error
             continue
         if root is not None:
             put_in(root)
             return root, not recover
-    raise DocumentError(f"{what} is no XML.")
+    raise BrokenFileError(f"{what} is no XML.")

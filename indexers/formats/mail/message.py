@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.limits import ParseLimits
 from indexers.formats.mail.boxes import Mailbox, StrayLine, message_of
@@ -28,10 +28,10 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
     """One message, and those it forwards whole. Raises DocumentError where the file is no mail."""
     data = path.read_bytes()
     if not data.strip():
-        raise DocumentError(f"{path}: the file is empty.")
+        raise EmptyFileError(f"{path}: the file is empty.")
     message = message_of(data)
     if not (message.keys() and (message["from"] or message["subject"] or message["date"] or message["mime-version"])):
-        raise DocumentError(f"{path}: not a mail (it has no sender, subject or date).")
+        raise BrokenFileError(f"{path}: not a mail (it has no sender, subject or date).")
     metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
     pictures = ShownPictures(lambda _: message_of(data))
     found = {key: value for key, value in metadata.items() if value}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError, DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.flow.pictures import may_show_words
@@ -40,7 +40,7 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
             blocks = list(_blocks(file, path, pictures))
             subject, date = _string(file, "", _SUBJECT), _date(file)
     except _DAMAGED as error:
-        raise DocumentError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
+        raise BrokenFileError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
     metadata = {"title": subject, "date": date}
     return Flow(
         iter([Part(blocks, date[:10] or "message")]), {k: v for k, v in metadata.items() if v},
@@ -92,7 +92,7 @@ def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
                 if not _shown_as(file, folder):
                     yield Member(name or folder.rpartition("/")[2], partial(_file, file, stream))
     except _DAMAGED as error:
-        raise DocumentError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
+        raise BrokenFileError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
 
 
 def _file(file: Any, stream: str) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError
 from indexers.formats.limits import ParseLimits
 
 
@@ -18,4 +18,4 @@ def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
         with olefile.OleFileIO(str(path)) as file:
             return {name: file.openstream(name).read() for name in names if file.exists(name)}
     except (OSError, ValueError, IndexError) as error:
-        raise DocumentError(f"{path}: damaged, its streams cannot be listed.") from error
+        raise BrokenFileError(f"{path}: damaged, its streams cannot be listed.") from error

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError, DocumentError
 from indexers.formats.flow.safety import Package
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -54,7 +54,7 @@ def main_part(package: Package, path: object, default: str) -> str:
             return target
     if default in package:
         return default
-    raise DocumentError(f"{path}: damaged, the document is missing in it.")
+    raise BrokenFileError(f"{path}: damaged, the document is missing in it.")
 
 
 def properties(package: Package) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package
@@ -50,7 +50,7 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     body = root.find(f"{OFFICE}body")
     content = next((one for one in (body if body is not None else ()) if one.tag.startswith(OFFICE)), None)
     if content is None:
-        raise DocumentError(f"{path}: damaged, it has no content.")
+        raise BrokenFileError(f"{path}: damaged, it has no content.")
     reader = _Reader(package, [root, *styles])
     images = packed_pictures(path, limits)
     if content.tag == f"{OFFICE}presentation":

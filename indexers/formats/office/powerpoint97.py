@@ -8,7 +8,7 @@ from pathlib import Path
 from struct import unpack_from
 from typing import NamedTuple
 
-from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.errors import BrokenFileError, PasswordError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, Part
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.ole_streams import streams
@@ -46,7 +46,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
             for number, (place, _, outline) in enumerate(lists.get(_SLIDES, ()), 1)
         ]
     except (struct.error, KeyError, IndexError, ValueError) as error:
-        raise DocumentError(f"{path}: damaged, its slides cannot be listed.", "Save it as PPTX.") from error
+        raise BrokenFileError(f"{path}: damaged, its slides cannot be listed.", "Save it as PPTX.") from error
     return Flow(iter(parts))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError
 from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import may_show_words, packed_pictures
@@ -40,7 +40,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
         size = (held.presentation.slide_width or 1, held.presentation.slide_height or 1)
         count = len(slides)
     except Exception as error:
-        raise DocumentError(
+        raise BrokenFileError(
             f"{path}: damaged, its slides cannot be listed ({plain_reason(error, str(path))})."
         ) from error
     images = packed_pictures(path, limits)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError, DocumentError
 from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.flow.scripts import Piece, linear
@@ -53,7 +53,7 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
         source = _with_marks(_with_notes(_with_boxes(_with_charsets(_MARKS.sub(" ", _without_data(source))))))
         text = rtf_to_text(source, errors="replace")
     except (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError) as error:
-        raise DocumentError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
+        raise BrokenFileError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
     return Flow(_rtf_pages(text), _rtf_info(data), clauses=True)
 
 

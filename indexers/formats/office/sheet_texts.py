@@ -8,7 +8,7 @@ from typing import Any
 
 from lxml import etree
 
-from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.errors import BrokenFileError, PasswordError
 from indexers.formats.flow.blocks import Block, Note, Paragraph
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.flow.scripts import Piece, linear
@@ -147,7 +147,7 @@ def read_spreadsheetml(path: Path, limits: ParseLimits) -> Iterator[tuple[str, G
     root, _ = read_xml(path.read_bytes(), f"{path}: damaged, it")
     sheets = list(root.iter(f"{_SS}Worksheet"))
     if not sheets:
-        raise DocumentError(f"{path}: damaged, it has no sheets.")
+        raise BrokenFileError(f"{path}: damaged, it has no sheets.")
     return _xml_sheets(sheets, path, limits)
 
 

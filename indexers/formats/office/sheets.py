@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.errors import DocumentError, LimitError, PasswordError
+from hybrid_core.errors import BrokenFileError, DocumentError, LimitError, PasswordError
 from indexers.formats.decode import read_text
 from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
@@ -75,7 +75,7 @@ def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[
         raise PasswordError(f"{path}: encrypted{_kind(path)}.", "Save it without a password.") from error
     except (calamine.CalamineError, OSError, ValueError) as error:
         why = plain_reason(error, str(path))
-        raise DocumentError(f"{path}: damaged, it cannot be read as a workbook ({why}).") from error
+        raise BrokenFileError(f"{path}: damaged, it cannot be read as a workbook ({why}).") from error
     return _sheets(book, calamine.CalamineError, warnings, limits)
 
 

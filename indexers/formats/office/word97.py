@@ -10,7 +10,7 @@ from pathlib import Path
 from struct import unpack_from
 from typing import NamedTuple
 
-from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.errors import BrokenFileError, PasswordError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, Part, Table
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.ole_streams import streams
@@ -48,13 +48,13 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
             first, end = unpack_from("<II", data, 0x18)
             return Flow(iter([Part(list(_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True)
         if magic != _WORD_97:
-            raise DocumentError(f"{path}: damaged, it is no file of Word 97.")
+            raise BrokenFileError(f"{path}: damaged, it is no file of Word 97.")
         table = stored.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
         text, pieces = _text(data, table)
         looks = _looks(data, table)
         counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
     except (struct.error, IndexError, ValueError) as error:
-        raise DocumentError(f"{path}: damaged, its text cannot be put together.", "Save it as DOCX.") from error
+        raise BrokenFileError(f"{path}: damaged, its text cannot be put together.", "Save it as DOCX.") from error
     return Flow(_parts(text, counts, pieces, looks), clauses=True)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pymupdf
 
-from hybrid_core.errors import DocumentError, LimitError, PasswordError
+from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError, LimitError, LockedError
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
 from indexers.formats.info import FileInfo
@@ -58,9 +58,9 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
     if not head:
-        raise DocumentError(f"{path}: the file is empty.")
+        raise EmptyFileError(f"{path}: the file is empty.")
     if b"%PDF-" not in head:
-        raise DocumentError(f"{path}: not a PDF (it does not begin with %PDF-).")
+        raise BrokenFileError(f"{path}: not a PDF (it does not begin with %PDF-).")
     try:
         document = PatientDocument(path, filetype="pdf")
         locked = bool(document.needs_pass and not document.authenticate(password or ""))
@@ -71,14 +71,14 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
         if handler := _security_handler(path):
             raise _unopened(path, handler) from error
         reason = " ".join(str(error).replace(str(path), path.name).split())
-        raise DocumentError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
+        raise BrokenFileError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
     if locked:
         document.close()
         said = "the password is wrong" if password else "encrypted"
-        raise PasswordError(f"{path}: {said}.", "Give its password with --password.")
+        raise LockedError(f"{path}: {said}.", "Give its password with --password.")
     if pages == 0:
         document.close()
-        raise DocumentError(f"{path}: it has no pages, or they are damaged beyond repair.")
+        raise BrokenFileError(f"{path}: it has no pages, or they are damaged beyond repair.")
     try:
         limits.check("max_pages", pages, f"{path}: it has {pages:,} pages")
         limits.check("max_objects", objects := document.xref_length(), f"{path}: it has {objects:,} objects")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError
 from indexers.formats.decode import read_text
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Paragraph, Part, Picture
 from indexers.formats.flow.pictures import linked_picture, picture_in_base64, picture_in_link, picture_of_kind
@@ -27,7 +27,7 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
     try:
         held = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DocumentError(f"{path}: damaged, a notebook is JSON and this is not ({error}).") from error
+        raise BrokenFileError(f"{path}: damaged, a notebook is JSON and this is not ({error}).") from error
     sheets = held.get("worksheets") if isinstance(held, dict) else None  # version 3 and older
     cells = (
         sheets[0].get("cells")
@@ -37,7 +37,7 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
         else None
     )
     if not isinstance(cells, list):
-        raise DocumentError(f"{path}: not a notebook (it has no cells).")
+        raise BrokenFileError(f"{path}: not a notebook (it has no cells).")
     described = held.get("metadata") if isinstance(held.get("metadata"), dict) else {}
     language = (described.get("language_info") or described.get("kernelspec") or {}).get("name") or "python"
     metadata = {"title": str(described["title"])} if described.get("title") else {}

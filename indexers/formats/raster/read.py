@@ -10,7 +10,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
-from hybrid_core.errors import DocumentError, LimitError
+from hybrid_core.errors import BrokenFileError, DocumentError, LimitError
 from hybrid_core.types.documents import ParsedPage
 from indexers.formats.info import FileInfo
 from indexers.formats.limits import ParseLimits
@@ -32,7 +32,7 @@ class RasterFile:
                 self._image = Image.open(path, formats=_KINDS)
                 self.pages = int(getattr(self._image, "n_frames", 1)) if self._image.format == "TIFF" else 1
         except Exception as error:  # Pillow raises many types for damaged input
-            raise DocumentError(f"{path}: damaged, it cannot be read as a picture ({error}).") from error
+            raise BrokenFileError(f"{path}: damaged, it cannot be read as a picture ({error}).") from error
         limits.check("max_pages", self.pages, f"{path}: it has {self.pages:,} frames")
         self._limits = limits
         try:

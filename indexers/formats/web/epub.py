@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from hybrid_core.errors import DocumentError, PasswordError
+from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.locators import book_place, cfi_assertion
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture
 from indexers.formats.flow.pictures import packed_pictures, picture_in
@@ -93,7 +93,7 @@ def _book(package: Package, path: Path) -> str:
     for name in package.names:
         if name.endswith(".opf"):
             return name
-    raise DocumentError(f"{path}: damaged, no file in it lists the book's chapters.")
+    raise BrokenFileError(f"{path}: damaged, no file in it lists the book's chapters.")
 
 
 def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:

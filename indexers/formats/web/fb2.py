@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import BrokenFileError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import picture_in_base64, picture_of_kind
 from indexers.formats.flow.safety import read_xml
@@ -23,7 +23,7 @@ _WIDEST = 100  # columns or rows that a cell spans
 def read_fb2(path: Path, limits: ParseLimits) -> Flow:
     root, whole = read_xml(path.read_bytes(), f"{path}: damaged, it")
     if _tag(root) != "FictionBook":
-        raise DocumentError(f"{path}: not a FictionBook.")
+        raise BrokenFileError(f"{path}: not a FictionBook.")
     info = next(iter(root.iter("{*}title-info")), root)
     metadata = {"title": _words(next(iter(info.iter("{*}book-title")), None)),
                 "author": _words(next(iter(info.iter("{*}author")), None))}  # fmt: skip

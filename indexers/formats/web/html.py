@@ -12,7 +12,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from hybrid_core.errors import DocumentError
+from hybrid_core.errors import EmptyFileError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
 from indexers.formats.flow.entities import put_in_text
@@ -89,7 +89,7 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
     What XML closes in itself («<title/>») is closed as HTML wants it: it would hold all that follows.
     """
     if not data:
-        raise DocumentError(f"{path}: the file is empty.")
+        raise EmptyFileError(f"{path}: the file is empty.")
     declared = _CHARSET.search(data[:4096])
     label = (declared[1] or declared[2]).decode() if declared else ""
     text, warnings = decode(data, path, label)

@@ -46,7 +46,11 @@ def test_from_a_file_to_an_answer(served: Serving) -> None:
         assert original.status_code == 206 and original.content == b"The mill"
         assert original.headers["content-disposition"].startswith("attachment")
         assert client.delete(f"/libraries/mills/documents/{doc}").json()["removed"][0]["doc_id"] == doc
-        assert client.delete("/libraries/mills").json() == {"deleted": ["mills"], "conversations_kept": 0}
+        assert client.delete("/libraries/mills").json() == {
+            "deleted": ["mills"],
+            "conversations_kept": 0,
+            "bin": "mills",
+        }
         assert client.get("/libraries/mills").json()["error"]["code"] == "not_found"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -62,7 +63,7 @@ def test_a_library_is_made_named_and_given_what_is_dropped(served: Serving, page
 
     page.go_back()
     page.get_by_role("button", name="Rename coast").click()
-    page.get_by_label("Another name").fill("The coast")
+    page.get_by_label("Second name").fill("The coast")
     page.get_by_role("button", name="Save").click()
     page.get_by_role("link", name="The coast").wait_for()
 
@@ -85,6 +86,49 @@ def test_a_library_is_made_named_and_given_what_is_dropped(served: Serving, page
     card.get_by_role("link", name="1 failed").click()
     page.get_by_text("1 of 2 documents").wait_for()
     page.get_by_role("link", name="torn").wait_for()
+
+
+NAMES = [
+    "Work papers & reports",
+    "R&D",
+    "Taxes (2024)",
+    "Müller's papers",
+    "Q1/Q2",
+    "50% off? #1",
+    "c++ 🚢",
+    "税务/2024",
+]
+
+
+def test_libraries_bear_any_name_that_people_type(served: Serving, page: Any) -> None:
+    page.goto(f"{served.url}/#token={START}")
+    for name in NAMES:
+        page.get_by_role("link", name="Libraries", exact=True).click()
+        page.get_by_role("button", name="New library").click()
+        page.get_by_label("Name", exact=True).fill(name)
+        page.get_by_role("button", name="Create").click()
+        page.get_by_role("heading", name=name, exact=True, level=1).wait_for()
+    with served.client() as client:
+        for name in NAMES:
+            path = f"/libraries/{quote(name, safe='')}"
+            sent = client.post(f"{path}/documents", files=[("file", ("a.md", f"# Of {name}\n\nA barge.\n".encode()))])
+            wait_for_jobs(client, [sent.json()["files"][0]["job"]])
+            found = client.post("/search", json={"question": "barge", "libraries": [name]}).json()["results"]
+            assert [hit["doc_name"] for hit in found] == ["a.md"]
+            assert client.get(f"{path}/documents/a.md").json()["published"]
+            by_path = quote("upload:/a.md", safe="")  # with a slash, too
+            read = client.get(f"{path}/documents/{by_path}/pages/1").json()
+            assert read["page"] == 1, read
+    page.reload()
+    page.evaluate("name => { location.hash = '#/library/' + encodeURIComponent(name) }", "Q1/Q2")
+    page.get_by_text("1 document", exact=True).wait_for()
+    page.get_by_role("link", name="Of Q1/Q2").click()
+    page.get_by_role("heading", name="Of Q1/Q2").first.wait_for()
+    with served.client() as client:
+        for name in NAMES:
+            assert client.delete(f"/libraries/{quote(name, safe='')}?for_good=true").json()["deleted"] == [name]
+        refused = client.post("/libraries", json={"name": ".."})
+        assert refused.status_code == 400
 
 
 def test_how_it_looks_and_speaks_is_chosen_and_stays(served: Serving, page: Any) -> None:

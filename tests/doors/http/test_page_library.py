@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pymupdf
 import pytest
 
 from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
@@ -352,10 +353,6 @@ def test_a_library_follows_a_folder_and_ends_only_where_its_name_is_typed(served
     manage.get_by_label("Type sea to go on").fill("sea")
     page.keyboard.press("Enter")
     manage.get_by_text("All documents are being made anew.").wait_for()
-    manage.get_by_role("button", name="Clear everything").click()
-    manage.get_by_label("Type everything to go on").fill("sea")
-    assert manage.get_by_role("button", name="Clear everything").is_disabled()
-
     reading = page.context.browser.new_page(locale="zh-CN")
     reading.goto(f"{served.url}/#token={reader}")
     reading.get_by_role("main").wait_for()
@@ -379,17 +376,107 @@ def test_clear_everything_leaves_nothing(tmp_path: Path, page: Any) -> None:
             client.post("/libraries", json={"name": name})
             upload(client, name, one="# One\n\nIt is told of.\n")
         page.goto(f"{own.url}/#token={START}")
-        page.get_by_role("link", name="sea", exact=True).click()
-        page.get_by_role("button", name="Manage").click()
-        manage = page.get_by_role("region", name="Manage")
-        manage.get_by_role("button", name="Clear everything").click()
-        manage.get_by_label("Type everything to go on").fill("everything")
+        page.get_by_role("link", name="sea", exact=True).wait_for()
+        page.get_by_role("link", name="Settings", exact=True).click()
+        page.get_by_role("link", name="Bin", exact=True).click()
+        clear = page.get_by_role("button", name="Clear everything")
+        clear.click()
+        page.get_by_label("Type everything to go on").fill("sea")
+        assert clear.is_disabled()
+        page.get_by_label("Type everything to go on").fill("everything")
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Delete sample").wait_for()  # as at a first start
         assert page.get_by_role("link", name="sea", exact=True).count() == 0
         assert not {"sea", "land"} & {one["name"] for one in client.get("/libraries").json()}
         assert not {"sea", "land"} & {one["library"] for one in client.get("/jobs").json()["jobs"]}
         assert not list((tmp_path / "home" / "originals").rglob("*.md"))
+
+
+def test_what_is_removed_comes_back_at_once_or_from_the_bin(served: Serving, library: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "quay"})
+        upload(client, "quay", **{name: f"# {name.title()}\n\nOf the quay.\n" for name in ("rope", "mast", "sail")})
+    page = library("quay")
+    undo = page.get_by_role("button", name="Undo")
+    page.get_by_role("button", name="Details of Rope").click()
+    details = page.get_by_role("complementary", name="Rope")
+    details.get_by_role("button", name="Remove").click()
+    details.get_by_role("button", name="Yes, remove").click()
+    page.get_by_text("2 documents", exact=True).wait_for()
+    page.get_by_text("Rope was removed.").wait_for()
+    undo.click()
+    page.get_by_text("It is back.").wait_for()
+    page.get_by_text("3 documents", exact=True).wait_for()
+
+    for name in ("Rope", "Mast"):
+        page.get_by_role("checkbox", name=f"Choose {name}").check()
+    chosen = page.get_by_role("region", name="What is chosen")
+    chosen.get_by_role("button", name="Remove").click()
+    chosen.get_by_role("button", name="Yes, remove").click()
+    page.get_by_text("2 documents were removed.").wait_for()
+    undo.focus()
+    page.keyboard.press("Enter")
+    page.get_by_text("3 documents", exact=True).wait_for()
+
+    page.get_by_role("link", name="Libraries", exact=True).click()
+    page.get_by_role("button", name="Delete quay").click()
+    page.get_by_text("its 3 documents (3 pages)").wait_for()
+    page.get_by_role("button", name="Delete it").click()
+    page.get_by_role("link", name="quay", exact=True).wait_for(state="detached")
+    page.reload()
+    page.evaluate("location.hash = '#/settings/bin'")
+    page.get_by_text("30 days left").wait_for()
+    page.get_by_role("button", name="Bring back: Library quay").click()
+    page.get_by_text("The bin is empty.").wait_for()
+    with served.client() as client:
+        assert client.get("/libraries/quay").json()["documents"] == 3
+        client.delete("/libraries/quay").raise_for_status()
+    page.get_by_role("button", name="Delete for good: Library quay").click()
+    page.get_by_role("button", name="Yes, delete for good").click()
+    page.get_by_text("The bin is empty.").wait_for()
+    with served.client() as client:
+        assert client.get("/bin").json() == [] and client.post("/bin/quay/restore").status_code == 404
+
+
+def test_a_failure_is_said_in_words_of_the_page_with_what_mends_it(served: Serving, library: Any) -> None:
+    with pymupdf.open() as made:
+        made.new_page().insert_text((50, 60), "The ferry leaves at nine.")
+        locked = made.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="oars", owner_pw="oars")
+    files = {"ferry.pdf": locked, "nothing.docx": b"", "cut.pdf": b"%PDF-1.7 cut", "strange.xyz": b"\x00\x01\x02" * 90}
+    with served.client() as client:
+        client.post("/libraries", json={"name": "pier"})
+        sent = [("file", (name, data)) for name, data in files.items()]
+        jobs = [file["job"] for file in client.post("/libraries/pier/documents", files=sent).json()["files"]]
+        reasons = {job["subject"]: job["reason"] for job in wait_for_jobs(client, jobs)}
+    assert list(reasons.values()) == ["locked", "empty", "broken", "unsupported"], reasons
+    page = library("pier")
+    page.locator(".work-chip").click()
+    work = page.get_by_role("region", name="On its way")
+    for words in (
+        "locked with a password",
+        "The file is empty.",
+        "The file is damaged",
+        "cannot be read. Save it as PDF",
+    ):
+        work.get_by_text(words).wait_for()
+    assert not work.get_by_text("--password").count() and not work.get_by_text("zip file").count()
+    password = work.get_by_label("Password: ferry.pdf")
+    password.fill("wrong")
+    page.keyboard.press("Enter")
+    work.get_by_text("This password does not open it.").wait_for()
+    password.fill("oars")
+    page.keyboard.press("Enter")
+    work.get_by_text("locked with a password").wait_for(state="detached")
+    work.get_by_role("button", name="Remove: nothing.docx").click()
+    page.get_by_text("nothing.docx was removed.").wait_for()
+    work.get_by_text("The file is empty.").wait_for(state="detached")
+    with served.client() as client:
+        listed = client.get("/libraries/pier/documents").json()["documents"]
+        assert {one["name"]: one["published"] for one in listed} == {
+            "cut.pdf": False, "ferry.pdf": True, "strange.xyz": False
+        }  # fmt: skip
+        found = client.post("/search", json={"question": "When does the ferry leave?", "libraries": ["pier"]}).json()
+        assert found["results"][0]["doc_name"] == "ferry.pdf"
 
 
 def test_failure_reasons_never_cover_other_rows(served: Serving, page: Any) -> None:

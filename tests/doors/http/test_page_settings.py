@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import START, Serving, upload, wait_for_jobs
+from hybrid_core.llm.client.endpoint import Request
+from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.tiny_models import embedding_server
 
@@ -18,6 +20,11 @@ KEY = "a-key-that-is-never-shown-again"
 def model() -> Iterator[ScriptedServer]:
     with scripted_server(lambda _: '{"word": "ready"}') as made:
         yield made
+
+
+def _answer(request: Request) -> str:
+    """As a local model would answer: a word for the test, else a sentence with its citation."""
+    return '{"word": "ready"}' if request.title == "Word" else "It leaves at nine [[source:1]]."
 
 
 def test_a_model_is_set_up_and_tried(served: Serving, page: Any, model: ScriptedServer) -> None:
@@ -36,6 +43,60 @@ def test_a_model_is_set_up_and_tried(served: Serving, page: Any, model: Scripted
     key.wait_for()
     assert key.input_value() == "" and KEY not in page.content()
     assert "type to replace" in key.get_attribute("placeholder")
+
+
+def test_from_a_dropped_file_to_an_answer_of_a_local_model_in_six_actions(tmp_path: Path, page: Any) -> None:
+    """A plain person, no terminal: each line of actions is one click, one drop, or one thing that is typed."""
+    with serving(tmp_path / "home") as own, scripted_server(_answer) as local, own.client() as client:
+        client.post("/libraries", json={"name": "boats"})
+        page.goto(f"{own.url}/#token={START}")
+        page.get_by_role("main").wait_for()
+        page.evaluate("location.hash = '#/library/boats'")
+        page.get_by_role("heading", name="boats", level=1).wait_for()
+        file = {"name": "ferry.md", "mimeType": "text/markdown", "buffer": b"# Ferry\n\nThe ferry leaves at nine.\n"}
+
+        page.locator("input[type=file]").first.set_input_files(file)  # 1
+        page.get_by_text("1 document", exact=True).wait_for()
+        page.get_by_role("link", name="Settings", exact=True).click()  # 2
+        page.get_by_label("Other port").fill(local.url.rsplit(":", 1)[1].removesuffix("/v1"))  # not at a usual port
+        page.keyboard.press("Enter")  # 3
+        page.get_by_text("Ollama", exact=True).wait_for()
+        assert page.get_by_label("Model of Ollama").locator("option").all_inner_texts() == ["llama3.2:3b"]
+        page.get_by_role("button", name="Use it").click()  # 4
+        page.get_by_text("llama3.2:3b is set up").wait_for()
+        page.get_by_role("link", name="Ask your documents").click()  # 5
+        page.get_by_role("searchbox").fill("When does the ferry leave?")
+        page.get_by_role("button", name="Ask", exact=True).click()  # 6
+        page.get_by_text("It leaves at nine").wait_for()
+        with client.stream("GET", "/ready"):
+            views = {one["name"]: one["value"] for one in client.get("/settings").json()}
+        assert views["llm_base_url"] == local.url and views["llm_model"] == "llama3.2:3b"
+
+
+def test_a_provider_that_refuses_the_key_says_why_in_its_own_words(
+    served: Serving, page: Any, model: ScriptedServer
+) -> None:
+    page.goto(f"{served.url}/#token={START}")
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_label("Other port").fill("1")  # where nothing listens
+    page.get_by_role("button", name="Look for").click()
+    page.get_by_text("No Ollama, LM Studio, llama.cpp").wait_for()
+    page.get_by_text("Use a provider with a key").click()
+    page.get_by_label("API key").fill("sk-wrong")
+    refusal = {"error": {"message": "Incorrect API key provided: sk-wrong.", "type": "invalid_request_error"}}
+    page.route("**/api/v1/models/llm/test", lambda route: route.fulfill(
+        json={"ok": False, "configured": True, "error": refusal["error"] | {"code": "model_failed", "advice": ""}}
+    ))  # fmt: skip
+    page.get_by_role("button", name="Save and test").click()
+    page.get_by_text("Incorrect API key provided").wait_for()
+    with served.client() as client:
+        settings = {one["name"]: one for one in client.get("/settings").json()}
+        assert settings["llm_provider"]["value"] == "openai" and settings["llm_api_key"]["given"]
+        client.patch("/settings", json={"llm_model": "", "llm_api_key": ""}).raise_for_status()
+        reader = client.post("/tokens", json={"name": "boss", "role": "admin"}).json()["secret"]
+    with served.client(reader) as other:
+        assert other.post("/models/local", json={}).status_code == 403
+        assert other.post("/models/local", json={"ports": [70000]}).status_code == 422
 
 
 def test_packs_show_what_they_make_of_a_question(served: Serving, page: Any) -> None:

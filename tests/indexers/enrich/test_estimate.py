@@ -39,7 +39,7 @@ def test_an_estimate_says_what_a_run_takes_and_asks_nobody(tmp_path: Path, capsy
             assert [(step.step, step.done) for step in before.steps] == [(step.step, step.done) for step in after.steps]
         again = run(engine.index([book, deck], enrich="estimate"))
         assert again.usage.calls == 0 and "0 calls" in again.notes[-1], "nothing is left to do"
-        run(engine.remove(["a.pdf", "b.pdf"]))
+        run(engine.remove(["a.pdf", "b.pdf"], for_good=True))
         kept = run(engine.index([book, deck], enrich="estimate"))
         assert kept.usage.calls == 0 and "are answered already" in kept.notes[-1], "an unfinished run costs the rest"
     code = main(["--home", str(tmp_path / "other"), "index", str(book), "--estimate", "--json"])

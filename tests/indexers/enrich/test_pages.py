@@ -247,7 +247,7 @@ def test_a_page_that_the_model_refuses_is_told_and_not_asked_for_again_until_som
         assert only(engine, path).status == "unchanged" and run(engine.info("a.pdf")).warnings[-1] == note
         pdfs.pictured(path, word="basalt")  # on another page, that is not seen
         assert note in only(engine, path).note and len(described(server)) == asked, "the same page, model and prompt"
-        run(engine.remove(["a.pdf"]))
+        run(engine.remove(["a.pdf"], for_good=True))
         file = only(engine, path)
         assert len(described(server)) == asked + 1 and (file.steps[0].done, file.steps[0].failed) == (4, 0)
         assert "not described" not in file.note and run(engine.pages("a.pdf", EYES["chart"]))[0].described

@@ -62,7 +62,7 @@ def test_each_member_is_a_document_with_an_address(engine: Engine, docs: Path) -
 def test_members_go_with_what_they_lie_in(engine: Engine, docs: Path) -> None:
     zipped(docs / "all.zip", {"offer.eml": bytes(OFFER), "notes.md": "# Notes\n"})
     run(engine.index(docs))
-    gone = run(engine.remove(["all.zip"]))
+    gone = run(engine.remove(["all.zip"], for_good=True))
     assert [document.name for document in gone] == [
         "all.zip", "all.zip!/notes.md", "all.zip!/offer.eml", "all.zip!/offer.eml!/report.md",
     ]  # fmt: skip

@@ -340,7 +340,7 @@ def test_a_long_document_read_in_ranges_is_the_same_as_in_one(tmp_path: Path, da
 
 def test_library_names_are_checked(engine: Engine, tmp_path: Path) -> None:
     path = pdfs.numbered(tmp_path / "a.pdf", 1, "cove")
-    for name in ("", "../up", "a/b", ".hidden", "x" * 65):
+    for name in ("", "..", " padded", "two\nlines", "x" * 101):
         with pytest.raises(UsageError, match="cannot be a library's name"):
             run(engine.index(path, library=name or " "))
     assert run(engine.index(path, library="法規 2024")).files[0].status == "indexed"

@@ -13,9 +13,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from hybrid_core.errors import DocumentError, LockedError
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
-from hybrid_pageindex.doors.http.models import QUESTION, Corrections
+from hybrid_pageindex.doors.http.models import QUESTION, Corrections, PasswordGiven
 from hybrid_pageindex.doors.http.ranges import part_of
 from hybrid_pageindex.doors.http.replies import UNCHANGED, attachment, check_match, said, tagged
 from hybrid_pageindex.doors.http.uploads import received
@@ -104,10 +105,12 @@ async def correct_document(
 
 
 @router.delete("/{document}")
-async def remove_document(server: At, library: Written, document: DocumentName) -> Response:
-    """With what lies in it. Original files stay, but for those that were uploaded."""
-    removed = await server.engine.remove([document], library=library.name)
-    return said({"removed": [shown(one) for one in removed]})
+async def remove_document(server: At, library: Written, document: DocumentName, for_good: bool = False) -> Response:
+    """With what lies in it. It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original
+    files is left of it.
+    """
+    removal = await server.engine.remove_documents([document], library=library.name, for_good=for_good)
+    return said({"removed": [shown(each) for each in removal.documents], "bin": removal.entry})
 
 
 @router.post("/{document}/rebuild", status_code=202)
@@ -116,6 +119,18 @@ async def rebuild_document(server: At, library: Written, document: DocumentName)
     report = await server.engine.rebuild([document], library=library.name, detach=True)
     server.standby.wake()
     return said({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
+
+
+@router.post("/{document}/unlock")
+async def unlock_document(server: At, library: Written, document: DocumentName, body: PasswordGiven) -> Response:
+    """Index an encrypted file with its password, which is kept nowhere. Answers when the file can be searched."""
+    report = await server.engine.rebuild([document], library=library.name, password=body.password)
+    [file] = report.files[:1]
+    if file.reason == LockedError.reason:
+        raise LockedError("The password does not open the file.", "Try another one.")
+    if file.status == "failed":
+        raise DocumentError(file.error or "The file cannot be read.")
+    return said(asdict(file))
 
 
 @router.get("/{document}/original", response_class=FileResponse)

@@ -35,7 +35,7 @@ async def list_libraries(
 async def create_library(request: Request, server: At, body: NewLibrary) -> Response:
     check(request, "write")
     made = await server.engine.create_library(body.name, alias=body.alias)
-    return said(made, 201, Location=f"/api/v1/libraries/{quote(made.id)}")
+    return said(made, 201, Location=f"/api/v1/libraries/{quote(made.name, safe='')}")
 
 
 @router.get("/{library}", response_model=LibrarySize)
@@ -69,10 +69,11 @@ async def name_library(server: At, library: Owned, body: LibraryNames) -> Respon
 
 
 @router.delete("/{library}")
-async def delete_library(server: At, library: Owned) -> Response:
-    """Original files stay, but for those that were uploaded."""
+async def delete_library(server: At, library: Owned, for_good: bool = False) -> Response:
+    """It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original files is left of it."""
     about = await server.engine.conversations.about(library.name)
-    return said({"deleted": await server.engine.clear(library=library.name), "conversations_kept": about})
+    deleted = await server.engine.clear(library=library.name, for_good=for_good)
+    return said({"deleted": deleted, "conversations_kept": about, "bin": "" if for_good else library.id})
 
 
 @router.post("/{library}/embed", status_code=202)

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from hybrid_core.errors import ModelError
 from hybrid_pageindex.config.experts import PACKS
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At
-from hybrid_pageindex.doors.http.errors import told
-from hybrid_pageindex.doors.http.models import QUESTION, checked_expert
+from hybrid_pageindex.doors.http.errors import Refusal, told
+from hybrid_pageindex.doors.http.models import QUESTION, PortsAsked, checked_expert
 from hybrid_pageindex.doors.http.replies import UNCHANGED, check_match, said, tagged
+from hybrid_pageindex.services.local_models import LocalServer, find_local_servers
 from hybrid_pageindex.services.pack_preview import PackPreview
 from hybrid_pageindex.services.settings_change import SettingView
 
@@ -49,6 +50,17 @@ async def test_model(server: At, _: Admin, kind: Literal["llm", "vlm"]) -> Respo
     except ModelError as error:
         return said({"ok": False, "configured": True, "error": told(error)})
     return said({"ok": bool(learnt), "configured": bool(learnt), "detail": learnt})
+
+
+@router.post("/models/local", response_model=list[LocalServer])
+async def find_local_models(server: At, caller: Admin, body: PortsAsked) -> Response:
+    """Servers of models on the machine of this server, asked now at their usual ports: Ollama, LM Studio, llama.cpp.
+
+    For whoever signed in with the start token, who alone decides which models are asked.
+    """
+    if not server.callers.owns(caller):
+        raise Refusal(403, "not_allowed", "Only who started the server sets up models.", "Sign in with its token.")
+    return said(await find_local_servers(body.ports))
 
 
 @router.get("/packs")

@@ -13,6 +13,7 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from urllib.parse import quote, unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
@@ -21,10 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.listening import SECONDS, loopback, split
 
+SLASH = "\ue02f"
+"""Stands in a path for a slash inside the name of a library or a document."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _DRAINED, _DRAINING = 32 * 2**20, 5.0  # bytes and seconds of a body that is refused
 _METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 _HOST = re.compile(r"[A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+_SLASH = re.compile(rb"%2f", re.IGNORECASE)
 _HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'",
@@ -61,6 +65,15 @@ class Hosts:
         return loopback(name) or name in self._names or (self._literals and _literal(name))
 
 
+def _with_slashes(scope: Scope) -> Scope:
+    """Return a request whose path tells an escaped slash from one between two parts."""
+    raw: bytes = scope.get("raw_path") or b""
+    if not _SLASH.search(raw):
+        return scope
+    escaped = _SLASH.sub(quote(SLASH).encode(), raw.partition(b"?")[0])
+    return {**scope, "path": unquote(escaped.decode("latin-1"))}
+
+
 class Guard:
     def __init__(
         self, app: ASGIApp, hosts: Hosts, origins: Sequence[str], room: Callable[[str, str], tuple[int, Sequence[str]]]
@@ -75,7 +88,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
-            await self._http(scope, receive, send)
+            await self._http(_with_slashes(scope), receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
 

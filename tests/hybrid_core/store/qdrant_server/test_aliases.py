@@ -153,7 +153,7 @@ def test_renaming_a_library_renames_what_the_server_shows(tmp_path: Path, urls: 
     assert shown() == ["合同库"]
     run(engine.name_library("合同库", alias="", name="Agreements"))
     assert shown() == ["Agreements"]
-    run(engine.clear(library="Agreements"))
+    run(engine.clear(library="Agreements", for_good=True))
     assert shown() == []
     engine.close()
     server.close()

@@ -4,6 +4,7 @@ import { link } from "../router.js";
 import { theme, THEMES, wear } from "../theme.js";
 import { html, useEffect, useState } from "../ui.js";
 import { Help } from "./Help.js";
+import { Undo } from "./Undo.js";
 import { Icon, IconButton } from "./viewer/Icons.js";
 
 const PLACES = ["", "search", "conversations", "notes", "jobs", "settings"];
@@ -36,6 +37,7 @@ export function Frame({ here, online, children }) {
     </header>
     ${!online && html`<p class="offline" role="alert">${t("frame.offline")}</p>`}
     <main id="main" tabindex="-1">${children}</main>
+    <${Undo} />
     ${help && html`<${Help} onClose=${() => setHelp(false)} />`}`;
 }
 

@@ -5,6 +5,7 @@ import { renounce } from "../../libraries.js";
 import { link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { Dialog } from "../Dialog.js";
+import { offerUndo } from "../Undo.js";
 import { IconButton } from "../viewer/Icons.js";
 
 /** @param {{ library: any, owns: boolean, changed: () => void }} props */
@@ -55,7 +56,8 @@ function End({ library, onClose, changed }) {
   const [wrong, setWrong] = useState("");
   const remove = async () => {
     try {
-      await change("DELETE", at("libraries", library.name));
+      const { bin } = await change("DELETE", at("libraries", library.name));
+      offerUndo(t("bin.library_removed", { name: library.alias || library.name }), [bin]);
       renounce(library.name);
       onClose();
       changed();
@@ -64,7 +66,7 @@ function End({ library, onClose, changed }) {
     }
   };
   return html`<${Dialog} title=${t("home.delete", { name: library.name })} onClose=${onClose}>
-    <p>${t("home.delete_more", { n: library.documents })}</p>
+    <p>${t("home.delete_more", { n: library.documents, pages: library.pages })}</p>
     ${wrong && html`<p class="bad" role="alert">${wrong}</p>`}
     <div class="row"><button type="button" class="danger" onClick=${remove}>${t("home.delete_do")}</button><button type="button" onClick=${onClose}>${t("dialog.cancel")}</button></div>
   <//>`;

@@ -3,6 +3,7 @@ import { change, post } from "../../api.js";
 import { t } from "../../i18n.js";
 import { go } from "../../router.js";
 import { html, useState } from "../../ui.js";
+import { offerUndo } from "../Undo.js";
 import { searchLink } from "../search/asking.js";
 import { documentPath } from "../viewer/addresses.js";
 
@@ -16,11 +17,12 @@ export function ChosenBar({ library, chosen, may, clear, changed }) {
   /** One after the other: what went wrong with one is said, and keeps no other. @param {(path: string) => Promise<unknown>} act */
   const each = async (act) => {
     setBusy(true);
-    const failed = [];
+    const failed = /** @type {string[]} */ ([]), entries = /** @type {string[]} */ ([]);
     for (const [at, doc] of chosen.entries()) {
       setSaid(t("library.chosen_done", { done: at + 1, n: chosen.length }));
-      await act(documentPath(library, doc)).catch((error) => failed.push(error.message));
+      await act(documentPath(library, doc)).then((/** @type {any} */ done) => done?.bin && entries.push(done.bin), (error) => failed.push(error.message));
     }
+    if (entries.length) offerUndo(t("bin.documents_removed", { n: entries.length }), entries);
     setBusy(false);
     ask(false);
     setSaid(failed.length ? t("library.chosen_failed", { n: failed.length }) + " " + failed[0] : "");

@@ -5,6 +5,8 @@ import { pageLink } from "../../router.js";
 import { html, useCallback, useEffect, useRef, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
 import { address, documentPath } from "../viewer/addresses.js";
+import { Failure } from "../jobs/Failure.js";
+import { offerUndo } from "../Undo.js";
 import { titleOf } from "./choosing.js";
 import { Corrections } from "./Corrections.js";
 import { Outline } from "./Outline.js";
@@ -12,10 +14,11 @@ import { FirstPage } from "./Row.js";
 import { Versions } from "./Versions.js";
 
 /**
- * @param {{ library: string, doc: string, row: import("./documents.js").Row | undefined, may: boolean, close: () => void, changed: () => void }} props
+ * @param {{ library: string, doc: string, row: import("./documents.js").Row | undefined, may: boolean,
+ *   jobs: import("./documents.js").Job[], close: () => void, changed: () => void }} props
  * `row` as the list has it: where that changes, this is read again
  */
-export function Details({ library, doc, row, may, close, changed }) {
+export function Details({ library, doc, row, may, jobs, close, changed }) {
   const [seen, setSeen] = useState(/** @type {{ document: any, tag: string } | null} */ (null));
   const [wrong, setWrong] = useState(/** @type {ApiError | null} */ (null));
   const [said, setSaid] = useState("");
@@ -40,6 +43,8 @@ export function Details({ library, doc, row, may, close, changed }) {
   const rebuild = () => post(`${path}/rebuild`).then(() => (setSaid(t("details.rebuilding")), changed()), failed);
 
   const one = seen?.document;
+  const reason = jobs.find((job) => job.status === "failed" && job.subject === one?.path)?.reason ?? "";
+  const unlock = (/** @type {string} */ password) => post(`${path}/unlock`, { password }).then(() => (changed(), load()));
   const gone = wrong?.status === 404;
   return html`<aside class="details" aria-labelledby="details-title" onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close()}>
     <div class="details-head"><h2 id="details-title" tabindex="-1" ref=${head}>${one ? titleOf(one) : row ? titleOf(row) : t("library.details")}</h2>
@@ -58,7 +63,9 @@ export function Details({ library, doc, row, may, close, changed }) {
         </div>
       </div>
       <p class="small" role="status">${said}</p>
-      ${one.error && html`<div class="notice bad"><p>${one.published ? t("details.older") : t("details.failed")} ${one.error}</p></div>`}
+      ${one.error && html`<div class="notice bad"><p>${one.published ? t("details.older") : t("details.failed")}</p>
+        <${Failure} reason=${reason} cause=${one.error} name=${one.name} retry=${may ? rebuild : undefined} unlock=${may ? unlock : undefined} /></div>`}
+      ${one.published && one.unread > 0 && html`<div class="notice warn"><${Failure} reason="unread" cause=${number(one.unread)} name=${one.name} retry=${may ? rebuild : undefined} /></div>`}
       ${one.warnings.length > 0 && html`<div class="notice warn"><ul>${one.warnings.map((/** @type {string} */ warning) => html`<li key=${warning}>${warning}</li>`)}</ul></div>`}
       ${one.description && html`<p>${one.description}</p>`}
       ${one.published && html`<${Briefing} library=${library} doc=${doc} />`}
@@ -89,12 +96,16 @@ function Facts({ one }) {
     html`<div key=${name}><dt>${t(`details.${name}`)}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** Asks once more: what was uploaded is gone with it. */
+/** Asks once more, and offers to undo it. */
 function Removal({ one, path, done, failed }) {
   const [asking, ask] = useState(false);
   if (!asking) return html`<button type="button" class="danger" onClick=${() => ask(true)}>${t("details.remove")}</button>`;
   const uploaded = one.path.startsWith("upload:/");
+  const remove = () => change("DELETE", path).then(({ removed, bin }) => {
+    offerUndo(t("bin.document_removed", { name: titleOf(one), n: removed.length }), [bin]);
+    done();
+  }, failed);
   return html`<div class="sure" role="group" aria-label=${t("details.remove")}><p>${t(uploaded ? "details.remove_upload" : "details.remove_file")}</p>
-    <button type="button" class="danger" ref=${(/** @type {any} */ button) => button?.focus()} onClick=${() => change("DELETE", path).then(done, failed)}>${t("details.remove_sure")}</button>
+    <button type="button" class="danger" ref=${(/** @type {any} */ button) => button?.focus()} onClick=${remove}>${t("details.remove_sure")}</button>
     <button type="button" onClick=${() => ask(false)}>${t("details.keep")}</button></div>`;
 }

@@ -105,7 +105,7 @@ export function Library({ name }) {
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
     ${uploads.notes.length > 0 && html`<div class="notice" role="status"><ul>${uploads.notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
-    ${(open || (busy && rows?.length === 0)) && html`<${WorkPanel} library=${name} uploads=${uploads} work=${work} may=${writes} changed=${loadWork} />`}
+    ${(open || (busy && rows?.length === 0)) && html`<${WorkPanel} library=${name} rows=${rows ?? []} uploads=${uploads} work=${work} may=${writes} changed=${loadWork} />`}
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.message} ${wrong.advice}</p>
       <button type="button" onClick=${load}>${t("library.try_again")}</button></div>`}
     ${rows === null ? !wrong && html`<${Skeleton} />` : rows.length === 0 ? html`<${Empty} writes=${writes} busy=${busy} />` : html`
@@ -121,7 +121,7 @@ export function Library({ name }) {
           ${chosen.length > 0 && html`<${ChosenBar} library=${name} chosen=${chosen} may=${writes} clear=${() => setTicked(new Set())}
             changed=${() => (again(), loadWork())} />`}
         </div>
-        ${opened && html`<${Details} key=${opened} library=${name} doc=${opened} row=${rows.find((one) => one.doc_id === opened)} may=${writes}
+        ${opened && html`<${Details} key=${opened} library=${name} doc=${opened} row=${rows.find((one) => one.doc_id === opened)} may=${writes} jobs=${work?.jobs ?? []}
           close=${() => set({ doc: null }, false)} changed=${() => (again(), loadWork())} />`}
       </div>`}
   </div>`;

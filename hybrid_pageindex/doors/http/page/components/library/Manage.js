@@ -5,6 +5,7 @@ import { bytes, t } from "../../i18n.js";
 import { renounce } from "../../libraries.js";
 import { go, link } from "../../router.js";
 import { html, useEffect, useState } from "../../ui.js";
+import { offerUndo } from "../Undo.js";
 import { Sources } from "./Sources.js";
 
 /** @param {{ name: string, size: any, may: import("../../rights.js").May, close: () => void, changed: () => void }} props */
@@ -28,15 +29,16 @@ export function Manage({ name, size, may, close, changed }) {
       ${owns && html`<div class="manage-part"><h3>${t("manage.rebuild")}</h3><p class="muted small">${t("manage.rebuild_more")}</p>
         <${Sure} label=${t("manage.rebuild_do")} word=${name} act=${() => attempt(() => post(`${path}/rebuild`), t("manage.rebuilding"))} /></div>
       <div class="manage-part"><h3>${t("manage.delete")}</h3><p class="muted small">${t("manage.delete_more")}</p>
-        <${Sure} danger label=${t("manage.delete_do")} word=${name} act=${() => attempt(() => change("DELETE", path).then(() => removed(name)))} /></div>`}
-      ${everywhere && html`<div class="manage-part"><h3>${t("manage.clear")}</h3><p class="muted small">${t("manage.clear_more")}</p>
-        <${Sure} danger label=${t("manage.clear_do")} word="everything" act=${() => attempt(() => post("/clear", { confirm: "everything" }).then(() => removed("")))} /></div>`}
+        <${Sure} danger label=${t("manage.delete_do")} word=${name} act=${() => attempt(() => change("DELETE", path).then(({ bin }) => {
+          offerUndo(t("bin.library_removed", { name: size?.alias || name }), [bin]);
+          removed(name);
+        }))} /></div>`}
     </div>
   </section>`;
 }
 
 /** Done only where its name is typed. */
-function Sure({ label, word, act, danger = false }) {
+export function Sure({ label, word, act, danger = false }) {
   const [typed, setTyped] = useState("");
   const [asking, ask] = useState(false);
   if (!asking) return html`<button type="button" class=${danger ? "danger" : ""} onClick=${() => ask(true)}>${label}</button>`;

@@ -1,13 +1,15 @@
 // What is on its way into a library: files that are being sent, and jobs; what failed says why and can be tried again.
-import { post } from "../../api.js";
+import { change, post } from "../../api.js";
 import { bytes, t } from "../../i18n.js";
 import { html, useState } from "../../ui.js";
 import { JobLine, Progress } from "../jobs/JobLine.js";
+import { offerUndo } from "../Undo.js";
+import { documentPath } from "../viewer/addresses.js";
 
 const SHOWN = 100; // files that are listed while they wait to be sent
 
-/** @param {{ library: string, uploads: any, work: import("./documents.js").Work | null, may: boolean, changed: () => void }} props */
-export function WorkPanel({ library, uploads, work, may, changed }) {
+/** @param {{ library: string, rows: import("./documents.js").Row[], uploads: any, work: import("./documents.js").Work | null, may: boolean, changed: () => void }} props */
+export function WorkPanel({ library, rows, uploads, work, may, changed }) {
   const [wrong, setWrong] = useState("");
   const jobs = work?.jobs ?? [];
   const { waiting = 0, running = 0, failed = 0 } = work?.counts ?? {};
@@ -23,6 +25,22 @@ export function WorkPanel({ library, uploads, work, may, changed }) {
     await post(`/jobs/${action}`, { jobs: failures }).catch((error) => setWrong(error.message));
     changed();
   };
+  const mend = (/** @type {any} */ job) => {
+    const row = job.status === "failed" && rows.find((each) => each.path === job.subject);
+    if (!row) return {};
+    const path = documentPath(library, row.doc_id);
+    const ids = jobs.filter((each) => each.status === "failed" && each.subject === job.subject).map((each) => each.id);
+    const forget = () => post("/jobs/forget", { jobs: ids }).catch(() => null).then(changed);
+    return {
+      unlock: (/** @type {string} */ password) => post(`${path}/unlock`, { password }).then(forget),
+      remove: () => change("DELETE", path).then(({ bin }) => {
+        offerUndo(t("bin.document_removed", { name: row.name }), [bin]);
+        return forget();
+      }, (error) => setWrong(error.message)),
+    };
+  };
+  const newest = new Map(jobs.filter((job) => job.status === "failed").sort((one, other) => one.id - other.id).map((job) => [job.subject, job.id]));
+  const listed = jobs.filter((job) => job.status !== "failed" || newest.get(job.subject) === job.id); // one line a file
   const unshown = waiting + running + failed - jobs.length;
   return html`<section class="card work" aria-label=${t("library.work")}>
     <div class="row"><h2 class="grow">${t("library.work")}</h2>
@@ -37,7 +55,7 @@ export function WorkPanel({ library, uploads, work, may, changed }) {
     <ul class="work-list">
       ${uploads.items.slice(0, SHOWN).map((/** @type {any} */ one) => html`<${SendingLine} key=${`u${one.id}`} one=${one} uploads=${uploads} />`)}
       ${uploads.items.length > SHOWN && html`<li class="muted small">${t("library.more_files", { n: uploads.items.length - SHOWN })}</li>`}
-      ${jobs.map((job) => html`<${JobLine} key=${job.id} job=${job} decide=${decide} may=${may} held=${paused} />`)}
+      ${listed.map((job) => html`<${JobLine} key=${job.status === "failed" ? job.subject : job.id} job=${job} decide=${decide} may=${may} held=${paused} mend=${mend(job)} />`)}
       ${unshown > 0 && html`<li class="muted small">${t("library.more_files", { n: unshown })}</li>`}
     </ul>
   </section>`;

@@ -9,7 +9,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "../../ui.js";
  *   size: number, organisation: string, year: number, type: string, tags: string[], warnings: number, error: string,
  *   indexed_at: string, words: string }} Row
  * @typedef {{ id: number, subject: string, status: string, stage: string, state: string, done: number, total: number,
- *   paused: boolean, stalled: boolean, cause: string, kind: string, attempts: number }} Job
+ *   paused: boolean, stalled: boolean, cause: string, reason: string, kind: string, attempts: number }} Job
  * @typedef {{ jobs: Job[], counts: Record<string, number>, paused: string[], workers: object[] }} Work
  */
 

@@ -134,7 +134,8 @@ class UploadQueue {
     else if (batch.length > 1 || (soon && tries < TRIES)) {
       this.#change(ids, { state: "queued", sent: 0, tries });
       if (soon) await new Promise((go) => setTimeout(go, 1000 * tries));
-    } else this.#change(ids, { state: "failed", why: [error.message, error.advice].filter(Boolean).join(" ") });
+    } else if (error.status === 413) this.#change(ids, { state: "failed", why: t("failure.too_large") });
+    else this.#change(ids, { state: "failed", why: [error.message, error.advice].filter(Boolean).join(" ") });
   }
 
   /** @param {Sending[]} batch @param {number} sent bytes of the request, in which the files stand one after the other */

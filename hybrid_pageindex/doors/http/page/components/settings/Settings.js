@@ -3,6 +3,7 @@ import { t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
 import { link } from "../../router.js";
 import { html } from "../../ui.js";
+import { Bin } from "./Bin.js";
 import { Folders } from "./Folders.js";
 import { Fields } from "./Fields.js";
 import { Models } from "./Models.js";
@@ -14,7 +15,7 @@ import { Vectors } from "./Vectors.js";
 
 const SEARCHING = ["effort", "top_k", "route", "strategy", "fusion", "mmr", "answer_evidence", "answer_tokens"];
 const PARTS = {
-  models: Models, searching: Searching, packs: Packs, vectors: Vectors, reading: Reading, folders: Folders, tokens: Tokens,
+  models: Models, searching: Searching, packs: Packs, vectors: Vectors, reading: Reading, folders: Folders, tokens: Tokens, bin: Bin,
 };
 
 /** @param {{ part?: string }} props */

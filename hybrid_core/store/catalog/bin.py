@@ -1,0 +1,227 @@
+"""The bin: removed documents and libraries, which can be restored until they expire.
+
+An entry is a library that no list shows. A removed library is hidden as it is. Removed documents move into a hidden
+library of their own, under other ids, so that the same file can be indexed again meanwhile. ``meta`` says which
+libraries are hidden.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.frequencies import Recount
+from hybrid_core.store.catalog.libraries import BINNED, all_libraries
+from hybrid_core.store.catalog.originals import members
+from hybrid_core.store.catalog.removal import with_members
+from hybrid_core.store.notes.tables import notes
+from hybrid_core.types.libraries import library_called
+
+DAYS = 30
+"""How long an entry can be restored."""
+_NAMES = 5  # of documents that an entry lists
+
+_documents, _libraries, _meta = schema.documents.c, schema.libraries.c, schema.meta.c
+
+
+@dataclass(frozen=True, slots=True)
+class BinEntry:
+    """``library`` names the library that was removed, or that the documents were removed from; ``library_id`` is its
+    id. ``names`` lists the first documents. Times are ISO 8601, UTC; the entry is deleted after ``expires_at``.
+    """
+
+    id: str
+    kind: Literal["documents", "library"]
+    library: str
+    library_id: str
+    names: tuple[str, ...]
+    documents: int
+    pages: int
+    notes: int
+    removed_at: str
+    expires_at: str
+
+
+def put_documents(catalog: Catalog, library: str, doc_ids: Sequence[str]) -> str:
+    """Move documents of a library, and all that lies in them, into a new entry. Return its id."""
+    entry = f"bin-{secrets.token_hex(6)}"
+    with catalog.writing() as connection:
+        source = connection.execute(select(schema.libraries).where(_libraries.id == library)).one()
+        vectors = {"embedder": source.embedder, "next_embedder": source.next_embedder}
+        row = {"id": entry, "name": entry, "alias": "", "created_at": source.created_at, **vectors}
+        connection.execute(insert(schema.libraries).values(**row))
+        _mark(connection, entry, library)
+        _move(connection, with_members(connection, doc_ids), library, entry, f"~{entry}")
+    return entry
+
+
+def put_library(catalog: Catalog, library: str) -> str:
+    """Hide a library with all that belongs to it. Return the id of its entry."""
+    with catalog.writing() as connection:
+        _mark(connection, library, "")
+    return library
+
+
+def bin_entries(catalog: Catalog) -> list[BinEntry]:
+    """Return what can be restored, the newest first."""
+    with catalog.reading() as connection:
+        marks = _marks(connection)
+        listed = [_entry(connection, entry, mark) for entry, mark in marks.items()]
+    return sorted(listed, key=lambda entry: (entry.removed_at, entry.id), reverse=True)
+
+
+def bin_entry(catalog: Catalog, entry: str) -> BinEntry:
+    """Return one entry. Raises NotFoundError for an unknown id."""
+    with catalog.reading() as connection:
+        return _entry(connection, entry, _required(connection, entry))
+
+
+def restore(catalog: Catalog, entry: str) -> None:
+    """Bring an entry back. A library whose name is taken meanwhile gets a number.
+
+    Raises NotFoundError for an unknown id, UsageError if the library of removed documents is itself in the bin, or a
+    file of theirs was indexed again.
+    """
+    with catalog.writing() as connection:
+        mark = _required(connection, entry)
+        origin = mark["from"]
+        if not origin:
+            _name_free(connection, entry)
+        elif origin in _marks(connection):
+            raise UsageError("The library of these documents is in the bin.", "Restore the library first.")
+        else:
+            here = _documents.library == entry
+            paths = select(_documents.path).where(here)
+            taken = select(_documents.name).where(_documents.library == origin, _documents.path.in_(paths))
+            if (name := connection.scalar(taken.limit(1))) is not None:
+                raise UsageError(f"'{name}' is in the library again.", "Remove that document first.")
+            doc_ids = list(connection.scalars(select(_documents.doc_id).where(here)))
+            _move(connection, doc_ids, entry, origin)
+            connection.execute(delete(schema.libraries).where(_libraries.id == entry))
+        connection.execute(delete(schema.meta).where(_meta.key == BINNED + entry))
+
+
+def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool = False) -> list[str]:
+    """Return the ids to delete for good: of one entry, of all, or only of those that have ``expired``.
+
+    Documents that were removed from a library before it went are deleted before the library.
+    """
+    with catalog.reading() as connection:
+        marks = _marks(connection)
+        if entry is not None:
+            marks[entry] = _required(connection, entry)
+    chosen = {entry} if entry is not None else set(marks)
+    if expired:
+        chosen = {each for each in chosen if _expiry(marks[each]["at"]) < _now()}
+    return documents_removed_from(marks, chosen) + [each for each in chosen if not marks[each]["from"]]
+
+
+def entries_from(catalog: Catalog, library: str) -> list[str]:
+    """Return the ids of the entries whose documents were removed from a library."""
+    with catalog.reading() as connection:
+        return [entry for entry, mark in _marks(connection).items() if mark["from"] == library]
+
+
+def documents_removed_from(marks: dict[str, dict[str, str]], chosen: set[str]) -> list[str]:
+    """Return the entries of documents that are chosen, or whose library is."""
+    return [entry for entry, mark in marks.items() if mark["from"] and (entry in chosen or mark["from"] in chosen)]
+
+
+def _mark(connection: Connection, entry: str, origin: str) -> None:
+    value = json.dumps({"at": _now(), "from": origin})
+    connection.execute(insert(schema.meta).values(key=BINNED + entry, value=value))
+
+
+def _marks(connection: Connection) -> dict[str, dict[str, str]]:
+    found = connection.execute(select(_meta.key, _meta.value).where(_meta.key.startswith(BINNED)))
+    return {row.key.removeprefix(BINNED): json.loads(row.value) for row in found}
+
+
+def _required(connection: Connection, entry: str) -> dict[str, str]:
+    mark = _marks(connection).get(entry)
+    if mark is None:
+        raise NotFoundError(f"There is no '{entry[:200]}' in the bin.", "List the bin; entries last 30 days.")
+    return mark
+
+
+def _entry(connection: Connection, entry: str, mark: dict[str, str]) -> BinEntry:
+    origin = mark["from"] or entry
+    here = _documents.library == entry
+    names = connection.scalars(select(_documents.name).where(here).order_by(_documents.path).limit(_NAMES)).all()
+    counts = connection.execute(
+        select(func.count().label("documents"), func.coalesce(func.sum(schema.contents.c.pages), 0).label("pages"))
+        .select_from(schema.documents.outerjoin(schema.contents))
+        .where(here)
+    ).one()
+    noted = 0
+    if not mark["from"]:
+        noted = connection.scalar(select(func.count()).where(notes.c.library == entry)) or 0
+    library = connection.execute(select(_libraries.name, _libraries.alias).where(_libraries.id == origin)).one_or_none()
+    return BinEntry(
+        entry, "documents" if mark["from"] else "library", (library.alias or library.name) if library else origin,
+        origin, tuple(names), counts.documents, int(counts.pages), noted, mark["at"], _expiry(mark["at"]),
+    )  # fmt: skip
+
+
+def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: str, suffix: str = "") -> None:
+    """Move documents to another library with their kept bytes, sources and share of the frequencies.
+
+    With a ``suffix`` for their ids they go into the bin; without one they come back from the entry ``source``.
+    """
+    excluded = schema.exclusions.c
+    recount, changed = Recount(connection), list[Changed]()
+    for doc_id in doc_ids:
+        row = connection.execute(
+            select(_documents.path, _documents.content_id).where(_documents.doc_id == doc_id)
+        ).one_or_none()
+        if row is None:
+            continue
+        for path in (row.path, *members(connection, source, row.path)):
+            for table in (schema.originals, schema.sources):
+                here = (table.c.library == source) & (table.c.path == path)
+                there = select(table.c.path).where(table.c.library == target, table.c.path == path)
+                newer = connection.scalar(there) is not None  # what it lies in was indexed again meanwhile
+                connection.execute(
+                    delete(table).where(here) if newer else update(table).where(here).values(library=target)
+                )
+        if not suffix:
+            mine = (excluded.library == target) & (excluded.path == row.path)
+            connection.execute(delete(schema.exclusions).where(mine))
+        new_id = doc_id + suffix if suffix else doc_id.removesuffix(f"~{source}")
+        values = {"library": target, "doc_id": new_id}
+        connection.execute(update(schema.documents).where(_documents.doc_id == doc_id).values(**values))
+        recount.subtract(source, row.content_id)
+        recount.add(target, row.content_id)
+        visible = (source, doc_id, None) if suffix else (target, new_id, row.content_id)
+        changed.append(Changed(*visible))
+    recount.write()
+    log_changes(connection, changed)
+
+
+def _name_free(connection: Connection, library: str) -> None:
+    """Give a hidden library a number, and take its alias away, where another library has its names now."""
+    shown = all_libraries(connection)
+    row = connection.execute(select(_libraries.name, _libraries.alias).where(_libraries.id == library)).one()
+    names = (row.name, *(f"{row.name} {number}" for number in range(2, len(shown) + 3)))
+    name = next(each for each in names if library_called(each, shown) is None)
+    alias = "" if library_called(row.alias, shown) else row.alias
+    connection.execute(update(schema.libraries).where(_libraries.id == library).values(name=name, alias=alias))
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _expiry(at: str) -> str:
+    expires = datetime.datetime.fromisoformat(at) + datetime.timedelta(days=DAYS)
+    return expires.isoformat(timespec="seconds")
