@@ -29,6 +29,10 @@ class UsageError(PageIndexError):
     """The call itself is wrong: an empty question, a bad page list, an unknown setting."""
 
 
+class ConflictError(UsageError):
+    """The call does not fit what is there: a name in use, a job in another state."""
+
+
 class DocumentError(PageIndexError):
     """One file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit)."""
 

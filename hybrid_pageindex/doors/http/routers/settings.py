@@ -13,6 +13,7 @@ from hybrid_pageindex.doors.http.callers import Admin, Anybody, At
 from hybrid_pageindex.doors.http.errors import told
 from hybrid_pageindex.doors.http.models import QUESTION, checked_expert
 from hybrid_pageindex.doors.http.replies import UNCHANGED, check_match, said, tagged
+from hybrid_pageindex.doors.http.shapes import ModelTest
 from hybrid_pageindex.services.pack_preview import PackPreview
 from hybrid_pageindex.services.settings_change import SettingView
 
@@ -41,7 +42,7 @@ async def change_settings(
     return said(await server.engine.change_settings(body, owner=owner))
 
 
-@router.post("/models/{kind}/test")
+@router.post("/models/{kind}/test", response_model=ModelTest)
 async def test_model(server: At, _: Admin, kind: Literal["llm", "vlm"]) -> Response:
     """One cheap call."""
     try:
@@ -51,7 +52,7 @@ async def test_model(server: At, _: Admin, kind: Literal["llm", "vlm"]) -> Respo
     return said({"ok": bool(learnt), "configured": bool(learnt), "detail": learnt})
 
 
-@router.get("/packs")
+@router.get("/packs", response_model=list[str])
 async def list_packs(_: Anybody) -> Response:
     """Expert knowledge that comes along."""
     return said(list(PACKS))
