@@ -33,6 +33,10 @@ class ConflictError(UsageError):
     """The call does not fit what is there: a name in use, a job in another state."""
 
 
+class NotConfiguredError(UsageError):
+    """The call needs a model that no setting names."""
+
+
 class DocumentError(PageIndexError):
     """One file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit)."""
 

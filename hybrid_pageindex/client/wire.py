@@ -21,7 +21,7 @@ T = TypeVar("T")
 _BROKEN_OFF = "the connection broke off"
 _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
     "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
-    "conflict": errors.ConflictError,
+    "conflict": errors.ConflictError, "not_configured": errors.NotConfiguredError,
     "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
     "document_too_large": errors.LimitError, "document_unusable": errors.DocumentError, "busy": errors.BusyError,
     "answering": errors.TurnRunningError,

@@ -22,6 +22,7 @@ _TYPES = "https://github.com/hybrid-pageindex/hybrid-pageindex/blob/main/docs/er
 _KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the first that fits
     (errors.NotFoundError, 404, "not_found"),
     (errors.ConflictError, 409, "conflict"),
+    (errors.NotConfiguredError, 409, "not_configured"),
     (errors.UsageError, 400, "bad_request"),
     (errors.PasswordError, 422, "password_needed"),
     (errors.ChangedError, 409, "document_changed"),

@@ -30,6 +30,8 @@ from hybrid_pageindex.doors.http.shapes import (
 from hybrid_pageindex.services.conversations.conversations import CitedPlace
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
+_EXPORTS = described("text/markdown", text=True)
+_EXPORTS[200]["content"]["application/json"] = {"schema": {"type": "object"}}
 messages = APIRouter(tags=["conversations"])
 Id = Annotated[str, Path(max_length=100)]
 MessageId = Annotated[int, Path(ge=1, lt=2**63)]
@@ -163,7 +165,7 @@ async def delete_conversation(server: At, conversation: Owned) -> Response:
     return said({"deleted": [conversation.id]})
 
 
-@router.get("/{conversation}/export", responses=described("text/markdown", text=True), response_class=Response)
+@router.get("/{conversation}/export", responses=_EXPORTS, response_class=Response)
 async def export_conversation(
     server: At, conversation: Owned, format: Literal["markdown", "json"] = "markdown", leaf: _Leaf = None
 ) -> Response:

@@ -23,7 +23,7 @@ from hybrid_pageindex.services.tokens import SESSION_SECONDS
 
 SOURCE = "https://github.com/hybrid-pageindex/hybrid-pageindex"
 router = APIRouter(tags=["operations"])
-_Day = Annotated[str, Query(max_length=10)]
+_Day = Annotated[str, Query(max_length=10, json_schema_extra={"pattern": r"^(\d{4}-\d{2}-\d{2})?$"})]
 
 
 @router.get("/health", response_model=HealthState)

@@ -11,7 +11,7 @@ from hybrid_core.errors import ModelError
 from hybrid_pageindex.config.experts import PACKS
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At
 from hybrid_pageindex.doors.http.errors import told
-from hybrid_pageindex.doors.http.models import QUESTION, checked_expert
+from hybrid_pageindex.doors.http.models import EXPERT_PATTERN, QUESTION, checked_expert
 from hybrid_pageindex.doors.http.replies import UNCHANGED, check_match, said, tagged
 from hybrid_pageindex.doors.http.shapes import ModelTest
 from hybrid_pageindex.services.pack_preview import PackPreview
@@ -61,7 +61,7 @@ async def list_packs(_: Anybody) -> Response:
 @router.get("/packs/preview", response_model=PackPreview)
 async def preview_packs(
     server: At, _: Anybody, question: Annotated[str, Query(min_length=1, max_length=QUESTION)],
-    expert: Annotated[str | None, Query(max_length=500)] = None,
+    expert: Annotated[str | None, Query(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN})] = None,
 ) -> Response:  # fmt: skip
     """What they make of a question: words that are looked for too."""
     work: Any = server.engine.preview(question, expert=checked_expert(expert))
