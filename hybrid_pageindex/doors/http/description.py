@@ -77,7 +77,7 @@ def _finished(schema: dict[str, Any]) -> dict[str, Any]:
         for method, operation in operations.items():
             if (method.upper(), path) in OPEN:
                 operation["security"] = []
-            _describe_errors(operation, path.startswith("/v1/"))
+            _describe_errors(operation)
             example = EXAMPLES.get(operation["operationId"])
             if example is not None:
                 operation["requestBody"]["content"]["application/json"]["example"] = example
@@ -86,13 +86,11 @@ def _finished(schema: dict[str, Any]) -> dict[str, Any]:
     return _with_plain_names(schema)
 
 
-def _describe_errors(operation: dict[str, Any], openai: bool) -> None:
+def _describe_errors(operation: dict[str, Any]) -> None:
     for response in operation["responses"].values():
         content = response.get("content", {})
         if content.get("application/json", {}).get("schema", {}).get("$ref") == _PROBLEM:
             response["content"] = {PROBLEM: {"schema": {"$ref": _PROBLEM}}}
-    if openai:  # what does not fit is 400 there
-        operation["responses"].pop("422", None)
 
 
 def _with_plain_names(schema: dict[str, Any]) -> dict[str, Any]:
@@ -111,6 +109,8 @@ def _with_plain_names(schema: dict[str, Any]) -> dict[str, Any]:
             }
         return [renamed(one) for one in value] if isinstance(value, list) else value
 
+    for name, title in plain.items():
+        schemas[name]["title"] = title  # generators name classes by it
     schema["components"]["schemas"] = {plain.get(name, name): one for name, one in schemas.items()}
     made: dict[str, Any] = renamed(schema)
     return made

@@ -87,13 +87,13 @@ class OpenAIError:
 
 
 DESCRIBED: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": "Not carried out: the problem says why."} for status in (422, "default")
+    status: {"model": Problem, "description": "Not carried out: the problem says why."} for status in ("4XX", "5XX")
 }
 """What the description of every route says of its errors; ``describing`` names their media type."""
 
 
 OPENAI_DESCRIBED: dict[int | str, dict[str, Any]] = {
-    status: {"model": OpenAIError, "description": "Not carried out."} for status in (400, "default")
+    status: {"model": OpenAIError, "description": "Not carried out."} for status in ("4XX", "5XX")
 }
 
 
