@@ -29,6 +29,14 @@ class UsageError(PageIndexError):
     """The call itself is wrong: an empty question, a bad page list, an unknown setting."""
 
 
+class ConflictError(UsageError):
+    """The call does not fit what is there: a name in use, a job in another state."""
+
+
+class NotConfiguredError(UsageError):
+    """The call needs a model that no setting names."""
+
+
 class DocumentError(PageIndexError):
     """One file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit).
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import NotConfiguredError, UsageError
 from hybrid_core.store.cache.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.libraries import create_library, name_library
@@ -630,7 +630,7 @@ class Engine:
         def made() -> Briefing:
             writer = self._parts().chat.model() if model else None
             if model and writer is None:
-                raise UsageError("No language model is configured.", "Set llm_model, or leave the model out.")
+                raise NotConfiguredError("No language model is configured.", "Set llm_model, or leave the model out.")
             if document is None:
                 return brief_library(self._catalog(), name, search, writer)
             return brief_document(self._catalog(), name, document, search, writer)

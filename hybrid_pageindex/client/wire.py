@@ -21,6 +21,7 @@ T = TypeVar("T")
 _BROKEN_OFF = "the connection broke off"
 _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
     "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
+    "conflict": errors.ConflictError, "not_configured": errors.NotConfiguredError,
     "password_needed": errors.PasswordError, "document_changed": errors.ChangedError,
     "document_too_large": errors.LimitError, "document_unusable": errors.DocumentError, "busy": errors.BusyError,
     "answering": errors.TurnRunningError,
@@ -101,7 +102,8 @@ async def _checked(answered: httpx.Response) -> None:
         return
     await answered.aread()
     try:
-        said = answered.json()["error"]
+        problem = answered.json()
+        said = {"code": problem["code"], "message": problem["detail"], "advice": problem.get("advice", "")}
     except (ValueError, KeyError, TypeError):
         raise errors.StoreError(f"The server answered {answered.status_code}.", "See its log.") from None
     raise error_of(said)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.errors import NotConfiguredError, PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import RENEWED, check_name, create_library, new_id
 from hybrid_core.system.reach import Reach
@@ -243,7 +243,7 @@ def embed_documents(
     recorded = coming or serving
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec:
-        raise UsageError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
+        raise NotConfiguredError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
     follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
     return report
@@ -273,7 +273,7 @@ def request_embedding(parts: Parts, library: str, model: str | None, settings: S
     recorded = coming or serving
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec or spec == "none":
-        raise UsageError("No embedder is named.", "Name one, for example bge-m3.")
+        raise NotConfiguredError("No embedder is named.", "Name one, for example bge-m3.")
     asked = requests(parts.catalog, library_id, spec, chunks=_chunks(settings))
     return JobQueue(parts.catalog).enqueue(asked)[0].job
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import ConflictError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.reading import JobReader
@@ -130,7 +130,7 @@ class Jobs:
     def _pause(self, choice: JobChoice) -> JobDecision:
         for job in self._named(choice):
             if job.ended:
-                raise UsageError(f"Job {job.id} is {job.status}.", "Pause what waits or runs: jobs list.")
+                raise ConflictError(f"Job {job.id} is {job.status}.", "Pause what waits or runs: jobs list.")
             self._control.pause("job", str(job.id))
         if choice.library is not None:
             self._control.pause("library", self._library(choice.library))
@@ -165,7 +165,7 @@ class Jobs:
         """Delete what is kept of ended jobs; documents stay as they are."""
         named = self._named(choice)
         if going := [job.id for job in named if not job.ended]:
-            raise UsageError(f"Job {going[0]} has not ended.", "Cancel it first: jobs cancel.")
+            raise ConflictError(f"Job {going[0]} has not ended.", "Cancel it first: jobs cancel.")
         gone = self._control.forget(choice.ids or None, library=self._id(choice))
         return JobDecision(choice.ids, f"{counted(gone, 'job')} forgotten.")
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from hybrid_core.errors import DiskFullError, NotFoundError, ReadOnlyError, UsageError
+from hybrid_core.errors import ConflictError, DiskFullError, NotFoundError, ReadOnlyError
 from hybrid_core.store.access.tables import grants, tokens
 from hybrid_core.store.jobs.store import JobStore as Store
 from hybrid_core.types.access import Role, Token
@@ -41,14 +41,14 @@ class TokenStore:
     ) -> tuple[Token, str]:
         """A token and its secret, which can be had only now. ``seconds`` it is valid, 0: until it is revoked.
 
-        Raises UsageError where another token or user has the name.
+        Raises ConflictError where another token or user has the name.
         """
         secret, now = _SECRET + secrets.token_urlsafe(32), _now()
         until = now + int(seconds * 1000) if seconds else 0
         made = Token(secrets.token_hex(6), name, kind, dict(roles), now, until, 0)
         with self._store.writing() as connection:
             if kind != "session" and _named(connection, name):
-                raise UsageError(f"There is a token '{name}' already.", "Choose another name, or revoke it first.")
+                raise ConflictError(f"There is a token '{name}' already.", "Choose another name, or revoke it first.")
             values = {"kind": kind, "hash": secret_hash(secret), "parent": parent, "created_at": now}
             connection.execute(
                 insert(tokens).values(id=made.id, name=name, expires_at=made.expires_at, used_at=0, **values)

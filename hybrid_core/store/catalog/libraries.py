@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import ConflictError, UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.types.libraries import Library, library_called, no_library
@@ -111,4 +111,4 @@ def _check_free(name: str, others: list[Library]) -> None:
     holder = library_called(name, others)
     if holder is not None:
         told = f"'{holder.name}'" + (f" (alias '{holder.alias}')" if holder.alias else "")
-        raise UsageError(f"There is a library {told} already.", "Choose another name: case and width do not count.")
+        raise ConflictError(f"There is a library {told} already.", "Choose another name: case and width do not count.")

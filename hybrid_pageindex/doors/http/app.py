@@ -18,6 +18,8 @@ from starlette.types import ASGIApp
 
 from hybrid_pageindex import __version__
 from hybrid_pageindex.doors.http import errors
+from hybrid_pageindex.doors.http.conventions import Conventions, Routes
+from hybrid_pageindex.doors.http.description import Api, operation_id
 from hybrid_pageindex.doors.http.feed import Feed
 from hybrid_pageindex.doors.http.mcp import Mcp
 from hybrid_pageindex.doors.http.metrics import Metrics
@@ -69,6 +71,13 @@ ROUTERS: tuple[APIRouter, ...] = tuple(
         tokens,
     )
 )
+ROUTES = Routes(
+    [
+        *(("/api/v1", one) for one in (*ROUTERS, conversations.messages)),
+        ("/v1", openai.router),
+        ("", web.router),
+    ]
+)
 _JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
 _JSON = ("application/json",)
 _UPLOADS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)")
@@ -102,27 +111,29 @@ def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
         Turns(_READS, _WAITING), Turns(limits.http_searches, _WAITING), Turns(limits.http_answers, _WAITING),
         Standby(engine), Feed(engine), Metrics(),
     )  # fmt: skip
-    api = describe(FastAPI, server)
-    mcp = Mcp(api, engine, listening.access)
+    api = describe(server)
+    mcp = Mcp(Conventions(api, ROUTES), engine, listening.access)
     api.router.lifespan_context = partial(_lifespan, server, mcp)
     rates = Rates(limits.http_requests_per_minute)
     recorded = Record(Once(mcp, engine), engine, server.metrics)
     known = Identity(recorded, server.callers, server.cookie, listening.proxy, rates)
     room = partial(_room, limits.max_upload_size)
-    return Guard(known, Hosts(listening.host, listening.hosts), listening.origins, room), server
+    hosts = Hosts(listening.host, listening.hosts)
+    return Guard(known, hosts, listening.origins, room, ROUTES.allowed), server
 
 
-def describe(kind: type[FastAPI] = FastAPI, server: Server | None = None) -> FastAPI:
+def describe(server: Server | None = None) -> Api:
     """The routes, without anything around them."""
-    api = kind(
+    api = Api(
         title="Hybrid PageIndex", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
         telemetry=_NO_TELEMETRY, redirect_slashes=False, responses=errors.DESCRIBED,
+        generate_unique_id_function=operation_id,
     )  # fmt: skip
     api.state.server = server
     errors.register(api)
     for router in (*ROUTERS, conversations.messages):
         api.include_router(router, prefix="/api/v1")
-    api.include_router(openai.router, prefix="/v1")
+    api.include_router(openai.router, prefix="/v1", responses=errors.OPENAI_DESCRIBED)
     api.include_router(web.router)
     return api
 

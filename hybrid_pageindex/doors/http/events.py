@@ -10,8 +10,9 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Depends, Header, Query
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
@@ -42,10 +43,16 @@ class Event:
         )
 
 
-def last_event(request: Request) -> int | None:
-    """What a client has heard: the header, or ``?after=`` for its first request; None for nothing."""
-    said = request.headers.get("last-event-id") or request.query_params.get("after") or ""
-    return int(said) if said.isascii() and said.isdigit() and len(said) < 19 else None
+def last_event(
+    last_event_id: Annotated[str, Header(max_length=200, description="the number of the last event heard")] = "",
+    after: Annotated[int | None, Query(ge=0, lt=2**63, description="the same, for a first request")] = None,
+) -> int | None:
+    """What a client has heard; None for nothing."""
+    said = last_event_id
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 19 else after
+
+
+Heard = Annotated[int | None, Depends(last_event)]
 
 
 def wants_events(request: Request) -> bool:

@@ -1,7 +1,7 @@
 """The Model Context Protocol at /mcp, made when it is first asked for: its packages take long to import.
 
 Who may do everything gets the server with its tools that write, and the files below --root; who may read everything
-gets a read-only one without files. Tools name any library, so a token for some libraries is refused.
+gets a read-only one without files; a token of some libraries one whose every call stays within these.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hybrid_core.types.access import Caller
-from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.engine import Engine
 
@@ -22,12 +21,13 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 _SESSIONS = 1000
+_Kind = Literal["all", "reading", "limited"]
 
 
 class Mcp:
     def __init__(self, app: ASGIApp, engine: Engine, access: Access) -> None:
         self._app, self._engine, self._access = app, engine, access
-        self._made: dict[bool, _Running] = {}
+        self._made: dict[_Kind, _Running] = {}
         self._lock = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -35,16 +35,12 @@ class Mcp:
             await self._app(scope, receive, send)
             return
         caller: Caller = scope["state"]["caller"]
-        writes = caller.may("admin")
-        if not caller.may("read"):
-            refusal = Refusal(403, "not_allowed", "/mcp is for tokens of all libraries.", "Use the HTTP API.")
-            await refusal.response()(scope, receive, send)
-            return
+        kind: _Kind = "all" if caller.may("admin") else "reading" if caller.may("read") else "limited"
         async with self._lock:
-            if writes not in self._made:
-                access = self._access if writes else Access((), read_only=True)
-                self._made[writes] = await _Running.start(lambda: _built(self._engine, access))
-        await self._made[writes].app({**scope, "path": "/mcp"}, receive, send)
+            if kind not in self._made:
+                access = self._access if kind == "all" else Access((), read_only=True)
+                self._made[kind] = await _Running.start(lambda: _built(self._engine, access, kind == "limited"))
+        await self._made[kind].app({**scope, "path": "/mcp"}, receive, send)
 
     async def close(self) -> None:
         for one in self._made.values():
@@ -77,7 +73,7 @@ class _Running:
             await self._end.wait()
 
 
-def _built(engine: Engine, access: Access) -> Starlette:
+def _built(engine: Engine, access: Access, limited: bool) -> Starlette:
     import logging
 
     import fastmcp
@@ -89,7 +85,7 @@ def _built(engine: Engine, access: Access) -> Starlette:
     fastmcp.settings.enable_rich_logging = False
     fastmcp.settings.http_session_idle_timeout = 1800.0
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away
-    server = build_server(engine, access)
+    server = build_server(engine, access, limited=limited)
     return server.http_app(
         path="/mcp", middleware=[Middleware(Sessions, most=_SESSIONS)], host_origin_protection=False
     )  # the guard in front has looked at both

@@ -12,13 +12,14 @@ from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort, Fusion, Group, Route, Strategy
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.scoring import ScoringConfig
+from hybrid_pageindex.config.experts import PACKS
 
 QUESTION = 10_000  # characters
 _MANY = 1000  # names in one request
 
 
 class Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def _text(value: str) -> str:
@@ -32,10 +33,13 @@ Name = Annotated[Text, Field(max_length=2000)]
 Names = Annotated[list[Name], Field(max_length=_MANY)]
 
 
+EXPERT_PATTERN = rf"^(auto|none|({'|'.join(PACKS)})(,({'|'.join(PACKS)}))*)$"
+LIBRARY_PATTERN = r"^[^\W_][\w.\- ]{0,63}$"
+LibraryName = Annotated[Text, Field(max_length=200, json_schema_extra={"pattern": LIBRARY_PATTERN})]
+
+
 def checked_expert(given: str | None) -> str | None:
     """Expert files are the machine's own: over HTTP only packs are named."""
-    from hybrid_pageindex.config.experts import PACKS
-
     if given is not None and given not in ("auto", "none"):
         for name in given.split(","):
             if name.strip() not in PACKS:
@@ -47,7 +51,9 @@ _KINDS: dict[str, Any] = {
     "question": Annotated[Text, Field(min_length=1, max_length=QUESTION)],
     "libraries": Names, "documents": Names | None, "where": Names,
     "top_k": int | None, "effort": Effort | None, "strategy": Strategy | None, "route": Route | None,
-    "expert": Annotated[Text, Field(max_length=500), AfterValidator(checked_expert)] | None,
+    "expert": Annotated[
+        Text, Field(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN}), AfterValidator(checked_expert)
+    ] | None,
     "fusion": Fusion | None, "mmr": float | None, "group": Group, "scoring": dict[str, Any] | None,
 }  # fmt: skip
 _HINTS = get_type_hints(SearchRequest, localns={"ScoringConfig": ScoringConfig})
@@ -90,7 +96,7 @@ class GrepBody(Body):
     regex: bool = False
     libraries: Names = Field(default_factory=list)
     all_libraries: bool = False
-    documents: Names | None = None
+    documents: Annotated[list[Name], Field(min_length=1, max_length=_MANY)] | None = None
     where: Names = Field(default_factory=list)
     node: Annotated[Text, Field(max_length=20, description="a section of the one document that is named")] = ""
     listed: Literal["pages", "documents"] = "pages"
@@ -125,14 +131,14 @@ def search_fields(body: SearchBody | GrepBody, without: tuple[str, ...] = ()) ->
 
 
 class NewLibrary(Body):
-    name: Annotated[Text, Field(max_length=200)]
+    name: LibraryName
     alias: Annotated[Text, Field(max_length=200)] = ""
 
 
 class LibraryNames(Body):
     """What is left out stays; an empty alias takes it away."""
 
-    name: Annotated[Text, Field(max_length=200)] | None = None
+    name: LibraryName | None = None
     alias: Annotated[Text, Field(max_length=200)] | None = None
 
 
@@ -186,7 +192,7 @@ class SignIn(Body):
 class NewSource(Body):
     """A folder on the server's disk."""
 
-    folder: Name
+    folder: Annotated[Name, Field(min_length=1)]
     poll: bool = False
     outline: Literal["fast", "refined"] | None = None
     vision: Literal["auto", "always", "never"] | None = None

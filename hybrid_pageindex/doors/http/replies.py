@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any
 from urllib.parse import quote
@@ -12,9 +12,10 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hybrid_pageindex.doors.http.errors import ErrorAnswer, Refusal
+from hybrid_pageindex.doors.http.conditions import changed, check_conditions, tags_of
+from hybrid_pageindex.doors.http.errors import Problem
 
-UNCHANGED: dict[int | str, dict[str, Any]] = {412: {"model": ErrorAnswer, "description": "It has changed."}}
+UNCHANGED: dict[int | str, dict[str, Any]] = {412: {"model": Problem, "description": "It has changed."}}
 """What the description of a route that heeds ``If-Match`` says of it."""
 
 
@@ -35,17 +36,25 @@ def said(value: Any, status: int = 200, **headers: str) -> Response:
 
 
 def tagged(request: Request, value: Any) -> Response:
-    """With an ETag: 304 where the caller has it already."""
+    """Return JSON with an ETag, or 304 where the caller has it already."""
     return with_tag(request, said(value))
 
 
+def loosely_tagged(request: Request, value: Any, without: Collection[str]) -> Response:
+    """As ``tagged``, with a weak ETag that disregards fields which each search changes."""
+    shaped = shape(value)
+    rows = shaped if isinstance(shaped, list) else [shaped]
+    kept = [{name: one for name, one in row.items() if name not in without} for row in rows]
+    return with_tag(request, said(shaped), f"W/{_etag(said(kept))}")
+
+
 def check_match(request: Request, value: Any) -> bool:
-    """Whether the caller says by ``If-Match`` what it has seen. Raises Refusal where that is not ``value``."""
+    """Whether the caller says by ``If-Match`` what it has seen. Raise Refusal where that is not ``value``."""
     asked = request.headers.get("if-match", "").strip()
     if asked in ("", "*"):
         return False
-    if _etag(said(value)) not in [one.strip() for one in asked.split(",")]:
-        raise Refusal(412, "changed", "It has changed since you read it.", "Read it again, and change it then.")
+    if _etag(said(value)) not in tags_of(asked):
+        raise changed()
     return True
 
 
@@ -53,15 +62,20 @@ def _etag(response: Response) -> str:
     return f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
 
 
-def with_tag(request: Request, response: Response, tag: str = "", keep: str = "private, no-cache") -> Response:
-    """``tag`` stands for the content, else it is hashed; ``keep`` is the Cache-Control."""
-    etag = f'"{tag}"' if tag else _etag(response)
+def with_tag(request: Request, response: Response, etag: str = "", keep: str = "private, no-cache") -> Response:
+    """``etag`` stands for the content, else it is hashed; ``keep`` is the Cache-Control."""
+    etag = etag or _etag(response)
     headers = {"ETag": etag, "Cache-Control": keep}
-    asked = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
-    if etag in asked or "*" in asked:
+    if request.method in ("GET", "HEAD") and check_conditions(request.headers, etag):
         return Response(status_code=304, headers=headers)
     response.headers.update(headers)
     return response
+
+
+def described(kind: str, text: bool = False) -> dict[int | str, dict[str, Any]]:
+    """What the description of a route says that answers with a file, or with text."""
+    schema = {"type": "string"} if text else {"type": "string", "format": "binary"}
+    return {200: {"content": {kind: {"schema": schema}}}}
 
 
 def attachment(name: str) -> Mapping[str, str]:

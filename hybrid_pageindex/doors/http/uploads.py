@@ -48,6 +48,8 @@ async def received(request: Request, home: Path, name: str | None, most: int) ->
 
 
 async def _received(request: Request, folder: Path, name: str | None, most: int) -> list[Upload]:
+    if "content-length" not in request.headers and "transfer-encoding" not in request.headers:
+        raise Refusal(400, "bad_request", "There is no file in this request.", "Send it as the body.")
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != b"multipart/form-data":
         if not name:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from logging import INFO
+from typing import cast
 
 import mcp_types
 from fastmcp import FastMCP
@@ -23,6 +24,7 @@ from hybrid_pageindex.doors.mcp.asking import asking
 from hybrid_pageindex.doors.mcp.budget import BUDGET
 from hybrid_pageindex.doors.mcp.builds import Builds
 from hybrid_pageindex.doors.mcp.door import Door
+from hybrid_pageindex.doors.mcp.limits import LimitedEngine
 from hybrid_pageindex.doors.mcp.progress import Heartbeat
 from hybrid_pageindex.engine import Engine
 
@@ -38,11 +40,14 @@ _WRITING = frozenset({"build_index", "add_documents", "remove_documents", "name_
 _PATIENT = ("get_index", "build_index", "add_documents")  # mostly wait for builds, which must keep nobody from reading
 
 
-def build_server(engine: Engine, access: Access, budget: int = BUDGET) -> FastMCP:
-    """``budget`` is the tokens that one answer may take."""
+def build_server(engine: Engine, access: Access, budget: int = BUDGET, *, limited: bool = False) -> FastMCP:
+    """``budget`` is the tokens that one answer may take. ``limited``: each call stays within the libraries that its
+    caller may read, and ``access`` must be read-only.
+    """
     builds = Builds(engine)
     turn = asyncio.Semaphore(_AT_ONCE)
-    door = Door(engine, access, builds, budget, turn)
+    seen = cast(Engine, LimitedEngine(engine)) if limited else engine
+    door = Door(seen, access, builds, budget, turn)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:

@@ -97,7 +97,7 @@ def test_a_library_made_anew_shows_nothing_of_the_one_before(served: Serving, ta
     page.get_by_role("link", name="lock", exact=True).wait_for(state="detached")
     with served.client() as client:
         client.post("/libraries", json={"name": "lock"})
-    failed = {"error": {"code": "failed", "message": "The disk is away.", "advice": ""}}
+    failed = {"code": "failed", "detail": "The disk is away.", "advice": ""}
     page.route("**/lock/rows", lambda route: route.fulfill(status=500, json=failed))
     page.get_by_role("link", name="lock", exact=True).click()
     page.get_by_role("alert").get_by_text("The disk is away.").wait_for()

@@ -158,7 +158,7 @@ def test_a_slow_and_a_failing_server_are_told_without_a_jump(served: Serving, pa
       location.hash = "#/library/slow";
     }""")
     page.get_by_text("The documents are being loaded").wait_for(state="attached")
-    answers.pop().fulfill(status=500, json={"error": {"code": "failed", "message": "The disk is away.", "advice": ""}})
+    answers.pop().fulfill(status=500, json={"code": "failed", "detail": "The disk is away.", "advice": ""})
     page.get_by_role("alert").get_by_text("The disk is away.").wait_for()
     page.unroute("**/rows")
     page.get_by_role("button", name="Try again").click()

@@ -168,7 +168,7 @@ def test_of_an_upload_that_breaks_what_arrived_stays_and_the_rest_is_sent_again(
         client.post("/libraries", json={"name": "delta"})
     go(page, river, "#/library/delta")
     page.get_by_role("heading", name="No documents yet").wait_for()
-    refused = {"error": {"code": "full", "message": "The disk is full.", "advice": "Make room."}}
+    refused = {"code": "full", "detail": "The disk is full.", "advice": "Make room."}
 
     def refuse(route: Any) -> None:
         marsh = b"marsh.md" in (route.request.post_data_buffer or b"")

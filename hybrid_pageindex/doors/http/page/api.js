@@ -1,4 +1,4 @@
-// How the server is asked: answers, errors of one shape, and streams that go on where they broke off.
+// How the server is asked: answers, errors as problem documents, and streams that go on where they broke off.
 
 const API = "/api/v1";
 
@@ -40,8 +40,7 @@ export function whenSignedOut(listener) {
 /** An error from an answer that is not well. @param {number} status @param {any} body @param {string} text */
 export function refusal(status, body, text) {
   if (status === 401) expelled.forEach((tell) => tell());
-  const told = body?.error ?? {};
-  return new ApiError(status, told.code ?? "failed", told.message ?? text, told.advice);
+  return new ApiError(status, body?.code ?? "failed", body?.detail ?? text, body?.advice);
 }
 
 const AGAIN = 2000; // ms until a server that does not answer is asked again

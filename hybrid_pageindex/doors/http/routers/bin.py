@@ -12,6 +12,7 @@ from hybrid_core.store.catalog.bin import BinEntry
 from hybrid_core.types.access import Role
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, check
 from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.shapes import EmptiedBin
 
 router = APIRouter(prefix="/bin", tags=["bin"])
 EntryId = Annotated[str, Path(max_length=200)]
@@ -39,7 +40,7 @@ async def delete_entry(request: Request, server: At, caller: Anybody, entry: Ent
     return Response(status_code=204)
 
 
-@router.delete("")
+@router.delete("", response_model=EmptiedBin)
 async def empty_bin(server: At, _: Admin) -> Response:
     """Delete for good whatever is in the bin."""
     return said({"deleted": await server.engine.empty_bin()})

@@ -17,12 +17,21 @@ from hybrid_core.types.documents import Effort
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex.doors.http.callers import Anybody, At, caller_of, find_library, visible
 from hybrid_pageindex.doors.http.errors import Refusal
-from hybrid_pageindex.doors.http.events import SENT, Event, last_event, stream, wants_events
+from hybrid_pageindex.doors.http.events import SENT, Event, Heard, stream, wants_events
 from hybrid_pageindex.doors.http.models import QUESTION, Body, Names, Text
-from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.replies import described, said, tagged
 from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.doors.http.shapes import (
+    CancelledMessage,
+    ConversationPart,
+    ConversationRead,
+    DeletedConversations,
+)
+from hybrid_pageindex.services.conversations.conversations import CitedPlace
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
+_EXPORTS = described("text/markdown", text=True)
+_EXPORTS[200]["content"]["application/json"] = {"schema": {"type": "object"}}
 messages = APIRouter(tags=["conversations"])
 Id = Annotated[str, Path(max_length=100)]
 MessageId = Annotated[int, Path(ge=1, lt=2**63)]
@@ -113,7 +122,7 @@ async def begin_conversation(request: Request, server: At, caller: Anybody, body
     return said(made, 201, Location=f"/api/v1/conversations/{made.id}")
 
 
-@router.get("")
+@router.get("", response_model=ConversationPart)
 async def list_conversations(
     server: At, caller: Anybody, most: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[str, Query(max_length=200, description="`next` of the list before")] = "",
@@ -128,7 +137,7 @@ async def list_conversations(
     return said({"conversations": [one.to_dict() for one in found], "next": following})
 
 
-@router.get("/{conversation}")
+@router.get("/{conversation}", response_model=ConversationRead)
 async def read_conversation(request: Request, server: At, conversation: Owned, leaf: _Leaf = None) -> Response:
     """With its messages, from the first to the last, or to ``leaf``; each names its ``siblings``, the branches."""
     path = await server.engine.conversations.messages(conversation.id, leaf)
@@ -149,14 +158,14 @@ async def change_conversation(server: At, conversation: Owned, body: Conversatio
     return said(await kept.get(conversation.id))
 
 
-@router.delete("/{conversation}")
+@router.delete("/{conversation}", response_model=DeletedConversations)
 async def delete_conversation(server: At, conversation: Owned) -> Response:
     """With all that was said."""
     await server.engine.conversations.remove(conversation.id)
     return said({"deleted": [conversation.id]})
 
 
-@router.get("/{conversation}/export", response_class=Response)
+@router.get("/{conversation}/export", responses=_EXPORTS, response_class=Response)
 async def export_conversation(
     server: At, conversation: Owned, format: Literal["markdown", "json"] = "markdown", leaf: _Leaf = None
 ) -> Response:
@@ -191,14 +200,14 @@ async def read_message(message: Message) -> Response:
 
 
 @router.get("/{conversation}/messages/{message}/events", responses=SENT, response_class=Response)
-async def follow_message(request: Request, server: At, message: Message) -> Response:
+async def follow_message(server: At, message: Message, heard: Heard) -> Response:
     """What happens to an answer until it has ended, from its beginning or after ``Last-Event-ID`` (or ``?after=``);
     where that is not kept any more, first the ``state`` as it is.
     """
-    return stream(server, _told(server, message.id, last_event(request) or 0))
+    return stream(server, _told(server, message.id, heard or 0))
 
 
-@router.post("/{conversation}/messages/{message}/cancel")
+@router.post("/{conversation}/messages/{message}/cancel", response_model=CancelledMessage)
 async def cancel_message(server: At, message: Message) -> Response:
     """What there is of the answer stays."""
     return said({"cancelled": await server.engine.conversations.cancel(message.id)})
@@ -222,7 +231,7 @@ async def edit_question(request: Request, server: At, message: Message, body: Ne
     return await _begun(request, server, lambda: kept.edit(message.id, body.question, **fields))
 
 
-@router.get("/{conversation}/messages/{message}/citations/{number}")
+@router.get("/{conversation}/messages/{message}/citations/{number}", response_model=CitedPlace)
 async def find_citation(server: At, message: Message, number: Annotated[int, Path(ge=1, le=10_000)]) -> Response:
     """Where ``[[source:number]]`` leads: document, page, and the boxes of the quote on it."""
     return said(await server.turn(server.answers, server.engine.conversations.place(message.id, number)))

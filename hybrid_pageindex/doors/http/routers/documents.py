@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from starlette.datastructures import Headers
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
@@ -17,13 +18,15 @@ from hybrid_core.errors import DocumentError, LockedError
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
 from hybrid_pageindex.doors.http.models import QUESTION, Corrections, PasswordGiven
-from hybrid_pageindex.doors.http.ranges import part_of
-from hybrid_pageindex.doors.http.replies import UNCHANGED, attachment, check_match, said, tagged
+from hybrid_pageindex.doors.http.ranges import Version, check_file, part_of, wanted_spans
+from hybrid_pageindex.doors.http.replies import UNCHANGED, attachment, check_match, described, said, tagged
+from hybrid_pageindex.doors.http.shapes import DocumentPart, DocumentRebuildAsked, RemovedDocuments, ShownDocument
 from hybrid_pageindex.doors.http.uploads import received
 from hybrid_pageindex.services.briefing import Briefing
 from hybrid_pageindex.services.document_versions import DocumentVersion
 from hybrid_pageindex.services.listing import MOST, DocumentState
 from hybrid_pageindex.services.uploading import Uploaded
+from indexers.stages.report import FileResult
 
 router = APIRouter(prefix="/libraries/{library}/documents", tags=["documents"])
 _BODIES: dict[str, Any] = {
@@ -47,7 +50,7 @@ def shown(document: Document) -> dict[str, Any]:
     return asdict(document) | {"published": document.published, "unread": document.unread}
 
 
-@router.get("")
+@router.get("", response_model=DocumentPart)
 async def list_documents(
     request: Request, server: At, library: Read,
     where: Annotated[tuple[str, ...], Query(max_length=20)] = (), find: Annotated[str, Query(max_length=200)] = "",
@@ -79,7 +82,7 @@ async def upload_documents(
     return said(done, 202)
 
 
-@router.get("/{document}")
+@router.get("/{document}", response_model=ShownDocument)
 async def show_document(request: Request, server: At, library: Read, document: DocumentName) -> Response:
     """Everything that is known of it."""
     return tagged(request, shown(await server.engine.info(document, library=library.name)))
@@ -91,7 +94,7 @@ async def list_versions(request: Request, server: At, library: Read, document: D
     return tagged(request, await server.engine.versions(document, library=library.name))
 
 
-@router.patch("/{document}", responses=UNCHANGED)
+@router.patch("/{document}", responses=UNCHANGED, response_model=ShownDocument)
 async def correct_document(
     request: Request, server: At, library: Written, document: DocumentName, body: Corrections
 ) -> Response:
@@ -104,7 +107,7 @@ async def correct_document(
     return tagged(request, shown(made))
 
 
-@router.delete("/{document}")
+@router.delete("/{document}", response_model=RemovedDocuments)
 async def remove_document(server: At, library: Written, document: DocumentName, for_good: bool = False) -> Response:
     """With what lies in it. It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original
     files is left of it.
@@ -113,7 +116,7 @@ async def remove_document(server: At, library: Written, document: DocumentName, 
     return said({"removed": [shown(each) for each in removal.documents], "bin": removal.entry})
 
 
-@router.post("/{document}/rebuild", status_code=202)
+@router.post("/{document}/rebuild", status_code=202, response_model=DocumentRebuildAsked)
 async def rebuild_document(server: At, library: Written, document: DocumentName) -> Response:
     """Make it anew from its file; what is published serves until then."""
     report = await server.engine.rebuild([document], library=library.name, detach=True)
@@ -121,7 +124,7 @@ async def rebuild_document(server: At, library: Written, document: DocumentName)
     return said({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
 
 
-@router.post("/{document}/unlock")
+@router.post("/{document}/unlock", response_model=FileResult)
 async def unlock_document(server: At, library: Written, document: DocumentName, body: PasswordGiven) -> Response:
     """Index an encrypted file with its password, which is kept nowhere. Answers when the file can be searched."""
     report = await server.engine.rebuild([document], library=library.name, password=body.password)
@@ -133,16 +136,20 @@ async def unlock_document(server: At, library: Written, document: DocumentName, 
     return said(asdict(file))
 
 
-@router.get("/{document}/original", response_class=FileResponse)
+@router.get("/{document}/original", responses=described("application/octet-stream"), response_class=Response)
 async def original(request: Request, server: At, library: Read, document: DocumentName) -> Response:
     """The file itself, to be kept and never shown inside a page of ours; ranges of it can be asked for."""
     found = await server.engine.info(document, library=library.name)
     if link := await server.engine.original_link(found.doc_id, library=library.name):
         return RedirectResponse(link)
-    headers, asked = attachment(found.name), request.headers.get("range")
-    if asked and "if-range" not in request.headers:
+    version = Version(found.sha256, found.size, found.mtime)
+    headers = {**attachment(found.name), **version.headers}
+    if (unchanged := check_file(request, version, headers)) is not None:
+        return unchanged
+    spans = wanted_spans(Headers(scope=request.scope), version)
+    if spans and len(spans) == 1:  # several are cut out of the whole file
         distant = await server.engine.distant_original(found.doc_id, library=library.name)
-        if distant and (part := await part_of(distant, asked, headers)):
+        if distant and (part := await part_of(distant, spans[0], headers)):
             return part
     async with AsyncExitStack() as stack:
         lent = server.engine.lent_original(found.doc_id, library=library.name)
@@ -161,7 +168,7 @@ async def brief_document(
     return tagged(request, await server.turn(server.answers if model else server.searches, work))
 
 
-@router.get("/{document}/outline")
+@router.get("/{document}/outline", response_model=dict[str, Any])
 async def outline(
     request: Request, server: At, library: Read, document: DocumentName,
     q: Annotated[str | None, Query(max_length=QUESTION)] = None,

@@ -16,10 +16,11 @@ from hybrid_core.store.catalog.state import HOME, HomeState
 from hybrid_core.types.access import EVERYWHERE, Role
 from hybrid_core.types.jobs import JobEvent, JobStatus
 from hybrid_pageindex.doors.http.callers import Anybody, At, caller_of, check, find_library, visible
-from hybrid_pageindex.doors.http.events import SENT, Event, last_event, stream
+from hybrid_pageindex.doors.http.events import SENT, Event, Heard, stream
 from hybrid_pageindex.doors.http.models import JobsChosen
 from hybrid_pageindex.doors.http.replies import said
 from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.doors.http.shapes import Decided, JobDetail, JobQueue
 from hybrid_pageindex.services.job_news import JobNews
 from hybrid_pageindex.services.jobs import JobHistory, at
 
@@ -28,7 +29,7 @@ _SECONDS = 600.0  # after which a stream ends: its client comes back, with a tok
 JobId = Annotated[int, Path(ge=1, lt=2**63)]
 
 
-@router.get("")
+@router.get("", response_model=JobQueue)
 async def list_jobs(
     request: Request, server: At, caller: Anybody, library: Annotated[str | None, Query(max_length=200)] = None,
     status: Annotated[tuple[JobStatus, ...], Query(max_length=5)] = (),
@@ -46,8 +47,9 @@ async def list_jobs(
 
 @router.get("/events", responses=SENT, response_class=Response)
 async def follow_jobs(
-    request: Request, server: At, caller: Anybody, library: Annotated[str | None, Query(max_length=200)] = None
-) -> Response:
+    request: Request, server: At, caller: Anybody, heard: Heard,
+    library: Annotated[str | None, Query(max_length=200)] = None,
+) -> Response:  # fmt: skip
     """What happens to jobs, as it happens. It begins with the state as it is, or after ``Last-Event-ID`` (or
     ``?after=``), where what happened since is still kept. ``changed`` names a library (its id) that came, changed or
     went; "" stands for what concerns no library alone: jobs were paused or forgotten, or everything was cleared.
@@ -57,23 +59,23 @@ async def follow_jobs(
     else:
         ids = None if caller.may("read", EVERYWHERE) else [one.id for one in await visible(request)]
     state = await server.engine.home_state()  # before the answer begins: who then looks misses nothing
-    return stream(server, _news(server, last_event(request), None, ids, state))
+    return stream(server, _news(server, heard, None, ids, state))
 
 
-@router.get("/{job}")
+@router.get("/{job}", response_model=JobDetail)
 async def show_job(request: Request, server: At, job: JobId) -> Response:
     """With all that happened to it."""
     return said(await _seen(request, server, job, "read"))
 
 
 @router.get("/{job}/events", responses=SENT, response_class=Response)
-async def follow_job(request: Request, server: At, job: JobId) -> Response:
+async def follow_job(request: Request, server: At, job: JobId, heard: Heard) -> Response:
     """What happens to one job, until it has ended."""
     await _seen(request, server, job, "read")
-    return stream(server, _news(server, last_event(request), job, None))
+    return stream(server, _news(server, heard, job, None))
 
 
-@router.post("/{job}/{action}")
+@router.post("/{job}/{action}", response_model=Decided)
 async def decide_about_job(
     request: Request, server: At, job: JobId, action: Literal["pause", "resume", "cancel", "retry", "forget"]
 ) -> Response:
@@ -83,7 +85,7 @@ async def decide_about_job(
     return said(decided)
 
 
-@router.post("/{action}")
+@router.post("/{action}", response_model=Decided)
 async def decide_about_jobs(
     request: Request, server: At, action: Literal["pause", "resume", "cancel", "retry", "forget"], body: JobsChosen
 ) -> Response:

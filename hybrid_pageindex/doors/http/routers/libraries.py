@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
@@ -13,12 +13,14 @@ from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Owned, Read, Written, check
 from hybrid_pageindex.doors.http.models import DocumentsChosen, LibraryNames, ModelNamed, NewLibrary
-from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.replies import loosely_tagged, said, tagged
+from hybrid_pageindex.doors.http.shapes import DeletedLibraries, JobMade, RebuildAsked, Rows
 from hybrid_pageindex.services.briefing import Briefing
 from hybrid_pageindex.services.estimating import Estimate
 from hybrid_pageindex.services.sizes import LibrarySize
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])
+_USED = ("used_at",)  # each search changes it
 
 
 @router.get("", response_model=list[LibrarySize])
@@ -28,7 +30,7 @@ async def list_libraries(
     """With what can be searched, waits and failed; the last used first."""
     sizes = await server.turn(server.reads, server.engine.libraries(find))
     found = [one for one in sizes if caller.may("read", one.id)]
-    return tagged(request, found)
+    return loosely_tagged(request, found, _USED)
 
 
 @router.post("", status_code=201, response_model=Library)
@@ -42,7 +44,7 @@ async def create_library(request: Request, server: At, body: NewLibrary) -> Resp
 async def show_library(request: Request, server: At, library: Read) -> Response:
     sizes = await server.turn(server.reads, server.engine.libraries(library.name))
     [size] = [one for one in sizes if one.id == library.id]
-    return tagged(request, size)
+    return loosely_tagged(request, size, _USED)
 
 
 @router.get("/{library}/briefing", response_model=Briefing)
@@ -68,7 +70,7 @@ async def name_library(server: At, library: Owned, body: LibraryNames) -> Respon
     return said(await server.engine.name_library(library.name, name=body.name, alias=body.alias))
 
 
-@router.delete("/{library}")
+@router.delete("/{library}", response_model=DeletedLibraries)
 async def delete_library(server: At, library: Owned, for_good: bool = False) -> Response:
     """It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original files is left of it."""
     about = await server.engine.conversations.about(library.name)
@@ -76,7 +78,7 @@ async def delete_library(server: At, library: Owned, for_good: bool = False) -> 
     return said({"deleted": deleted, "conversations_kept": about, "bin": "" if for_good else library.id})
 
 
-@router.post("/{library}/embed", status_code=202)
+@router.post("/{library}/embed", status_code=202, response_model=JobMade)
 async def embed_library(server: At, library: Owned, _: Admin, body: ModelNamed) -> Response:
     """Ask for vectors of its documents: a job."""
     job = await server.engine.request_embedding(body.model, library=library.name)
@@ -91,7 +93,7 @@ async def drop_vectors(server: At, library: Owned) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/{library}/rows")
+@router.get("/{library}/rows", response_model=Rows)
 async def list_rows(request: Request, server: At, library: Read) -> Response:
     """Every document as one line of a list, by path: ten thousand in one answer, to be filtered and sorted where they
     are shown. A row has its values in the order of ``columns``.
@@ -100,7 +102,7 @@ async def list_rows(request: Request, server: At, library: Read) -> Response:
     return tagged(request, {"columns": DocumentRow._fields, "rows": found})
 
 
-@router.post("/{library}/rebuild", status_code=202)
+@router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)
 async def rebuild_library(server: At, library: Owned) -> Response:
     """Make all of its documents anew from their files; what is published serves until then."""
     report = await server.engine.rebuild(library=library.name, detach=True)
@@ -108,7 +110,7 @@ async def rebuild_library(server: At, library: Owned) -> Response:
     return said({"notes": report.notes, "files": len(report.files)}, 202)
 
 
-@router.post("/{library}/update", status_code=202)
+@router.post("/{library}/update", status_code=202, response_model=list[dict[str, Any]])
 async def update_library(server: At, library: Written) -> Response:
     """Look at the sources again: what is new or changed is asked for."""
     updates = await server.engine.update(library=library.name, detach=True)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from hybrid_core.types.notes import Feedback, Note
 from hybrid_pageindex.doors.http.callers import Anybody, At, Read, Written, in_thread
 from hybrid_pageindex.doors.http.models import QUESTION, Body, Text
-from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.replies import described, said, tagged
 
 router = APIRouter(prefix="/libraries/{library}", tags=["notes"])
 Id = Annotated[str, Path(max_length=40)]
@@ -92,7 +92,7 @@ async def remove_feedback(server: At, library: Written, one: Id) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/feedback.jsonl", response_class=Response)
+@router.get("/feedback.jsonl", responses=described("application/jsonl", text=True), response_class=Response)
 async def export_feedback(server: At, library: Read) -> Response:
     """As a question set for ``hybrid-pageindex eval run custom``: a question a line, with the pages that answer it."""
     given: Sequence[Feedback] = await in_thread(lambda: server.engine.feedback.all(library.id))

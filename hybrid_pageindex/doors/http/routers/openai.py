@@ -23,23 +23,24 @@ from hybrid_pageindex.doors.http.completions import (
 )
 from hybrid_pageindex.doors.http.events import SENT, Event, as_it_works, stream
 from hybrid_pageindex.doors.http.replies import said
+from hybrid_pageindex.doors.http.shapes import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
 from hybrid_pageindex.services.conversations.turn import Turn
 
 router = APIRouter(tags=["openai"])
 
 
-@router.get("/models")
+@router.get("/models", response_model=ModelsOfOpenAI)
 async def list_models(request: Request) -> Response:
     """The libraries that the caller may read."""
     return said({"object": "list", "data": [_model(one) for one in await visible(request)]})
 
 
-@router.get("/models/{model:path}")
+@router.get("/models/{model:path}", response_model=ModelOfOpenAI)
 async def show_model(request: Request, model: str) -> Response:
     return said(_model(await find_library(request, model, "read")))
 
 
-@router.post("/chat/completions", responses=SENT)
+@router.post("/chat/completions", responses=SENT, response_model=CompletionOfOpenAI)
 async def complete_chat(request: Request, server: At, body: CompletionBody) -> Response:
     """A turn over what the program sends along: its messages are the conversation, and nothing of it is kept."""
     library = await find_library(request, body.model, "read")

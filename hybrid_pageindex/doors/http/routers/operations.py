@@ -10,26 +10,31 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from hybrid_core.errors import DiskFullError, ReadOnlyError
+from hybrid_core.types.access import AuditEntry
 from hybrid_pageindex import __version__
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Reader, in_thread
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.models import Clearing, SignIn
-from hybrid_pageindex.doors.http.replies import said
+from hybrid_pageindex.doors.http.replies import described, said
+from hybrid_pageindex.doors.http.shapes import ChecksShown, ClearedHome, HealthState, Readiness, SessionState
+from hybrid_pageindex.services.sizes import HomeSize
 from hybrid_pageindex.services.spending import UsageReport
 from hybrid_pageindex.services.tokens import SESSION_SECONDS
 
 SOURCE = "https://github.com/hybrid-pageindex/hybrid-pageindex"
 router = APIRouter(tags=["operations"])
-_Day = Annotated[str, Query(max_length=10)]
+_Day = Annotated[str, Query(max_length=10, json_schema_extra={"pattern": r"^(\d{4}-\d{2}-\d{2})?$"})]
 
 
-@router.get("/health")
+@router.get("/health", response_model=HealthState)
 async def health(server: At) -> Response:
     """Whether the process answers."""
     return said({"status": "ending" if server.ending.is_set() else "ok", "version": __version__, "source": SOURCE})
 
 
-@router.get("/ready", responses={503: {"description": "A part is missing, or the server ends."}})
+@router.get(
+    "/ready", responses={503: {"description": "A part is missing, or the server ends."}}, response_model=Readiness
+)
 async def ready(server: At) -> Response:
     """Whether it can do what it is asked; where it cannot, ``missing`` names the parts."""
     missing = await server.missing()
@@ -38,14 +43,14 @@ async def ready(server: At) -> Response:
     return said({"ready": False, "missing": missing} if missing else {"ready": True}, 503 if missing else 200)
 
 
-@router.get("/health/checks")
+@router.get("/health/checks", response_model=ChecksShown)
 async def checks(server: At, _: Admin) -> Response:
     """Everything that a search and an index run need, tried."""
     found = await server.engine.doctor()
     return said(asdict(found) | {"ok": found.ok})
 
 
-@router.get("/metrics")
+@router.get("/metrics", responses=described("text/plain", text=True), response_class=Response)
 async def metrics(server: At, _: Reader) -> Response:
     """In the text format of Prometheus."""
     jobs = await server.engine.jobs(most=1)
@@ -54,7 +59,7 @@ async def metrics(server: At, _: Reader) -> Response:
     return Response(server.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@router.post("/clear")
+@router.post("/clear", response_model=ClearedHome)
 async def clear(request: Request, server: At, caller: Admin, body: Clearing) -> Response:
     """Delete every library with all that belongs to it, and every token, user and session. Original files stay, but for
     those that were uploaded. A browser that signed in with the start token stays signed in.
@@ -71,7 +76,7 @@ async def clear(request: Request, server: At, caller: Admin, body: Clearing) -> 
 _COUNTED = ("waiting", "running", "done", "failed", "cancelled")
 
 
-@router.get("/audit")
+@router.get("/audit", response_model=list[AuditEntry])
 async def audit(
     server: At, _: Admin,
     before: Annotated[int, Query(ge=0, lt=2**63)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -81,7 +86,7 @@ async def audit(
     return said([asdict(entry) for entry in entries])
 
 
-@router.get("/disk")
+@router.get("/disk", response_model=HomeSize)
 async def disk(server: At, _: Reader) -> Response:
     """What the home takes on the disk."""
     return said(await server.engine.overview())
@@ -95,13 +100,13 @@ async def usage(server: At, _: Admin, since: _Day = "", until: _Day = "") -> Res
     return said(await server.engine.model_usage(since, until))
 
 
-@router.get("/session")
+@router.get("/session", response_model=SessionState)
 async def session(caller: Anybody) -> Response:
     """Who is signed in, and with which rights."""
     return said({"name": caller.name, "grants": dict(caller.grants)})
 
 
-@router.post("/session", status_code=201)
+@router.post("/session", status_code=201, response_model=SessionState)
 async def sign_in(request: Request, server: At, body: SignIn) -> Response:
     """Exchange a token for a cookie that scripts cannot read."""
     caller = await server.callers.by_secret(body.token.strip())

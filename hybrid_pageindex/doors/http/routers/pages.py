@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
@@ -13,8 +13,9 @@ from hybrid_core.types.documents import Document
 from hybrid_core.types.layouts import PageLayout
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.callers import At, DocumentName, Read
-from hybrid_pageindex.doors.http.replies import said, tagged, with_tag
+from hybrid_pageindex.doors.http.replies import described, said, tagged, with_tag
 from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.doors.http.shapes import BoxesOfQuote
 from hybrid_pageindex.services.page_search import Matches
 from hybrid_pageindex.services.reading import PageRead, page_list
 
@@ -24,7 +25,7 @@ Scale = Annotated[int, Query(ge=1, le=2)]
 _DPI = 96  # at the scale of 1
 _MOST = 100  # pages of one answer
 _FOREVER = "private, max-age=31536000, immutable"
-_PICTURE: dict[int | str, dict[str, Any]] = {200: {"content": {"image/png": {}, "image/jpeg": {}}}}
+_PNG, _JPEG = described("image/png"), described("image/jpeg")
 
 
 @router.get("/pages", response_model=list[PageRead])
@@ -72,7 +73,7 @@ async def layout(request: Request, server: At, library: Read, document: Document
     return tagged(request, await server.turn(server.answers, work))
 
 
-@router.get("/pages/{number}/boxes")
+@router.get("/pages/{number}/boxes", response_model=BoxesOfQuote)
 async def boxes(
     server: At, library: Read, document: DocumentName, number: Number,
     quote: Annotated[str, Query(min_length=1, max_length=5000)],
@@ -82,7 +83,7 @@ async def boxes(
     return said({"boxes": await server.turn(server.answers, work)})
 
 
-@router.get("/pages/{number}/picture", responses=_PICTURE, response_class=Response)
+@router.get("/pages/{number}/picture", responses=_PNG, response_class=Response)
 async def picture(
     request: Request, server: At, library: Read, document: DocumentName, number: Number, scale: Scale = 1,
     of: Annotated[str, Query(max_length=100, description="the content_id that is meant")] = "",
@@ -96,12 +97,12 @@ async def picture(
         raise NotFoundError(f"{found.name} has changed.", "Ask for its pages again.")
     work = server.engine.page_image(found.doc_id, number, library=library.name, dpi=_DPI * scale, view=view)
     drawn = await server.turn(server.answers, work)
-    tag = f"{found.content_id}-{number}-{scale}-{view}"
+    tag = f'"{found.content_id}-{number}-{scale}-{view}"'
     keep = _FOREVER if of and view == "page" else "private, no-cache"
     return with_tag(request, Response(drawn, media_type="image/png"), tag, keep)
 
 
-@router.get("/pages/{number}/thumbnail", responses=_PICTURE, response_class=Response)
+@router.get("/pages/{number}/thumbnail", responses=_JPEG, response_class=Response)
 async def thumbnail(
     request: Request, server: At, library: Read, document: DocumentName, number: Number,
     side: Annotated[int, Query(ge=32, le=800)] = 200, of: Annotated[str, Query(max_length=100)] = "",
@@ -112,11 +113,11 @@ async def thumbnail(
         raise NotFoundError(f"{found.name} has changed.", "Ask for its pages again.")
     work = server.engine.page_image(found.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
     drawn = await server.turn(server.answers, work)
-    tag = f"{found.content_id}-{number}-s{side}"
+    tag = f'"{found.content_id}-{number}-s{side}"'
     return with_tag(request, Response(drawn, media_type="image/jpeg"), tag, _FOREVER if of else "private, no-cache")
 
 
-@router.get("/sheet", responses=_PICTURE, response_class=Response)
+@router.get("/sheet", responses=_JPEG, response_class=Response)
 async def contact_sheet(
     server: At, library: Read, document: DocumentName, pages: Annotated[str, Query(max_length=200)]
 ) -> Response:

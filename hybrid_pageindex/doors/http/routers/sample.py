@@ -15,6 +15,7 @@ from hybrid_pageindex.doors.http.callers import At, Reader, Writer, in_thread, v
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.replies import said
 from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.doors.http.shapes import SampleState
 from hybrid_pageindex.sample import COMPANY, SAMPLE_QUESTIONS, write_sample_report
 from hybrid_pageindex.services.taking_in import Upload
 
@@ -23,13 +24,13 @@ _MARK = "sample"  # a file of the home with the library's id: it stays when the 
 _NAME, _FILE, _QUESTIONS = "sample", "kestrel-vale-2025-annual-report.pdf", 3
 
 
-@router.get("")
+@router.get("", response_model=SampleState)
 async def show_sample(request: Request, server: At, _: Reader) -> Response:
     """``library`` is its name, "" where it is not there. ``offered``: it can be made."""
     return said(await _state(request, server))
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, response_model=SampleState)
 async def make_sample(request: Request, server: At, _: Writer) -> Response:
     """The annual report of an invented company, in a library of its own. Refused where there are libraries, or it was
     made before.

@@ -11,8 +11,9 @@ from hybrid_core.errors import ModelError
 from hybrid_pageindex.config.experts import PACKS
 from hybrid_pageindex.doors.http.callers import Admin, Anybody, At
 from hybrid_pageindex.doors.http.errors import Refusal, told
-from hybrid_pageindex.doors.http.models import QUESTION, PortsAsked, checked_expert
+from hybrid_pageindex.doors.http.models import EXPERT_PATTERN, QUESTION, PortsAsked, checked_expert
 from hybrid_pageindex.doors.http.replies import UNCHANGED, check_match, said, tagged
+from hybrid_pageindex.doors.http.shapes import ModelTest
 from hybrid_pageindex.services.local_models import LocalServer, find_local_servers
 from hybrid_pageindex.services.pack_preview import PackPreview
 from hybrid_pageindex.services.settings_change import SettingView
@@ -42,7 +43,7 @@ async def change_settings(
     return said(await server.engine.change_settings(body, owner=owner))
 
 
-@router.post("/models/{kind}/test")
+@router.post("/models/{kind}/test", response_model=ModelTest)
 async def test_model(server: At, _: Admin, kind: Literal["llm", "vlm"]) -> Response:
     """One cheap call."""
     try:
@@ -63,7 +64,7 @@ async def find_local_models(server: At, caller: Admin, body: PortsAsked) -> Resp
     return said(await find_local_servers(body.ports))
 
 
-@router.get("/packs")
+@router.get("/packs", response_model=list[str])
 async def list_packs(_: Anybody) -> Response:
     """Expert knowledge that comes along."""
     return said(list(PACKS))
@@ -72,7 +73,7 @@ async def list_packs(_: Anybody) -> Response:
 @router.get("/packs/preview", response_model=PackPreview)
 async def preview_packs(
     server: At, _: Anybody, question: Annotated[str, Query(min_length=1, max_length=QUESTION)],
-    expert: Annotated[str | None, Query(max_length=500)] = None,
+    expert: Annotated[str | None, Query(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN})] = None,
 ) -> Response:  # fmt: skip
     """What they make of a question: words that are looked for too."""
     work: Any = server.engine.preview(question, expert=checked_expert(expert))

@@ -11,6 +11,7 @@ from hybrid_core.types.sources import Source
 from hybrid_pageindex.doors.http.callers import Admin, At, Owned, Read
 from hybrid_pageindex.doors.http.models import NewSource, PathsToIndex
 from hybrid_pageindex.doors.http.replies import said, tagged
+from hybrid_pageindex.doors.http.shapes import IndexingAsked
 
 router = APIRouter(prefix="/libraries/{library}", tags=["sources"])
 
@@ -38,7 +39,7 @@ async def unwatch_folder(
     return said(await server.engine.unwatch_folder(folder, library=library.name, forget=forget))
 
 
-@router.post("/index", status_code=202)
+@router.post("/index", status_code=202, response_model=IndexingAsked)
 async def index_paths(server: At, library: Owned, _: Admin, body: PathsToIndex) -> Response:
     """Index files and folders below --root."""
     paths, problems, notes = server.access.files(body.paths)

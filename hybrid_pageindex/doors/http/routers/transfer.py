@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from hybrid_core.store.scratch import scratch_folder
 from hybrid_core.store.temporary import working_folder
 from hybrid_pageindex.doors.http.callers import At, Owned, check
-from hybrid_pageindex.doors.http.replies import attachment, said
+from hybrid_pageindex.doors.http.replies import attachment, described, said
 from hybrid_pageindex.doors.http.uploads import received
 from hybrid_pageindex.services.transfer import Imported
 
@@ -27,7 +27,7 @@ _BODY: dict[str, Any] = {
 }
 
 
-@router.get("/libraries/{library}/export", response_class=FileResponse)
+@router.get("/libraries/{library}/export", responses=described("application/zip"), response_class=Response)
 async def export_library(server: At, library: Owned) -> Response:
     """Its documents as files, its alias, notes and feedback; whoever imports it indexes them."""
     with ExitStack() as stack:
@@ -36,7 +36,7 @@ async def export_library(server: At, library: Owned) -> Response:
         work = server.engine.export_library(folder / "library.zip", library=library.name)
         made = await server.turn(server.answers, work)
         kept = stack.pop_all()
-    headers = attachment(f"{library.name}.zip")
+    headers = {**attachment(f"{library.name}.zip"), "Accept-Ranges": "none"}
     return _Passing(made.file, kept, headers)
 
 
@@ -56,12 +56,15 @@ async def import_library(
 
 
 class _Passing(FileResponse):
-    """A file that goes once it was sent, or the client went away."""
+    """A file that goes once it was sent, or the client went away. Each request makes it anew, so parts of two of them
+    do not fit: ``Range`` is ignored.
+    """
 
     def __init__(self, file: Path, kept: ExitStack, headers: Mapping[str, str]) -> None:
         super().__init__(file, media_type="application/zip", headers=headers)
         self._kept = kept
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        whole = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"range"]}
         with self._kept:
-            await super().__call__(scope, receive, send)
+            await super().__call__(whole, receive, send)

@@ -17,9 +17,10 @@ from urllib.parse import quote, unquote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from hybrid_pageindex.doors.http.errors import Refusal
+from hybrid_pageindex.doors.http.errors import Refusal, method_not_allowed
 from hybrid_pageindex.doors.listening import SECONDS, loopback, split
 
 SLASH = "\ue02f"
@@ -76,10 +77,14 @@ def _with_slashes(scope: Scope) -> Scope:
 
 class Guard:
     def __init__(
-        self, app: ASGIApp, hosts: Hosts, origins: Sequence[str], room: Callable[[str, str], tuple[int, Sequence[str]]]
-    ) -> None:
-        """``room`` says of a method and path how many bytes a body may have, and of which types it may be."""
+        self, app: ASGIApp, hosts: Hosts, origins: Sequence[str], room: Callable[[str, str], tuple[int, Sequence[str]]],
+        allowed: Callable[[str], Sequence[str]],
+    ) -> None:  # fmt: skip
+        """``room`` says of a method and path how many bytes a body may have, and of which types it may be; ``allowed``
+        which methods a path answers, none where it is not there.
+        """
         self._app, self._hosts, self._origins, self._room = app, hosts, tuple(origins), room
+        self._allowed = allowed
         self._to_pages = CORSMiddleware(
             self._checked, self._origins, _METHODS, _ASKED, allow_private_network=True, expose_headers=_TOLD
         )
@@ -111,10 +116,13 @@ class Guard:
 
     async def _checked(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Past the questions that browsers ask before an allowed page may call."""
-        headers, most = Headers(scope=scope), 0
+        headers, most, allowed = Headers(scope=scope), 0, self._allowed(scope["path"])
+        if scope["method"] == "OPTIONS" and allowed:
+            await Response(status_code=204, headers={"Allow": ", ".join(allowed)})(scope, receive, send)
+            return
         try:
-            if scope["method"] not in _METHODS:
-                raise Refusal(405, "method_not_allowed", f"{scope['method'][:20]} is not answered here.")
+            if scope["method"] not in (allowed or _METHODS):
+                raise method_not_allowed(scope["method"], allowed or _METHODS)
             most = self._check_body(scope, headers)
         except Refusal as refusal:
             await _drained(receive)

@@ -1,0 +1,104 @@
+"""Parameters and fields of a request that a route does not have, or that do not fit it, with the names that do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+
+_LONGEST = 100  # characters of a name that is repeated
+_NEAR = 0.6  # how alike a known name must be to be proposed
+_LISTED = 12  # names that are listed where none is alike
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``name`` is of a parameter or a field (``left.document``), ``place`` query, path, header or body."""
+
+    name: str
+    place: str
+    detail: str
+
+    @property
+    def said(self) -> str:
+        return f"{self.name}: {self.detail}" if self.name else self.detail
+
+
+def unknown_name(name: str, place: str, known: Iterable[str]) -> Fault:
+    """Name a parameter or field that is not known, with those that are alike."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=_NEAR)
+    if near:
+        advice = f"Did you mean {' or '.join(near)}?"
+    elif names:
+        more = ", …" if len(names) > _LISTED else ""
+        advice = f"Known: {', '.join(names[:_LISTED])}{more}."
+    else:
+        advice = "None is read here."
+    what = "No such parameter" if place == "query" else "No such field"
+    return Fault(name[:_LONGEST], place, f"{what}. {advice}".removesuffix("."))
+
+
+def query_names(route: APIRoute) -> frozenset[str]:
+    """The query parameters of a route and of what it depends on."""
+    return frozenset(one.alias for one in get_flat_params(route.dependant) if _place(one.field_info) == "query")
+
+
+def has_body(route: APIRoute) -> bool:
+    """Whether a route reads a body, be it a file."""
+    return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
+
+
+def fits(route: APIRoute, path_params: Mapping[str, str]) -> bool:
+    """Whether the values of a path are such as the route takes: a number, one of several words."""
+    for one in get_flat_params(route.dependant):
+        if _place(one.field_info) == "path" and one.alias in path_params:
+            _, wrong = one.validate(path_params[one.alias], {}, loc=())
+            if wrong:
+                return False
+    return True
+
+
+def faults_of(found: Sequence[Any], route: Any) -> list[Fault]:
+    """What pydantic says of a request, in words of this door."""
+    faults = []
+    for one in found:
+        place, *path = one["loc"]
+        if one["type"] == "json_invalid":
+            faults.append(Fault("", "body", f"The body is no JSON: {one.get('ctx', {}).get('error', '')}"))
+        elif one["type"] == "extra_forbidden":
+            above = ".".join(map(str, path[:-1]))
+            fault = unknown_name(str(path[-1]), "body", _fields_at(route, path[:-1]))
+            faults.append(Fault(f"{above}.{fault.name}" if above else fault.name, "body", fault.detail))
+        else:
+            name = ".".join(map(str, path))[:_LONGEST] or str(place)
+            faults.append(Fault(name, str(place), str(one["msg"]).removesuffix(".")))
+    return faults
+
+
+def _place(info: Any) -> str:
+    return str(getattr(getattr(info, "in_", None), "value", ""))
+
+
+def _fields_at(route: Any, path: Sequence[Any]) -> list[str]:
+    """The fields of the model at a place of a body; none where that is no model."""
+    field = getattr(route, "body_field", None)
+    models = _models(field.field_info.annotation) if field is not None else []
+    for step in path:
+        inner = [model.model_fields[step].annotation for model in models if step in model.model_fields]
+        models = [model for one in inner for model in _models(one)] if isinstance(step, str) and inner else models
+    return [name for model in models for name in model.model_fields]
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, Annotated, list, tuple):
+        return [model for one in get_args(annotation) for model in _models(one)]
+    return []
