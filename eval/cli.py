@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import get_args
 
-from eval.report import baseline, fit, judging, shown
+from eval.report import baseline, fit, headings, judging, shown
 from eval.report.commands import COMMANDS as READING
 from eval.report.commands import Command
 from eval.runs.plan import DEPTH, MODELS, RANKERS, SETTINGS, VISION, Plan
@@ -171,6 +171,10 @@ COMMANDS = {
     "run": Command("measure a set, or your own questions", _run_arguments, _measure),
     "baseline": Command("the engine beside page BM25 on all sets and settings", baseline.add_arguments, baseline.run),
     "fit": Command("learn ranking weights from sets or ratings, judged on kinds held out", fit.add_arguments, fit.run),
+    "trees": Command("section trees beside outlines that people made", headings.add_arguments, headings.run),
+    "fit-headings": Command(
+        "learn the heading model from outlines, judged on kinds held out", headings.add_fit_arguments, headings.fit
+    ),
     "shown": Command("how much of the gold a model is shown, without asking one", shown.add_arguments, shown.run),
     "judges": Command("how far judges of answers agree with people's labels", judging.add_arguments, judging.run),
     "rejudge": Command("judge the answers of a run again", judging.add_again_arguments, judging.run_again),

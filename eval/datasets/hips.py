@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from eval.datasets.files import documents
+from eval.datasets.kinds import kind_of
 from eval.datasets.outline_rows import outline_rows
 from eval.records.outlines import HumanOutline
 from eval.records.questions import Dataset
@@ -23,7 +24,7 @@ def read(root: Path) -> Dataset:
     for path in files:
         rows = outline_rows(outlines[path.stem], left_out)
         if rows:
-            read[path] = HumanOutline(rows)
+            read[path] = HumanOutline(rows, kind=kind_of("hips"))
         else:
             left_out.append(f"{path.stem}.toc: no row can be used, so {path.name} is not measured.")
     outlined = {path.name: outline for path, outline in read.items()}

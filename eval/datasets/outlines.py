@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 from eval.datasets.files import documents, kept, text
+from eval.datasets.kinds import kind_of
 from eval.datasets.outline_rows import outline_rows
 from eval.records.outlines import HumanOutline, Row
 from eval.records.questions import Dataset
@@ -35,7 +36,9 @@ def read(root: Path) -> Dataset:
         optional = _beside(toc, ".maybe", left_out)
         doubtful = _beside(toc, ".doubt", left_out) + _beside(toc, ".notext", left_out)
         files.append(pdfs[toc.stem])
-        outlines[files[-1].name] = HumanOutline(rows, optional, doubtful, first, last)
+        outlines[files[-1].name] = HumanOutline(
+            rows, optional, doubtful, first, last, kind_of(pdfs[toc.stem].relative_to(root.parent).parts[0])
+        )
     return Dataset("outlines", tuple(files), (), outlines=outlines, left_out=tuple(left_out))
 
 

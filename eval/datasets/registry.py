@@ -8,7 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.datasets import cuad, custom, financebench, hips, mmlongbench, outlines, people, sec10q, statutes_zh
+from eval.datasets import (
+    bookmarks,
+    cuad,
+    custom,
+    financebench,
+    hips,
+    mmlongbench,
+    outlines,
+    people,
+    sec10q,
+    statutes_zh,
+)
 from eval.records.questions import Dataset, EvalQuestion
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 from hybrid_core.text.plural import counted
@@ -76,6 +87,11 @@ SOURCES: dict[str, Source] = {
             "outlines", "filings, releases, papers, slides and manuals with outlines written by hand",
             "the PDFs of the other sets, https://github.com/patronus-ai/financebench first", "that of the documents",
             "NAME.toc with rows level,heading,page for PDFs of the other sets", outlines.read,
+        ),
+        Source(
+            "bookmarks", "manuals, theses, standards and reports in many languages with their authors' outlines",
+            "Debian packages and public repositories", "that of the documents",
+            "PDFs and their .toc, with index.csv", bookmarks.read,
         ),
         Source(
             "people", "questions as people put them, on documents of all kinds", "this harness",

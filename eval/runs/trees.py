@@ -49,13 +49,16 @@ class OutlineHeading:
 
 @dataclass(frozen=True, slots=True)
 class TreeScore:
-    """``tolerant`` is the F1 without optional headings among the mistakes and doubtful ones among what is missing."""
+    """``tolerant`` is the F1 without optional headings among the mistakes and doubtful ones among what is missing;
+    ``at_depth`` the F1 without headings deeper than the outline goes.
+    """
 
     f1: float
     precision: float
     recall: float
     parent: float
     tolerant: float
+    at_depth: float = 0.0
 
 
 def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress) -> Run:
@@ -115,7 +118,10 @@ def score(outline: HumanOutline, sections: Sequence[Section]) -> TreeScore:
     needed = [heading for heading in gold if not _among(heading, doubtful) or _among(heading, found)]
     meant = [heading for heading in found if not _among(heading, optional) or _among(heading, gold)]
     _, _, tolerant = _shares(len(_pairs(needed, meant)), len(meant), len(needed))
-    return TreeScore(f1, precision, recall, same / len(pairs) if pairs else 0.0, tolerant)
+    deepest = max((heading.level for heading in gold), default=0)
+    upper = [heading for heading in found if heading.level <= deepest]
+    _, _, at_depth = _shares(len(_pairs(gold, upper)), len(upper), len(gold))
+    return TreeScore(f1, precision, recall, same / len(pairs) if pairs else 0.0, tolerant, at_depth)
 
 
 def _folded(rows: Sequence[Row]) -> list[OutlineHeading]:

@@ -55,6 +55,8 @@ class PossibleHeading:
     plain: bool  # only its numbering, font or place tells it from body text
     rise: float = 0.0  # how much larger than body text it is set, 0 where about as large
     follows: bool = False  # stands right below another, larger candidate
+    above: float = 0.0  # white space in points above it
+    below: float = 0.0
 
     @property
     def sentence(self) -> bool:
@@ -122,8 +124,9 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
             if ended and units[i].size > 0.97 * body.size:
                 number = numbering(begins)
                 c = PossibleHeading(
-                    begins, page.page.number, i, i, style(units[i], begins, number), number, 0.4, plain=True
-                )
+                    begins, page.page.number, i, i, style(units[i], begins, number), number, 0.4, plain=True,
+                    above=above[i], below=below[i],
+                )  # fmt: skip
                 found.append(c)
         elif end - i <= _MOST_LINES:
             run = units[i:end]
@@ -145,6 +148,8 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
                         stands.score,
                         stands.plain,
                         rise=ratio - 1 if ratio > 1.06 else 0.0,
+                        above=above[i],
+                        below=below[end - 1],
                     )
                     _add(found, c, above[i])
         i = end
@@ -171,7 +176,7 @@ def _add(found: list[PossibleHeading], c: PossibleHeading, above: float) -> None
     if last is not None and last.last == c.unit - 1:
         alone = last.number is not None and last.number.kind in STRONG and last.number.end >= len(last.title)
         if alone and c.number is None and above < 3 * c.size:
-            found[-1] = replace(last, title=f"{last.title} {c.title}", last=c.last)
+            found[-1] = replace(last, title=f"{last.title} {c.title}", last=c.last, below=c.below)
             return
         c = replace(c, follows=last.size > c.size + 0.4)
     found.append(c)

@@ -19,11 +19,14 @@ _NEXT = (1, 2)  # how far on the next number may be: one may have been overlooke
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """``spare`` are weaker ones, which could split a section without headings of its own."""
+    """``spare`` are weaker ones, which could split a section without headings of its own. ``possible`` are all that the
+    rules leave in doubt: no steps of instructions and no sentences that announce a list.
+    """
 
     headings: list[PossibleHeading]
     spare: list[PossibleHeading]
     looks: Looks
+    possible: list[PossibleHeading]
 
 
 def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
@@ -36,7 +39,7 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
     """
     looks = Looks(found, doc)
     if doc.body is None:
-        return Settled([], [], looks)
+        return Settled([], [], looks, [])
     texts = Counter(compact(c.title) for c in found)
     per_page = Counter(c.page for c in found)
     counts: Counter[Style] = Counter()
@@ -51,11 +54,13 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
     least = 1 if len(doc.pages) <= 5 else 2 if len(doc.pages) <= 20 else 3
     kept: list[PossibleHeading] = []
     spare: list[PossibleHeading] = []
+    possible: list[PossibleHeading] = []
     for c, in_order in zip(found, supported, strict=True):
         ratio = c.size / doc.body.size if doc.body.size else 1.0
         announced = c.number is None and c.sentence and c.title[-1] == ":"
         if announced or (c.counted and c.look in looks.steps):
             continue
+        possible.append(c)
         if opens_contents(c.title) or _numbered_well(c, in_order, ratio):
             kept.append(c)
             continue
@@ -74,7 +79,7 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
             kept.append(c)
         elif c.bold or ratio > 1.15:
             spare.append(c)
-    return Settled(kept, spare, looks)
+    return Settled(kept, spare, looks, possible)
 
 
 def _numbered_well(c: PossibleHeading, in_order: bool, ratio: float) -> bool:

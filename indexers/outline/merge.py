@@ -1,15 +1,20 @@
-"""The best-supported frame wins; finer headings by layout are grafted under it."""
+"""All evidence of headings together: the best-supported frame, what the layout adds, and what the model makes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+
 from hybrid_core.types.documents import ParsedDocument
 from indexers.outline.bookmarks import from_bookmarks
 from indexers.outline.candidates import PossibleHeading, candidates
+from indexers.outline.evidence import FEATURES, Possible, evidence, style_numbers
 from indexers.outline.heading import Heading
-from indexers.outline.layout import settle
+from indexers.outline.heading_model import BoostedTrees, choose, heading_model, likelihoods
+from indexers.outline.layout import Settled, settle
 from indexers.outline.nesting import FlatHeading, levels
 from indexers.outline.numbering import STRONG, bare, compact, numbering
 from indexers.outline.printed_toc import PrintedToc, from_printed_toc
@@ -19,6 +24,7 @@ from indexers.outline.slides import is_deck, slide_titles
 from indexers.outline.toc_pages import find_listings, opens_contents
 from indexers.outline.view import DocumentView
 
+Floats = npt.NDArray[np.float64]
 _START = 14  # letters and digits by which two titles on a page are one
 _SMALLEST_FRAME = 3
 _AS_LARGE = 0.04  # of all headings: so many may be as large as the document's title
@@ -35,39 +41,79 @@ class HeadingList:
     spare: tuple[Heading, ...]
 
 
-def outline(document: ParsedDocument, doc: DocumentView, toc_pages: int, regions: Regions | None = None) -> HeadingList:
-    """Bookmarks or printed contents, whichever says more, with what the layout adds."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Possibilities:
+    """All that may be a heading, in reading order, what the rules make of the lines, and ``evidence`` of each."""
+
+    items: tuple[Possible, ...]
+    rules: Settled
+    evidence: Floats
+
+
+def outline(
+    document: ParsedDocument,
+    doc: DocumentView,
+    toc_pages: int,
+    regions: Regions | None = None,
+    trees: BoostedTrees | None = None,
+) -> HeadingList:
+    """Bookmarks, printed contents and lines by their look: those of them that the learned model makes headings.
+
+    ``trees``: None for the shipped ones; where there are none in it, the rules alone decide.
+    """
     bookmarks = from_bookmarks(document.bookmarks, doc)
-    printed = from_printed_toc(doc, toc_pages)
     if len(bookmarks) < _SMALLEST_FRAME and is_deck(doc):
         return HeadingList(tuple(slide_titles(doc)), ())
+    found = possible_headings(bookmarks, doc, toc_pages, regions)
+    if not found.items:
+        return HeadingList((), ())
+    trees = heading_model() if trees is None else trees
+    likely = np.array([item.likely for item in found.items])
+    chosen = (
+        choose(likelihoods(trees, found.evidence, likely, style_numbers(found.items))) if len(trees.columns) else likely
+    )
+    pairs = []
+    weak = [_heading(c) for c in found.rules.spare]
+    for item, is_chosen in zip(found.items, chosen.tolist(), strict=True):
+        h = item.heading
+        if is_chosen or h.source == "bookmark":
+            confirmed = not item.entry and regions is not None and regions.kind(h.page, h.unit) == "heading"
+            level = h.level if item.entry else 0
+            pairs.append((replace(h, confirmed=confirmed), FlatHeading(h.title, level, item.look, flat=item.title)))
+        elif item.likely and item.look:
+            weak.append(_heading(item.look))
+    found_levels = levels([item for _, item in pairs])
+    return HeadingList(
+        tuple(replace(h, level=level) for (h, _), level in zip(pairs, found_levels, strict=True)),
+        tuple(sorted(weak, key=lambda h: (h.page, h.unit))),
+    )
+
+
+def possible_headings(
+    bookmarks: list[Heading], doc: DocumentView, toc_pages: int, regions: Regions | None = None
+) -> Possibilities:
+    """What bookmarks or printed contents list, whichever say more, and lines that look like headings."""
+    printed = from_printed_toc(doc, toc_pages)
     skip = printed.pages | find_listings(doc)
     looked = candidates(doc, skip)
-    settled = settle(looked, doc)
+    rules = settle(looked, doc)
     if regions is not None:
         looked = propose(looked, doc, regions, skip)
-        settled = weigh(looked, settled, doc, regions)
-    kept, spare = settled.headings, settled.spare
+        rules = weigh(looked, rules, doc, regions)
     by_bookmarks = len(bookmarks) >= max(_SMALLEST_FRAME, 0.5 * len(printed.headings))
     frame = bookmarks if by_bookmarks else list(printed.headings)
     if len(frame) < _SMALLEST_FRAME:
         frame = []
     # Contents may give a page where the title does not stand (a text that was set anew): where it does stand counts.
-    standing = {compact(c.title)[:_START] for c in kept}
+    standing = {compact(c.title)[:_START] for c in rules.headings}
     frame = [h for h in frame if h.unit >= 0 or h.y is not None or compact(h.title)[:_START] not in standing]
-    frame = [_as_printed(h, kept, doc) for h in frame]
+    frame = _compressed([_as_printed(h, rules.headings, doc) for h in frame])
     at = {(c.page, unit): c for c in looked for unit in range(c.unit, c.last + 1)}
-    pairs = [(h, FlatHeading(h.title, h.level, at.get((h.page, h.unit)))) for h in _compressed(frame)]
-    pairs += [
-        (replace(h, confirmed=regions is not None and regions.kind(h.page, h.unit) == "heading"), flat)
-        for h, flat in _graft(frame, kept, at, printed, doc)
-    ]
-    pairs.sort(key=lambda pair: (pair[0].page, pair[0].unit))
-    found = levels([item for _, item in pairs])
-    return HeadingList(
-        tuple(replace(h, level=level) for (h, _), level in zip(pairs, found, strict=True)),
-        tuple(_heading(c) for c in spare),
-    )
+    items = [Possible(h, at.get((h.page, h.unit)), entry=True, likely=True) for h in frame]
+    items += _graft(frame, rules.possible, rules.headings, at, printed, doc)
+    items.sort(key=lambda item: (item.heading.page, item.heading.unit))
+    values = evidence(items, rules, doc, printed.located) if items else np.zeros((0, len(FEATURES)))
+    return Possibilities(tuple(items), rules, values)
 
 
 def _as_printed(h: Heading, kept: list[PossibleHeading], doc: DocumentView) -> Heading:
@@ -87,10 +133,11 @@ def _heading(c: PossibleHeading) -> Heading:
 def _graft(
     frame: list[Heading],
     looked: list[PossibleHeading],
+    kept: list[PossibleHeading],
     at: dict[tuple[int, int], PossibleHeading],
     printed: PrintedToc,
     doc: DocumentView,
-) -> Iterable[tuple[Heading, FlatHeading]]:
+) -> Iterable[Possible]:
     """What is not in the frame yet: entries of chapters' own contents, and headings by layout."""
     titles = {(h.page + d, bare(h.title), _word(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
@@ -98,22 +145,22 @@ def _graft(
     for h in printed.finer:
         if (h.page, h.unit) not in taken and not _entitled(h.page, h.title, titles):
             taken.add((h.page, h.unit))
-            yield h, FlatHeading(h.title, 0, at.get((h.page, h.unit)))
+            yield Possible(h, at.get((h.page, h.unit)), likely=True)
     looks = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
     front = _front(doc, frame, printed.pages)
-    cover = [c for c in looked if c.page <= front]
-    title = max(cover, key=lambda c: _title_worth(c, cover), default=None) or _headline(looked)
+    cover = [c for c in kept if c.page <= front]
+    title = max(cover, key=lambda c: _title_worth(c, cover), default=None) or _headline(kept)
+    by_rules = set(map(id, kept))
     for c in looked:
         if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or _entitled(c.page, c.title, titles):
             continue
         start = compact(c.title)[:_START]
-        if (len(start) == _START and (c.page, start) in starts) or compact(c.title) in printed.names:
-            continue  # the same title cut short or with more after it; an author
-        if c.page <= front and c is not title and not opens_contents(c.title):
-            of_text = c.look in looks and c.page > cover[0].page and _long_lines(doc, c.page) >= 8
-            if not of_text:
-                continue  # a title page's other lines
-        yield _heading(c), FlatHeading(c.title, 0, c, flat=c is title)
+        if len(start) == _START and (c.page, start) in starts:
+            continue  # the same title cut short or with more after it
+        likely = id(c) in by_rules and compact(c.title) not in printed.names  # those are authors
+        if c.page <= front and c is not title and not opens_contents(c.title):  # a title page's other lines
+            likely = likely and c.look in looks and c.page > cover[0].page and _long_lines(doc, c.page) >= 8
+        yield Possible(_heading(c), c, likely=likely, title=c is title)
 
 
 def _word(title: str) -> str:

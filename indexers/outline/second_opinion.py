@@ -61,7 +61,7 @@ def weigh(found: list[PossibleHeading], rules: Settled, doc: DocumentView, regio
             if not step and c.title[-1] != ":" and c.look not in rules.looks.captions:
                 headings.append(c)
     spare = [c for c in rules.spare if regions.kind(c.page, c.unit) in (None, "heading", "text")]
-    return Settled(headings, spare, rules.looks)
+    return Settled(headings, spare, rules.looks, headings)
 
 
 def _stays(c: PossibleHeading, kind: str | None, share: float, doc: DocumentView, regions: Regions) -> bool:

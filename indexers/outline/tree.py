@@ -10,6 +10,7 @@ from itertools import accumulate, zip_longest
 from hybrid_core.types.documents import HeadingSource, ParsedDocument, ParsedPage, Section
 from hybrid_core.types.layouts import RegionsByPage
 from indexers.outline.heading import Heading
+from indexers.outline.heading_model import BoostedTrees
 from indexers.outline.merge import outline
 from indexers.outline.numbering import numbering
 from indexers.outline.regions import Regions
@@ -66,15 +67,19 @@ class _Node:
 
 
 def build_tree(
-    document: ParsedDocument, limits: TreeLimits = TreeLimits(), regions: RegionsByPage | None = None
+    document: ParsedDocument,
+    limits: TreeLimits = TreeLimits(),
+    regions: RegionsByPage | None = None,
+    trees: BoostedTrees | None = None,
 ) -> tuple[Section, ...]:
     """The document's sections, flat in preorder. Never empty for a document with at least one page.
 
     What a layout model told of the pages, ``regions``, is a second opinion on headings that no markup tells.
+    ``trees``: another heading model than the shipped one.
     """
     if not document.pages:
         return ()
-    nodes, spare = _marked(document) if document.headings is not None else _looked_for(document, limits, regions)
+    nodes, spare = _marked(document) if document.headings is not None else _looked_for(document, limits, regions, trees)
     nodes = _cover(nodes)
     pages = len(document.pages)
     _close(nodes, pages)
@@ -101,11 +106,11 @@ def tree_of(
 
 
 def _looked_for(
-    document: ParsedDocument, limits: TreeLimits, regions: RegionsByPage | None
+    document: ParsedDocument, limits: TreeLimits, regions: RegionsByPage | None, trees: BoostedTrees | None
 ) -> tuple[list[_Node], list[_Node]]:
     """Headings by bookmarks, printed contents and layout, and weaker ones."""
     doc = view(document.pages)
-    found = outline(document, doc, limits.toc_pages, Regions(doc, regions) if regions else None)
+    found = outline(document, doc, limits.toc_pages, Regions(doc, regions) if regions else None, trees)
     return _thin(_nodes(found.headings, doc), limits.min_characters), _nodes(found.spare, doc)
 
 

@@ -1,0 +1,211 @@
+"""Learn the heading model from outlines that people made, and judge it on kinds of documents that it never saw."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from eval.measures.boosting import BoostingPlan, fit_trees
+from eval.records.outlines import HumanOutline, Row
+from eval.records.progress import Progress
+from eval.records.questions import Dataset
+from eval.runs.trees import TreeScore, score
+from hybrid_core.types.documents import ParsedDocument
+from indexers.outline.evidence import FEATURES, Possible
+from indexers.outline.heading_model import PRIOR, BoostedTrees
+from indexers.outline.merge import possible_headings
+from indexers.outline.numbering import bare, compact
+from indexers.outline.tree import TreeLimits, build_tree
+from indexers.outline.view import view
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Parse = Callable[[Path], ParsedDocument]
+NO_TREES = BoostedTrees(np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros((0, 2)))
+"""The rules alone."""
+_ALIKE, _OTHER_PAGE = 0.85, 0.03  # how alike a title is, and what a page off costs
+_DIGITS = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutlinedDocument:
+    """A document with the outline that a person made of it. Its own bookmarks are left out."""
+
+    dataset: str
+    name: str
+    outline: HumanOutline
+    parsed: ParsedDocument
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """What a document teaches: the evidence of its possible headings, what the rules say, and which are headings."""
+
+    evidence: Floats
+    likely: Bools
+    right: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTree:
+    """``milliseconds`` of processor time for a page, to make the tree of a parsed document."""
+
+    dataset: str
+    name: str
+    kind: str
+    language: str
+    pages: int
+    headings: int
+    score: TreeScore
+    milliseconds: float
+
+
+def parse(path: Path) -> ParsedDocument:
+    """Parse a PDF without its bookmarks and without OCR. Raises DocumentError."""
+    from hybrid_core.errors import DocumentError
+    from indexers.formats.limits import ParseLimits
+    from indexers.formats.pdf.format import PDF
+
+    with closing(PDF.open(path, None, ParseLimits())) as file:
+        pages = []
+        for page in file.read(range(1, file.pages + 1), lambda _: None):
+            if isinstance(page, DocumentError):
+                raise page
+            pages.append(page)
+    return ParsedDocument("pdf", tuple(pages), (), {})
+
+
+def outlined_documents(
+    datasets: Iterable[Dataset], progress: Progress, parse: Parse = parse
+) -> Iterator[OutlinedDocument]:
+    """Parse the documents of sets that have outlines."""
+    for dataset in datasets:
+        for path in dataset.files:
+            if path.name in dataset.outlines:
+                progress.say(f"{dataset.name}: {path.name}")
+                yield OutlinedDocument(dataset.name, path.name, dataset.outlines[path.name], parse(path))
+
+
+def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> JudgedTree:
+    """Score a document's tree as the engine makes it, or as other trees or the rules alone (``NO_TREES``) do."""
+    begun = time.process_time()
+    sections = build_tree(document.parsed, trees=trees)
+    spent = time.process_time() - begun
+    outline, pages = document.outline, len(document.parsed.pages)
+    return JudgedTree(
+        document.dataset, document.name, outline.kind, outline.language, pages,
+        sum(not section.synthetic for section in sections), score(outline, sections), 1000 * spent / max(1, pages),
+    )  # fmt: skip
+
+
+def lesson(document: OutlinedDocument) -> Lesson:
+    """Return what a document teaches. Optional headings and pages that are not judged teach nothing."""
+    doc, outline = view(document.parsed.pages), document.outline
+    found = possible_headings([], doc, TreeLimits().toc_pages)
+    right = matches(found.items, outline.rows)
+    optional = matches(found.items, outline.optional) & ~right
+    last = outline.last or len(doc.pages)
+    inside = np.array([outline.first <= item.heading.page <= last for item in found.items], bool) & ~optional
+    likely = np.array([item.likely for item in found.items], bool)
+    return Lesson(found.evidence[inside], likely[inside], right[inside])
+
+
+def matches(items: Sequence[Possible], rows: Sequence[Row]) -> Bools:
+    """Return which items are headings of an outline: alike but for numbering and spacing, at most a page away.
+
+    Every row is one item's, the one most alike, of several the largest.
+    """
+    rows_on = defaultdict(list)
+    for at, (_, title, page) in enumerate(rows):
+        rows_on[page].append((at, compact(title)))
+    pairs = []
+    for i, item in enumerate(items):
+        titles = {compact(item.heading.title), bare(item.heading.title)}
+        size = item.look.size if item.look else 0.0
+        for page in (item.heading.page + away for away in (0, -1, 1)):
+            for at, wanted in rows_on[page]:
+                likeness = max(_likeness(title, wanted) for title in titles)
+                if likeness >= _ALIKE:
+                    pairs.append((-likeness + _OTHER_PAGE * (page != item.heading.page), -size, i, at))
+    out = np.zeros(len(items), bool)
+    taken: set[int] = set()
+    for _, _, i, at in sorted(pairs):
+        if not out[i] and at not in taken:
+            out[i] = True
+            taken.add(at)
+    return out
+
+
+def _likeness(title: str, wanted: str) -> float:
+    if title == wanted:
+        return float(bool(title))
+    longer = max(len(title), len(wanted))
+    if not title or not wanted or abs(len(title) - len(wanted)) > 0.35 * longer:
+        return 0.0
+    return SequenceMatcher(None, wanted, title).ratio()
+
+
+def learn(lessons: Sequence[Lesson], plan: BoostingPlan = BoostingPlan()) -> BoostedTrees:
+    """Learn trees from lessons. A document counts as the square root of its possible headings."""
+    lessons = [each for each in lessons if len(each.right)]
+    shares = np.concatenate([np.full(len(each.right), len(each.right) ** -0.5) for each in lessons])
+    likely = np.concatenate([each.likely for each in lessons])
+    return fit_trees(
+        np.concatenate([each.evidence for each in lessons]), np.concatenate([each.right for each in lessons]),
+        shares / shares.mean(), np.where(likely, PRIOR, -PRIOR), plan,
+    )  # fmt: skip
+
+
+def held_out(documents: Sequence[OutlinedDocument], lessons: Sequence[Lesson], progress: Progress) -> list[JudgedTree]:
+    """Judge every document by trees that learned without its kind."""
+    kinds = list(dict.fromkeys(document.outline.kind for document in documents))
+    out = []
+    for kind in kinds:
+        progress.say(f"learning without {kind}")
+        trees = learn([each for each, d in zip(lessons, documents, strict=True) if d.outline.kind != kind])
+        out += [judge(document, trees) for document in documents if document.outline.kind == kind]
+    return out
+
+
+def means(judged: Sequence[JudgedTree]) -> dict[str, float]:
+    """Return the mean of each figure over documents."""
+    names = ("f1", "tolerant", "at_depth", "precision", "recall", "parent")
+    figures = {name: fmean(getattr(each.score, name) for each in judged) for name in names}
+    return figures | {"milliseconds": fmean(each.milliseconds for each in judged)}
+
+
+def written(
+    trees: BoostedTrees, documents: Sequence[OutlinedDocument], rules: Sequence[JudgedTree], held: Sequence[JudgedTree]
+) -> dict[str, Any]:
+    """Return trees as ``headings.json`` has them, with what they learned from and what they are worth held out."""
+    counts = Counter(document.dataset for document in documents)
+    learned: dict[str, Mapping[str, Any]] = {}
+    for name in counts:
+        figures = {}
+        for which, judged in (("rules", rules), ("held_out", held)):
+            own = means([each for each in judged if each.dataset == name])
+            figures[which] = {key: round(own[key], 3) for key in ("f1", "tolerant", "at_depth", "parent")}
+        learned[name] = {"documents": counts[name], **figures}
+    plan = BoostingPlan()
+    rows = [
+        {
+            "features": [FEATURES[column] for column in columns],
+            "bounds": [float(f"{bound:.{_DIGITS}g}") for bound in bounds],
+            "leaves": [round(leaf, _DIGITS) for leaf in leaves],
+        }
+        for columns, bounds, leaves in zip(
+            trees.columns.tolist(), trees.bounds.tolist(), trees.leaves.tolist(), strict=True
+        )
+    ]
+    return {"learned": {"sets": learned, "depth": plan.depth, "rate": plan.rate, "l2": plan.l2, "seed": plan.seed},
+            "trees": rows}  # fmt: skip
