@@ -14,6 +14,7 @@ from pathlib import Path
 from lxml import etree
 
 from hybrid_core.errors import DocumentError
+from hybrid_core.text.plural import counted
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package, words_of
@@ -103,6 +104,8 @@ class _Reader:
         self._count, self._page = 0, 1
         said = [self._like_code(one) for one in root.iter(f"{W}p") if words_of(one).strip()]
         self._typed = sum(said) > _TYPED * len(said)  # as on a typewriter, so that its fonts and styles say nothing
+        if left_out := sum(len(words_of(run).split()) for run in root.iter(f"{W}r") if _is_hidden(run)):
+            self.warnings.append(f"{counted(left_out, 'word')} of hidden text, which Word does not print, left out")
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None  # by Word, when it saved it
 
     def _parts(self, kind: str) -> list[etree._Element]:
@@ -266,9 +269,9 @@ class _Reader:
             elif tag.endswith("}relIds"):
                 words.pictures += self._drawn(child.get(f"{R}dm", ""))
             else:
+                if _is_hidden(child):
+                    continue
                 if tag == f"{W}r" and (look := child.find(f"{W}rPr")) is not None:
-                    if _is_on(look.find(f"{W}vanish")):
-                        continue  # hidden text, which Word does not print
                     how = self._look(look)
                 waiting.extend((one, how) for one in reversed(child))
 
@@ -348,6 +351,10 @@ def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
     section = None if own is None else own.find(f"{W}sectPr")
     ends = section is not None and (_val(section, "type") or "nextPage") != "continuous"
     return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
+
+
+def _is_hidden(run: etree._Element) -> bool:
+    return run.tag == f"{W}r" and _is_on(run.find(f"{W}rPr/{W}vanish"))
 
 
 def _is_on(switch: etree._Element | None) -> bool:

@@ -81,3 +81,14 @@ def test_an_encrypted_file_says_so(tmp_path: Path) -> None:
     file.write_bytes(ole("EncryptedPackage"))
     with pytest.raises(PasswordError, match=r"a\.docx: encrypted\. Save it without a password"):
         read(file)
+
+
+def test_text_that_word_does_not_print_is_left_out_and_counted(tmp_path: Path) -> None:
+    run = "<w:r><w:rPr>{}</w:rPr><w:t>{}</w:t></w:r>"
+    looks = ["<w:vanish/>", '<w:vanish w:val="true"/>', '<w:vanish w:val="0"/>', "<w:b/>"]
+    words = ["secret tide", "secret", "shown", "bold"]
+    body = "<w:p>" + "".join(map(run.format, looks, words)) + "</w:p>"
+    info, pages = read(docx(tmp_path / "a.docx", body))
+    text = " ".join(line.text for page in pages for line in page.lines)
+    assert "shown" in text and "bold" in text and "secret" not in text
+    assert "3 words of hidden text, which Word does not print, left out" in info.warnings
