@@ -48,8 +48,8 @@ from tests.hybrid_pageindex.recovery.damaged_homes import MADE_ONCE, fill
 
 _MOST_SECONDS = 60
 _LIBRARIES = ("default", "second")
-_BLOCK = 64  # bytes
-_UNIQUE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")  # the name of a segment
+BLOCK = 64  # bytes
+UNIQUE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")  # the name of a segment
 _BAD = ("lost", "died", "hung", "error")
 _QUESTIONS = ("harbour 1 page 3", "curlew 2", "Which heron is grey?")
 
@@ -91,13 +91,8 @@ def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
     Half of the copies are of a home whose last process was killed, whose index has no checksum. This process opens no
     home itself: a forked child must not inherit the locks of threads that it lacks.
     """
-    homes, copy = [folder / "closed", folder / "killed"], folder / "copy"
-    expected, modules = json.loads(in_child(partial(_filled, homes[0], folder / "files")))
-    for module in modules:  # once, and not in each child
-        with suppress(ImportError):
-            importlib.import_module(module)
-    copy_shard(homes[0], homes[1])
-    in_child(partial(_killed, homes[1]))
+    homes, expected = fill_homes(folder)
+    copy = folder / "copy"
     before = [_made_once(home) for home in homes]
     outcomes: dict[str, Counter[str]] = {}
     bad = 0
@@ -106,15 +101,14 @@ def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
         if only not in str(name):
             continue
         count = outcomes[str(name)] = Counter[str]()
-        choose = random.Random(f"{seed} {_UNIQUE.sub('', str(name))}")
-        blocks = [_blocks(home / name) for home in homes]
+        choose = random.Random(f"{seed} {UNIQUE.sub('', str(name))}")
+        blocks = [blocks_of(home / name) for home in homes]
         for number in range(times):
             home = number % 2 if blocks[1] else 0
-            shutil.rmtree(copy, ignore_errors=True)
-            copy_shard(homes[home], copy)
-            place, bit = choose.choice(blocks[home]) + choose.randrange(_BLOCK), choose.randrange(8)
-            place = _flip(copy / name, place, bit)
-            outcome = in_child(partial(_looked_at, copy, expected, before[home], name))
+            restore(homes[home], copy)
+            place, bit = choose.choice(blocks[home]) + choose.randrange(BLOCK), choose.randrange(8)
+            place = flip(copy / name, place, bit)
+            outcome = in_child(partial(_looked_at, copy, expected[home], before[home], name))
             kind = outcome.partition(":")[0]
             count[kind] += 1
             if kind in _BAD or (kind == "another result" and name.name != CATALOG):
@@ -125,6 +119,26 @@ def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
     total = sum(outcomes.values(), Counter())
     return {"part": "flips", "files": len(outcomes), "flips": total.total(), "outcomes": dict(total), "bad": bad,
             "ok": not bad}  # fmt: skip
+
+
+def fill_homes(folder: Path) -> tuple[list[Path], list[Found]]:
+    """Fill two homes, of which the last process was closed and killed; return what each question finds in each."""
+    homes = [folder / "closed", folder / "killed"]
+    expected, modules = json.loads(in_child(partial(_filled, homes[0], folder / "files")))
+    for module in modules:  # once, and not in each child
+        with suppress(ImportError):
+            importlib.import_module(module)
+    restore(homes[0], homes[1])
+    in_child(partial(_killed, homes[1], folder / "killed.json"))
+    return homes, [expected, json.loads((folder / "killed.json").read_text())]
+
+
+def restore(source: Path, target: Path) -> None:
+    """Copy a folder with its holes and the times of its files in the place of another one."""
+    shutil.rmtree(target, ignore_errors=True)
+    copy_shard(source, target)
+    for path in source.rglob("*"):
+        shutil.copystat(path, target / path.relative_to(source))
 
 
 def restores(folder: Path, times: int, seed: int) -> dict[str, Any]:
@@ -196,9 +210,13 @@ def _filled(home: Path, files: Path) -> str:
         return json.dumps([_search(engine, _LIBRARIES), [name for name in sys.modules if "__" not in name]])
 
 
-def _killed(home: Path) -> str:
-    """End this process while it has the index of a home open."""
-    _search(Engine(home), _LIBRARIES)
+def _killed(home: Path, file: Path) -> str:
+    """Write to the index of a home, note what each question finds, and end this process while it has the index open."""
+    engine = Engine(home)
+    for library in _LIBRARIES:
+        run(engine.index(pdfs.numbered(file.with_suffix(".pdf"), 3, "harbour 4 curlew"), library=library))
+        engine._indexes().ready(library)
+    file.write_text(json.dumps(_search(engine, _LIBRARIES)))
     os.kill(os.getpid(), signal.SIGKILL)
     return ""
 
@@ -241,23 +259,25 @@ def _made_once(home: Path) -> Rows:
     return rows
 
 
-def _blocks(path: Path) -> list[int]:
+def blocks_of(path: Path) -> list[int]:
     """Return where there is more than zeros in a file: few of the bytes of an index are used."""
     if not path.exists():
         return []
     with path.open("rb") as stream:
-        blocks = iter(partial(stream.read, _BLOCK), b"")
-        return [number * _BLOCK for number, block in enumerate(blocks) if block.strip(b"\0")] or [0]
+        blocks = iter(partial(stream.read, BLOCK), b"")
+        return [number * BLOCK for number, block in enumerate(blocks) if block.strip(b"\0")] or [0]
 
 
-def _flip(path: Path, place: int, bit: int) -> int:
-    """Change one bit; return the place, which is within the file."""
-    place = min(place, path.stat().st_size - 1)
+def flip(path: Path, place: int, bit: int) -> int:
+    """Change one bit as a disk does, which leaves the times of the file; return the place, which is within it."""
+    status = path.stat()
+    place = min(place, status.st_size - 1)
     with path.open("r+b") as stream:
         stream.seek(place)
         byte = stream.read(1)[0]
         stream.seek(place)
         stream.write(bytes([byte ^ (1 << bit)]))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     return place
 
 

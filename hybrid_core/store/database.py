@@ -9,10 +9,18 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DataError, IntegrityError, NotSupportedError, ProgrammingError
+from sqlalchemy.exc import DataError, IntegrityError, NoResultFound, NotSupportedError, ProgrammingError
 
 DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # of our statements, not of the store
-UNREADABLE = (zlib.error, UnicodeDecodeError, json.JSONDecodeError)  # not what was written comes back
+
+
+class StrangeValueError(ValueError):
+    """A stored value that its column cannot hold, as one wrong bit in a row makes it."""
+
+
+UNREADABLE = (  # not what was written comes back
+    zlib.error, UnicodeDecodeError, json.JSONDecodeError, StrangeValueError, NoResultFound,
+)  # fmt: skip
 BUSY_SECONDS = 60
 CONNECTIONS = 10  # of one process to one database; whoever finds none free waits, and each is held for one short read
 

@@ -17,16 +17,41 @@ from typing import Any
 from urllib.parse import quote
 from weakref import WeakSet
 
-from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    QueuePool,
+    String,
+    create_engine,
+    event,
+)
+from sqlalchemy.dialects.sqlite.base import SQLiteExecutionContext
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.selectable import Join
+from sqlalchemy.sql.visitors import iterate
+from sqlalchemy.types import TypeEngine
 
 from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError
-from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS
+from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, StrangeValueError
 from hybrid_core.store.temporary import temporary_folder
+from hybrid_core.store.text import CleanString, CleanText
 
 _MAPPED = 268435456
 _COPIES = 3  # tries: the file may change while it is copied
 _SPARE = 1 << 20  # bytes beside a copy, for the files that SQLite makes
+_STORED: tuple[tuple[tuple[type[Any], ...], tuple[type, ...]], ...] = (
+    ((Boolean, Integer), (int,)),
+    ((Float,), (float, int)),
+    ((String, CleanText, CleanString), (str,)),
+    ((LargeBinary,), (bytes,)),
+)
+"""What SQLite has of a column, by its type."""
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
@@ -72,6 +97,43 @@ class _Connection(sqlite3.Connection):
             with suppress(sqlite3.Error):
                 cursor.close()
         super().close()
+
+
+class _Checking(SQLiteExecutionContext):
+    """A statement whose values are of the types of their columns.
+
+    SQLite keeps the type of each value in its row, where one wrong bit makes bytes or nothing of a text.
+    """
+
+    def get_result_processor(self, type_: TypeEngine[Any], colname: str, coltype: Any) -> Any:
+        convert = super().get_result_processor(type_, colname, coltype)
+        expected = next((stored for kind, stored in _STORED if isinstance(type_, kind)), None)
+        if expected is None:
+            return convert
+        types = expected if self._is_filled(colname) else (*expected, type(None))
+
+        def check(value: Any) -> Any:
+            if type(value) not in types:
+                raise StrangeValueError(f"a value of {colname} is {type(value).__name__}")
+            return value if convert is None or value is None else convert(value)
+
+        return check
+
+    def _is_filled(self, name: str) -> bool:
+        """Return True if a result is a column that holds no NULL, and no outer join adds one."""
+        compiled = self.compiled
+        if not isinstance(compiled, SQLCompiler) or compiled.statement is None:
+            return False
+        joins = [part for part in iterate(compiled.statement) if isinstance(part, Join) and part.isouter]
+        optional = {table for join in joins for table in iterate(join.right if not join.full else join)}
+        columns = [
+            part
+            for entry in compiled._result_columns
+            if entry.keyname == name
+            for part in entry.objects
+            if isinstance(part, Column)
+        ]
+        return bool(columns) and not any(column.nullable or column.table in optional for column in columns)
 
 
 def writable_engine(path: Path) -> Engine:
@@ -175,6 +237,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
         pool_timeout=BUSY_SECONDS,
         pool_use_lifo=True,  # the one used last has the most pages in memory
     )
+    engine.dialect.execution_ctx_cls = _Checking
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _on_begin)
     _close_what_comes_back(engine)

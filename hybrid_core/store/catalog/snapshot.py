@@ -17,6 +17,7 @@ from hybrid_core.store.catalog.libraries import all_libraries, library_ids, outs
 from hybrid_core.store.catalog.page_texts import page_orders, page_texts, text_of_pages
 from hybrid_core.store.catalog.trees import StoredSections, node_id
 from hybrid_core.store.damage import Decoding
+from hybrid_core.store.database import StrangeValueError
 from hybrid_core.store.parts import parts
 from hybrid_core.text.term_counts import TermCounts
 from hybrid_core.text.term_order import TermOrder
@@ -151,6 +152,8 @@ class Snapshot:
         row = self._connection.execute(_STATE, {"library": library}).one_or_none()
         if row is None:
             raise no_library(library, self.named_libraries())
+        if row.embedder and row.name is None:
+            raise StrangeValueError(f"there is no embedder {row.embedder}")
         serving = StoredEmbedder(row.embedder, row.name, row.dimension, bool(row.sparse)) if row.embedder else None
         return LibraryState(row.catalog, row.position or 0, serving, row.mark or 0, row.epoch or "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -81,6 +82,50 @@ def test_what_recover_makes_anew_is_searched_again(tmp_path: Path) -> None:
     assert not recover_catalog(home).whole
     with closing(Engine(home)) as engine:
         assert [(page.doc_name, page.page) for page in engine.search_now("harbour page 2").results] == places
+
+
+STRANGE: list[tuple[str, str, Asks]] = [
+    ("documents.name", "NULL", searched),
+    ("documents.path", "NULL", searched),
+    ("documents.indexed_at", "NULL", lambda engine: run(engine.libraries())),
+    ("documents.mtime", "NULL", lambda engine: run(engine.update())),
+    ("contents.pages", "'7'", lambda engine: run(engine.libraries())),
+    ("contents.title", "X'ff01'", searched),
+    ("pages.text", "X'ff01'", searched),
+    ("pages.label", "NULL", searched),
+    ("notes.text", "X'41'", lambda engine: engine.notes.all("default")),
+    ("libraries.embedder", "'7'", searched),
+]
+"""What one wrong bit in the head of a row makes of a value."""
+
+
+@pytest.mark.parametrize(("column", "value", "asks"), STRANGE, ids=[f"{row[0]} {row[1]}" for row in STRANGE])
+def test_a_value_that_its_column_cannot_hold_is_told(tmp_path: Path, column: str, value: str, asks: Asks) -> None:
+    home, (table, name) = tmp_path / "home", column.split(".")
+    with closing(Engine(home)) as engine:
+        run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "harbour")))
+        engine.notes.add("default", "ann", "A title", "text", run(engine.documents())[0].doc_id, 2)
+    set_value(home / CATALOG, table, name, value)
+    with closing(Engine(home)) as engine:
+        with pytest.raises(StoreError) as raised:
+            asks(engine)
+        assert "damaged" in str(raised.value) and "recover" in str(raised.value.advice)
+
+
+def set_value(catalog: Path, table: str, column: str, value: str) -> None:
+    """Set a column to what its table refuses: the table forgets its types meanwhile."""
+    schema = "UPDATE sqlite_schema SET sql = ? WHERE name = ?"
+    with closing(sqlite3.connect(catalog)) as direct:
+        [(sql,)] = direct.execute("SELECT sql FROM sqlite_schema WHERE name = ?", [table])
+        free = re.sub(rf"(?m)^(\s*{column})\s+[A-Z]+", r"\1", sql.replace("NOT NULL", ""))
+        direct.execute("PRAGMA writable_schema=ON")
+        direct.execute(schema, [free, table])
+        direct.commit()
+    with closing(sqlite3.connect(catalog)) as direct:
+        direct.execute(f"UPDATE {table} SET {column} = {value}")
+        direct.execute("PRAGMA writable_schema=ON")
+        direct.execute(schema, [sql, table])
+        direct.commit()
 
 
 HALFWAY: list[tuple[str, str, Asks]] = [
