@@ -27,8 +27,9 @@ _SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
 _NAMED = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
 _ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
 _STOPS = ".;:,。；：，、"
-_SECTION = re.compile(  # below the first level a title may begin in any way: «10.4.5 404 Not Found», a short one «http URL»
-    r"(?:(?P<deep>\d{1,3}(?:\.\d{1,3}){1,5}\.?)[ \t]{1,6}(?:[^\W_a-z]|[a-z](?=\S*(?:\s\S+){0,3}$))|(?P<top>\d{1,3}\.?)[ \t]{1,6}[^\W\d_a-z]).{0,76}"
+_SECTION = re.compile(  # below the first level a title may begin «404 Not Found», and a short one «http URL»
+    r"(?:(?P<deep>\d{1,3}(?:\.\d{1,3}){1,5}\.?)[ \t]{1,6}(?:[^\W_a-z]|[a-z](?=\S*(?:\s\S+){0,3}$))"
+    r"|(?P<top>\d{1,3}\.?)[ \t]{1,6}[^\W\d_a-z]).{0,76}"
 )
 _WRAPPED = 45  # characters of a title from which on it may go on in a second line
 _LEADER = re.compile(r"\.{3,}|(?: \.){3,}|\s{2,}\d{1,4}$")
