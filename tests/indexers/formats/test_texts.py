@@ -142,3 +142,18 @@ def test_sections_of_a_standard_in_plain_text(tmp_path: Path) -> None:
         (1, expected[0]), (2, expected[1]), (3, expected[2]), (3, expected[3]), (2, expected[4]), (2, expected[5]),
         (1, expected[6]),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cues",
+    [
+        ["welcome to the", "welcome to the\nbudget talk", "budget talk\nof this year"],
+        ["<c>Tom &amp; Jerry</c>", "Tom &amp; Jerry\nrun"],
+        ["we come", "we come to the", "we come to the port"],
+    ],
+)
+def test_captions_that_roll_or_grow_are_said_once(tmp_path: Path, cues: list[str]) -> None:
+    body = "\n\n".join(f"00:00:0{at}.000 --> 00:00:0{at + 1}.000\n{cue}" for at, cue in enumerate(cues))
+    (tmp_path / "a.vtt").write_text(f"WEBVTT\n\n{body}\n")
+    words = text_of(tmp_path / "a.vtt").split()
+    assert len(words) == len(set(words)) and not any("<" in word for word in words)
