@@ -190,8 +190,8 @@ def main() -> int:
         figures[f"{suffix[1:]} ({len(chosen)})"] = row = {}
         for name, read in readers().items():
             pairs = []
-            for path, reference in chosen:
-                pairs.append(measure(read, path, reference))
+            for path, text in chosen:
+                pairs.append(measure(read, path, text))
                 if len(pairs) == _TRIALS and not any(recall for recall, _ in pairs):
                     break  # it does not read this format
             precise = [precision for _, precision in pairs if precision is not None]
