@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from hybrid_core.errors import BrokenFileError, DocumentError, LimitError
 from indexers.formats.archive.listing import listing
+from indexers.formats.archive.zip import decode_names
 from indexers.formats.flow.blocks import Flow
 from indexers.formats.limits import ParseLimits
 from indexers.formats.members import Member
@@ -46,6 +47,19 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
             yield piece
     except _DAMAGED as error:
         raise DocumentError(f"damaged, it cannot be unpacked ({error}).") from error
+
+
+def _name(name: str) -> str:
+    """Decode a name whose bytes are no UTF-8."""
+    try:
+        data = name.encode("utf-8", "surrogateescape")
+        return name if name.isascii() else data.decode("utf-8")
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "replace").decode()
+    except UnicodeDecodeError:
+        western = data.decode("cp437")
+        (guess,) = decode_names([western])
+        return guess if guess != western else data.decode("cp1252", "replace")
 
 
 class _Bounded(io.RawIOBase):
@@ -83,7 +97,7 @@ def _entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | None,
                 for at, entry in enumerate(archive):
                     limits.check("max_entries", at + 1, f"{path}: it packs {at + 1:,} files or more")
                     if entry.isreg() and (file := archive.extractfile(entry)) is not None:
-                        yield entry.name, entry.size, file
+                        yield _name(entry.name), entry.size, file
         except LimitError:
             raise
         except _DAMAGED as error:

@@ -43,7 +43,7 @@ def _entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.ZipInfo
         raise PasswordError(f"{path}: encrypted.", "Unpack it and index the folder.")
     names = [entry.filename for entry in entries]
     unmarked = [at for at, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and _HIGH.search(names[at])]
-    for at, name in zip(unmarked, _decoded([names[at] for at in unmarked]), strict=True):
+    for at, name in zip(unmarked, decode_names([names[at] for at in unmarked]), strict=True):
         names[at] = name
     return list(zip(names, entries, strict=True))
 
@@ -59,7 +59,7 @@ def _read(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
         raise DocumentError(f"damaged, it cannot be unpacked ({error}).") from error
 
 
-def _decoded(names: list[str]) -> list[str]:
+def decode_names(names: list[str]) -> list[str]:
     """Decode names that bear no mark of their encoding and were read as code page 437; together they tell what it is.
 
     Letters of other alphabets and of Chinese, Japanese and Korean stand together; accents of Western names do not.

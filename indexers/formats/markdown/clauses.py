@@ -27,7 +27,11 @@ _SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
 _NAMED = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
 _ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
 _STOPS = ".;:,。；：，、"
-_SECTION = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){0,5}\.?)[ \t]{1,6}[^\W\d_a-z].{0,76}")
+_SECTION = re.compile(  # below the first level a title may begin «404 Not Found», and a short one «http URL»
+    r"(?:(?P<deep>\d{1,3}(?:\.\d{1,3}){1,5}\.?)[ \t]{1,6}(?:[^\W_a-z]|[a-z](?=\S*(?:\s\S+){0,3}$))"
+    r"|(?P<top>\d{1,3}\.?)[ \t]{1,6}[^\W\d_a-z]).{0,76}"
+)
+_WRAPPED = 45  # characters of a title from which on it may go on in a second line
 _LEADER = re.compile(r"\.{3,}|(?: \.){3,}|\s{2,}\d{1,4}$")
 _DECIMAL = "decimal"
 _LONGEST_TITLE, _BEGINNING = 80, 30
@@ -101,11 +105,23 @@ def _read(at: int, line: str) -> Clause | None:
 def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
     """Read a numbered title that stands alone at the margin, as those of RFCs do: «3.1 Title»."""
     titled = _SECTION.fullmatch(line.rstrip())
-    alone = not (at and text[at - 1].strip()) and not (at + 1 < len(text) and text[at + 1].strip())
-    if titled is None or not alone or _ENDED.search(line) or _LEADER.search(line):
+    if titled is None or (at and text[at - 1].strip()):
         return None
-    value = tuple(int(part) for part in titled["number"].rstrip(".").split("."))
+    below, after = (text[at + more].strip() if at + more < len(text) else "" for more in (1, 2))
+    if below and not after and titled["deep"] and len(line) >= _WRAPPED and _is_title(below):
+        line = f"{line.rstrip()} {below}"
+    elif below:
+        return None
+    if _ENDED.search(line) or _LEADER.search(line):
+        return None
+    value = tuple(int(part) for part in (titled["deep"] or titled["top"]).rstrip(".").split("."))
     return Clause(at, _DECIMAL, value, " ".join(line.split()))
+
+
+def _is_title(text: str) -> bool:
+    """Whether the words of a line begin as those of an English title do."""
+    words = [word for word in text.split() if len(word) > 3]
+    return bool(words) and len(text) < _WRAPPED and all(word[:1].isupper() for word in words)
 
 
 def _title(line: str, text: str, written: str, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from indexers.formats.flow.pictures import may_show_words, packed_pictures
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.drawing_text import CHART, DRAWN, choose_alternatives, diagram_lines, paragraph_text
+from indexers.formats.office.numbering import written
 from indexers.formats.office.ooxml import properties
 
 _GROUP = 6  # MSO_SHAPE_TYPE.GROUP
@@ -21,6 +23,9 @@ _BODY, _SLIDE_NUMBER = 2, 13  # PP_PLACEHOLDER, as these:
 _RUNNING = frozenset((14, 15, 16))  # header, footer, date
 _DEEPEST = 20
 _SAME_HEIGHT = 100_000  # a ninth of an inch
+_NUMBERED = re.compile(r"(arabic|alphaLc|alphaUc|romanLc|romanUc)(ParenBoth|ParenR|Period|Plain)")
+_NUMBER_KINDS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman",
+                 "romanUc": "upperRoman"}  # fmt: skip
 _RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _EMBEDDED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
 _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
@@ -140,17 +145,17 @@ def _place(shape: Any, number: int, size: tuple[int, int]) -> str:
 
 def _shape(shape: Any, place: str) -> Iterator[Block]:
     if getattr(shape, "has_table", False) and shape.has_table:
-        yield Table(
-            tuple(tuple(_frame(cell.text_frame) for cell in row.cells) for row in shape.table.rows), place=place
-        )
+        yield Table(_rows(shape.table), place=place)
     elif getattr(shape, "has_chart", False) and shape.has_chart:
         yield from _chart(shape.chart, place)
     elif shape.has_text_frame:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
+        counts: dict[int, int] = {}  # numbers of the lists that are open, by their level
         for paragraph in shape.text_frame.paragraphs:
             if text := _text(paragraph_text(paragraph._p)).strip():
-                if listed or paragraph.level:
-                    yield Item(text, "-", paragraph.level, place)
+                mark = _number(paragraph._p, paragraph.level, counts)
+                if mark or listed or paragraph.level:
+                    yield Item(text, mark or "-", paragraph.level, place)
                 else:
                     yield Paragraph(text, place)
     else:
@@ -163,6 +168,38 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
                 yield Picture(drawn.get("descr"), place)
             elif drawn.tag == f"{DRAWN}blip" and (image := _image(shape.part, drawn.get(_EMBEDDED))):
                 yield Picture("", place, image)
+
+
+def _rows(table: Any) -> tuple[tuple[str, ...], ...]:
+    """The rows of a table; the words of a merged cell stand on each of its rows, in its first column."""
+    rows: list[tuple[str, ...]] = []
+    below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
+    for row in table.rows:
+        cells: list[str] = []
+        for at, cell in enumerate(row.cells):
+            text, (rest, words) = _frame(cell.text_frame), below.get(at, (0, ""))
+            if cell.is_merge_origin:
+                below[at] = (cell.span_height - 1, text)
+            elif cell.is_spanned and rest > 0:
+                below[at] = (rest - 1, words)
+                text = text or words
+            cells.append(text)
+        rows.append(tuple(cells))
+    return tuple(rows)
+
+
+def _number(paragraph: Any, level: int, counts: dict[int, int]) -> str:
+    """Count a paragraph of a numbered list and return its number as it shows; "" where it has none."""
+    for deeper in [at for at in counts if at > level]:
+        del counts[deeper]
+    how = paragraph.find(f"{DRAWN}pPr/{DRAWN}buAutoNum")
+    if how is None or (named := _NUMBERED.match(how.get("type") or "")) is None:
+        counts.pop(level, None)
+        return ""
+    start = how.get("startAt") or "1"
+    counts[level] = counts[level] + 1 if level in counts else int(start) if start.isdigit() and len(start) < 6 else 1
+    number = written(counts[level], _NUMBER_KINDS[named[1]])
+    return {"ParenBoth": f"({number})", "ParenR": f"{number})", "Plain": number}.get(named[2], f"{number}.")
 
 
 def _image(part: Any, id: str | None) -> str:

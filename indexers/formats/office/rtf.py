@@ -102,12 +102,17 @@ def _rtf_info(data: bytes) -> dict[str, str]:
 
 
 def _without_data(source: str) -> str:
-    """The source without the bytes of pictures and objects, whose brackets are no groups."""
+    """The source without the bytes of pictures and objects, whose brackets are no groups.
+
+    A group ends after them; where none does the writer miscounted.
+    """
     parts: list[str] = []
     at = 0
     while (data := _DATA.search(source, at)) is not None:
-        parts.append(source[at : data.start()])
-        at = data.end() + int(data[1])
+        end = data.end() + int(data[1])
+        counted = source[end : end + 2].lstrip()[:1] == "}"
+        parts.append(source[at : data.start() if counted else data.end()])
+        at = end if counted else data.end()
     return "".join((*parts, source[at:])) if parts else source
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,13 @@ class XlsxBook:
         if hidden:
             warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read as the others")
         self._strings = self._shared()
+        self._struck: set[str] = set()  # styles of cells whose words are struck out
         self._formats = self._styles()
 
     def read(self, name: str, target: str) -> Grid:
         """A sheet. What cannot be read of it is left out and noted."""
         grid = Grid(self._limits, f"{self._path}: a sheet", self._merged(target))
-        rows = _Rows(self._strings, self._formats, self._since_1904)
+        rows = _Rows(self._strings, self._formats, self._since_1904, self._struck)
         try:
             for number, cells in rows.read(self._stream(target)):
                 grid.add(number, cells)
@@ -120,6 +121,11 @@ class XlsxBook:
                 codes[int(number)] = node.get("formatCode") or ""
         styles = next(root.iter("{*}cellXfs"), None)
         numbers = [node.get("numFmtId") or "0" for node in (styles if styles is not None else ())]
+        fonts = [_is_on(font.find("{*}strike")) for font in next(root.iter("{*}fonts"), ())]
+        for at, node in enumerate(styles if any(fonts) and styles is not None else ()):
+            font = node.get("fontId") or ""
+            if font.isdigit() and int(font) < len(fonts) and fonts[int(font)]:
+                self._struck.add(str(at))
         return [codes.get(int(number), "") if number.isdigit() else "" for number in numbers]
 
     def _read_apart(self, target: str) -> Iterator[tuple[int, Block]]:
@@ -154,8 +160,10 @@ class XlsxBook:
 
 
 class _Rows:
-    def __init__(self, strings: Sequence[str], formats: Sequence[str], since_1904: bool) -> None:
-        self._strings, self._formats, self._since_1904 = strings, formats, since_1904
+    def __init__(
+        self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, struck: Collection[str]
+    ) -> None:
+        self._strings, self._formats, self._since_1904, self._struck = strings, formats, since_1904, struck
         self._masters: dict[str, str] = {}  # shared formulas by their index
         self.uncomputed = self.hidden = 0
         self.heads: list[tuple[int, Block]] = []
@@ -175,7 +183,7 @@ class _Rows:
                 reference = _REFERENCE.fullmatch(cell.get("r") or "")
                 at = column(reference[1]) if reference else at + 1
                 if text := self._cell(cell).strip()[:_LONGEST_CELL]:
-                    cells[at] = text
+                    cells[at] = f"~~{text}~~" if self._struck and cell.get("s") in self._struck else text
             self.hidden += element.get("hidden") in ("1", "true") and bool(cells)
             yield last, cells
 
@@ -245,13 +253,13 @@ def _string(item: etree._Element) -> str:
         how = parent.find("{*}rPr")
         align = how.find("{*}vertAlign") if how is not None else None
         shift = {"superscript": 1, "subscript": -1}.get(align.get("val") or "", 0) if align is not None else 0
-        struck = (
-            how is not None
-            and (strike := how.find("{*}strike")) is not None
-            and strike.get("val") not in ("0", "false")
-        )
+        struck = how is not None and _is_on(how.find("{*}strike"))
         pieces.append(Piece(unescaped(text.text or ""), shift, struck))
     return linear(pieces)
+
+
+def _is_on(switch: etree._Element | None) -> bool:
+    return switch is not None and switch.get("val") not in ("0", "false")
 
 
 def unescaped(text: str) -> str:

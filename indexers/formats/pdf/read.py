@@ -24,6 +24,7 @@ from indexers.formats.line_words import around
 from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
 from indexers.formats.pdf.comments import comments
 from indexers.formats.pdf.encoding import fold_forms, keep_unknown
+from indexers.formats.pdf.forms import close_up, mend_sizes, shift_words
 from indexers.formats.pdf.hidden import Visibility, has_word, text_of
 from indexers.formats.pdf.reading_order import Piece, arrange, said_once
 from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
@@ -184,6 +185,7 @@ def _read_page(
     whole = page.rect
     textpage, blocks, outside = _text_of(page, whole if shown is None else whole * page.derotation_matrix)
     pictures = len(page.get_images())
+    blocks = mend_sizes(blocks)
     visibility = Visibility(page, blocks, pictures > 0)
     pieces = list(_pieces(blocks, shown, visibility))
     limits.check("max_page_lines", len(pieces), f"page {number} has {len(pieces):,} lines of text")
@@ -315,7 +317,14 @@ def _pieces(
             along_x, along_y = raw["dir"]
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
             for spans, hidden in _parted(block["number"], raw["spans"], visibility):
-                text = text_of(spans[0]) if len(spans) == 1 else "".join([text_of(span) for span in spans])
+                if len(spans) == 1:
+                    text = text_of(spans[0])
+                else:
+                    texts = [text_of(span) for span in spans]
+                    sizes = {span["size"] for span in spans} if along_x > 0.99 else ()
+                    text = shift_words(spans, texts) if len(sizes) > 1 else "".join(texts)
+                    if text[1:2] == " " == text[3:4]:
+                        text = close_up(texts) or text
                 if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
                     glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
                     text = read_line(glyphs, spans[0]["size"], from_right)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from statistics import median
 
 from hybrid_core.types.documents import Line
+from indexers.formats.pdf.forms import raised_mark
 from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left
 
 _CELL_GAP = "  "  # between pieces of one row; inside a piece white space is always single
@@ -84,7 +85,17 @@ def _rows(pieces: Iterable[Piece]) -> Iterator[Line]:
     for piece in pieces:
         line, level = piece.line, piece.level
         if row is not None and row_level and level and line.x0 >= row.x1 - 1 and _joins(row, line):
-            row = _join(row, line, _CELL_GAP if line.x0 - row.x1 > 0.6 * line.size else " ")
+            gap = line.x0 - row.x1
+            mark = (
+                raised_mark(line.text, line.size, gap, row.y1 - line.y1, row.text, row.size)
+                if line.size < row.size
+                else ""
+            )
+            row = (
+                _join(row, replace(line, text=mark), "")
+                if mark
+                else _join(row, line, _CELL_GAP if gap > 0.6 * line.size else " ")
+            )
             continue
         if row is not None:
             yield row

@@ -34,7 +34,7 @@ def _sentences(text: str) -> Iterator[Block]:
     held, begun, speaker = "", "", ""
     for time, said in _cues(text):
         voice = _VOICE.search(said)
-        words = " ".join(html.unescape(_TAG.sub("", said)).split())
+        words = _plain(said)
         now = f"{voice[1].strip()}: " if voice else ""
         if held and (held.endswith(_ENDED) or len(held) > _LONGEST or now != speaker):
             yield Paragraph(f"[{begun}] {held}", begun)
@@ -50,10 +50,17 @@ def _cues(text: str) -> Iterator[tuple[str, str]]:
     """Yield the time of each cue and what it adds: captions that roll show the lines of the one before again."""
     before: list[str] = []
     for time, lines in _shown(text):
-        again = next((n for n in range(min(len(before), len(lines)), 0, -1) if before[-n:] == lines[:n]), 0)
-        before = lines
+        plain = list(map(_plain, lines))
+        again = next((n for n in range(min(len(before), len(lines)), 0, -1) if before[-n:] == plain[:n]), 0)
+        if not again and before and " " in before[-1] and plain[0].startswith(f"{before[-1]} "):
+            lines = [plain[0][len(before[-1]) :].strip(), *lines[1:]]  # a line that grows word by word
+        before = plain
         if len(lines) > again:
             yield time, " ".join(lines[again:])
+
+
+def _plain(said: str) -> str:
+    return " ".join(html.unescape(_TAG.sub("", said)).split())
 
 
 def _shown(text: str) -> Iterator[tuple[str, list[str]]]:

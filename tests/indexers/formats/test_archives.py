@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
+from indexers.formats.archive.tar import tar_members
 from indexers.formats.limits import ParseLimits
 from indexers.formats.members import clean_name, is_hidden
 from indexers.formats.registry import format_of
@@ -166,3 +167,15 @@ def test_attachments_of_a_mailbox_lie_behind_their_message(tmp_path: Path) -> No
     )
     (tmp_path / "a.mbox").write_bytes(box)
     assert names(tmp_path / "a.mbox") == ["message 1/a.md", "message 2/a.md"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("cp932", "報告書.txt"), ("cp1251", "Договор.txt"), ("latin-1", "Größe.txt"), ("utf-8", "ö.txt")],
+)
+def test_names_of_tar_archives_in_other_encodings(tmp_path: Path, encoding: str, name: str) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w", encoding=encoding, format=tarfile.GNU_FORMAT) as archive:
+        entry = tarfile.TarInfo(name)
+        entry.size = 4
+        archive.addfile(entry, io.BytesIO(b"kelp"))
+    assert [member.name for member in tar_members(tmp_path / "a.tar", ParseLimits())] == [name]

@@ -331,3 +331,37 @@ def test_an_item_of_a_list_may_begin_at_another_number(tmp_path: Path) -> None:
     items = '<text:list-item text:start-value="4"><text:p>kelp</text:p></text:list-item><text:list-item><text:p>reef'
     body = f'<text:list text:style-name="L">{items}</text:p></text:list-item></text:list>'
     assert text_of(opendocument(tmp_path / "a.odt", body, styles=style)) == "4. kelp\n5. reef"
+
+
+def test_numbered_lists_and_merged_cells_of_slides(tmp_path: Path) -> None:
+    deck = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    frame = slide.shapes.add_textbox(0, 0, Inches(5), Inches(1)).text_frame
+    kinds = [("arabicPeriod", "4"), ("arabicPeriod", "4"), ("", ""), ("romanUcParenBoth", "1"), ("alphaLcParenR", "x")]
+    for at, (kind, start) in enumerate(kinds):
+        line = frame.paragraphs[0] if not at else frame.add_paragraph()
+        line.text = f"port {at}"
+        if kind:
+            properties = line._p.get_or_add_pPr()
+            etree.SubElement(properties, f"{{{_DRAWN}}}buAutoNum", {"type": kind, "startAt": start})
+    table = slide.shapes.add_table(3, 2, 0, Inches(3), Inches(5), Inches(1)).table
+    for row in range(3):
+        for column in range(2):
+            table.cell(row, column).text = f"{row}{column}"
+    table.cell(2, 0).text = ""
+    table.cell(1, 0).merge(table.cell(2, 0))
+    deck.save(tmp_path / "a.pptx")
+    text = text_of(tmp_path / "a.pptx")
+    assert "4. port 0\n5. port 1" in text and "(I) port 3" in text and "port 2" in text
+    assert "| 10 | 11 |\n| 10 | 21 |" in text
+
+
+def test_a_cell_that_is_struck_out_is_marked(tmp_path: Path) -> None:
+    book = xlsxwriter.Workbook(tmp_path / "a.xlsx")
+    sheet = book.add_worksheet()
+    sheet.write_row(0, 0, ["Port", "Dues"])
+    sheet.write(1, 0, "Oban", book.add_format({"font_strikeout": True}))
+    sheet.write(1, 1, 44, book.add_format({"font_strikeout": True, "num_format": "0.00"}))
+    sheet.write_row(2, 0, ["Leith", 5])
+    book.close()
+    assert "| ~~Oban~~ | ~~44.00~~ |\n| Leith | 5 |" in text_of(tmp_path / "a.xlsx")

@@ -12,7 +12,8 @@ from hybrid_core.types.documents import ParsedPage
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.attachments import pdf_members
 from indexers.formats.pdf.format import PDF
-from indexers.formats.pdf.read import open_pdf, read_pages
+from indexers.formats.pdf.read import PdfFile, open_pdf, read_pages
+from tests.indexers.formats import raw_pdf
 
 
 def lines(path: Path) -> list[str]:
@@ -79,3 +80,50 @@ def test_encryption_that_no_password_opens_is_named(tmp_path: Path, handler: str
     with pytest.raises(DocumentError, match=said) as raised:
         open_pdf(tmp_path / "a.pdf")
     assert "damaged" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"(an area of 10) Tj 5 Ts /F1 8 Tf (6) Tj 0 Ts /F1 12 Tf ( m) Tj", "an area of 10^6 m"),
+        (b"(of H) Tj -3 Ts /F1 8 Tf (2) Tj 0 Ts /F1 12 Tf (O and x) Tj -3 Ts /F1 8 Tf (max) Tj", "of H₂O and x_max"),
+        (b"(notes of 6) Tj 5 Ts /F1 7 Tf (1) Tj 0 Ts (/) Tj -1 Ts (2) Tj 0 Ts /F1 12 Tf (% are due) Tj",
+         "notes of 6 1/2% are due"),
+        (b"(the L) Tj 2.4 Ts /F1 8 Tf (A) Tj 0 Ts /F1 12 Tf (TEX system) Tj", "the LATEX system"),
+        (b"(T) Tj /F1 9 Tf (HE) Tj /F1 12 Tf ( P) Tj /F1 9 Tf (ORT) Tj", "THE PORT"),
+        (b"(the 2) Tj 5 Ts /F1 8 Tf (nd) Tj 0 Ts /F1 12 Tf ( try) Tj", "the 2nd try"),
+        (b"4 Tc (PORT OF OBAN) Tj", "PORT OF OBAN"),
+        (b"[(P)-400(O)-400(R)-400(T)-400(S)] TJ", "PORTS"),
+        (b"[(A)-400(B)-400(C)-400(D)-400(E)] TJ", "A B C D E"),
+        (b"[(The)-280(keeper)-180(counts)] TJ", "The keeper counts"),
+    ],
+)  # fmt: skip
+def test_forms_of_words_on_a_pdf_page(tmp_path: Path, content: bytes, line: str) -> None:
+    font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+    objects = raw_pdf.pages([b"BT /F1 12 Tf 72 700 Td " + content + b" ET"], font)
+    assert lines(raw_pdf.write(tmp_path / "a.pdf", objects)) == [line]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "set_size", "unit"),
+    [
+        (b"1 0 0 1 0 0", b"/F1 1 Tf .12 0 0 .12 72 700 Tm", 1000),
+        (b"1 0 0 -1 0 0", b"/F1 1 Tf .12 0 0 -.12 72 700 Tm", 1000),
+        (b".5 0 0 .5 0 0", b"/F1 .24 Tf 1 0 0 1 72 700 Tm", 500),
+    ],
+)
+def test_words_of_bitmap_fonts_are_whole_and_seen(tmp_path: Path, matrix: bytes, set_size: bytes, unit: int) -> None:
+    names = b" ".join(b"/a%d" % code for code in range(32, 127))
+    glyphs = b" ".join(b"/a%d 4 0 R" % code for code in range(32, 127))
+    font = (
+        b"<< /Type /Font /Subtype /Type3 /FontBBox [0 0 50 60] /FontMatrix [%s] /FirstChar 32 /LastChar 126"
+        b" /Widths [%s] /CharProcs << %s >> /Encoding << /Type /Encoding /Differences [32 %s] >> /Resources << >> >>"
+        % (matrix, b"42 " * 95, glyphs, names)
+    )
+    gap, kern = b"%d" % (-27 * unit), b"%d" % (2 * unit)
+    words = b"[(The)%s(k)%s(eep)-%s(er)%s(coun)%s(ts)%s(1984)] TJ" % (gap, kern, kern, gap, kern, gap)
+    objects = raw_pdf.pages([b"BT " + set_size + b" " + words + b" ET"], font)
+    objects[4] = raw_pdf.stream(b"42 0 0 0 40 60 d1 0 0 40 60 re f")
+    path = raw_pdf.write(tmp_path / "a.pdf", objects)
+    page = next(iter(PdfFile(path).read([1], lambda _: None)))
+    assert isinstance(page, ParsedPage) and page.text == "The keeper counts 1984" and not page.places

@@ -125,3 +125,35 @@ _STYLED = r"{\rtf1\ansi{\stylesheet{\s1\outlinelevel0 heading 1;}{\s2\sbasedon1 
 def test_forms_and_headings_of_rtf(tmp_path: Path, inside: str, text: str) -> None:
     (tmp_path / "a.rtf").write_text(_STYLED + inside + "}")
     assert [line for line in text_of(tmp_path / "a.rtf").split("\n") if line] == text.split("\n")
+
+
+def test_sections_of_a_standard_in_plain_text(tmp_path: Path) -> None:
+    titles_of = ["10 Status Codes", "10.1 Informational 1xx", "10.1.1 100 Continue", "10.1.2 101 Switching Protocols",
+                 "10.2 http URL", "10.3 Changes to Simplify Multi-homed Servers and Conserve IP\n        Addresses",
+                 "11 Access Authentication"]  # fmt: skip
+    contents = "\n".join(f"   {title.split(chr(10))[0]} ........{at}" for at, title in enumerate(titles_of))
+    text = (
+        "   The server answers as section 10.2 says. Its header\n   has 10.1 parts.\n\n   10.5 is the rate\n   of it."
+    )
+    body = "\n\n".join(f"{title}\n\n{text}" for title in titles_of)
+    (tmp_path / "a.txt").write_text(f"Request for Comments: 1\n\nTable of Contents\n\n{contents}\n\n{body}\n")
+    expected = [" ".join(title.split()) for title in titles_of]
+    assert titles(tmp_path / "a.txt") == [
+        (1, expected[0]), (2, expected[1]), (3, expected[2]), (3, expected[3]), (2, expected[4]), (2, expected[5]),
+        (1, expected[6]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "cues",
+    [
+        ["welcome to the", "welcome to the\nbudget talk", "budget talk\nof this year"],
+        ["<c>Tom &amp; Jerry</c>", "Tom &amp; Jerry\nrun"],
+        ["we come", "we come to the", "we come to the port"],
+    ],
+)
+def test_captions_that_roll_or_grow_are_said_once(tmp_path: Path, cues: list[str]) -> None:
+    body = "\n\n".join(f"00:00:0{at}.000 --> 00:00:0{at + 1}.000\n{cue}" for at, cue in enumerate(cues))
+    (tmp_path / "a.vtt").write_text(f"WEBVTT\n\n{body}\n")
+    words = text_of(tmp_path / "a.vtt").split()
+    assert len(words) == len(set(words)) and not any("<" in word for word in words)

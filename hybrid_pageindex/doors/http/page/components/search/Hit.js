@@ -41,7 +41,7 @@ export function Hit({ hit, library, question, say }) {
   return html`<li class="hit">
     <a class="hit-picture" href=${href} tabindex="-1" aria-hidden="true"><img src=${thumbnailOf(base, hit.page, "")} alt="" width="68" height="88" loading="lazy" /></a>
     <div class="hit-text">
-      <p class="hit-head"><a href=${href}>${t("search.page", { page: hit.page })}</a>${printed && html`<span class="muted small">${printed}</span>`}${hit.place && html`<span class="muted small">${hit.place}</span>`}${hit.contents && html`<span class="muted small">${t("search.contents")}</span>`}
+      <p class="hit-head"><a href=${href}>${t("search.page", { page: hit.page })}</a>${printed && html`<span class="muted small">${printed}</span>`}${hit.place && html`<span class="muted small">${hit.place}</span>`}${hit.hidden_text?.length > 0 && html`<span class="hidden-sign small warn">${t("viewer.hidden")}</span>`}${hit.contents && html`<span class="muted small">${t("search.contents")}</span>`}
         <span class="path">${hit.section.path.join(" › ")}</span></p>
       <${Passage} text=${hit.snippet} mark=${hit.mark} terms=${hit.receipt.terms} />
       <details class="why"><summary>${why(hit)}</summary><${Receipt} hit=${hit} /></details>

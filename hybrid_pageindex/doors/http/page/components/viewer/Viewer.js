@@ -160,6 +160,7 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
         ${shown === "text" && read && html`${bare && html`<p class="notice">${t("viewer.no_picture")}</p>`}<${PageText} text=${read.text} quote=${number === opened ? highlight : ""} matches=${here} now=${now} />`}
         ${shown === "tables" && html`<div class="tables"><${Tables} tables=${layout?.tables || []} onCopy=${copy} /></div>`}
         ${silent && html`<p class="notice under">${t(read.needs_ocr ? "viewer.no_text_ocr" : "viewer.no_text")}</p>`}
+        ${read?.hidden_text?.length > 0 && html`<details class="notice under hidden-text"><summary>${t("viewer.hidden")}</summary><p>${t("viewer.hidden_lines")}</p><ul>${read.hidden_text.map((line) => html`<li>${line}</li>`)}</ul></details>`}
         ${read?.read_by && shown !== "tables" && html`<p class="quiet under">${t("viewer.read_by", { who: read.read_by })}</p>`}
       </div>
     </div>
