@@ -88,8 +88,9 @@ def with_words_before(question: str, before: str) -> str:
         names_alone = not question.startswith(own[0]) and all(map(_names, own)) if own else False
         chosen = [word for word in words if word[0].isdigit() or _names(word) is not names_alone]
         words = chosen if names_alone else chosen or words
-    said = question.casefold()
-    return " ".join([question.strip(), *(word for word in words if word.casefold() not in said)])
+    folded = question.casefold()
+    new = [word for word in words if (word not in question if _names(word) else word.casefold() not in folded)]
+    return " ".join([question.strip(), *new])
 
 
 def _with_whole_names(words: Sequence[str], before: str) -> Iterator[str]:
