@@ -37,7 +37,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class CountText:
-    """What an answer says of a count, in the question's language.
+    """The sentences of a count, in the language of its question.
 
     ``pages`` hold the words, where pages or places are asked for. ``looked`` of ``in_all`` pages were searched.
     """
@@ -47,7 +47,7 @@ class CountText:
     without: Sequence[Held]
     inside: Sequence[Document]
     others: Sequence[Document]
-    held: Mapping[str, GrepDocument]
+    matches_of: Mapping[str, GrepDocument]
     documents: Mapping[str, Document]
     kind: Kind
     sources: Sequence[Source]
@@ -58,8 +58,8 @@ class CountText:
 
     def text(self) -> str:
         german = self.question.language == "de"
-        cited = {one.doc_id: one.number for one in self.sources}
-        lines = [self._line(one, cited, german) for one in self.inside[:LISTED]]
+        cited = {source.doc_id: source.number for source in self.sources}
+        lines = [self._line(document, cited, german) for document in self.inside[:LISTED]]
         if more := len(self.inside) - LISTED:
             lines += [f"- … und {more} weitere" if german else f"- … and {more} more"] if more > 0 else []
         return "\n\n".join(part for part in (self.head(), "\n".join(lines), self._complete(german)) if part)
@@ -68,7 +68,7 @@ class CountText:
         """Return the number in a sentence."""
         german = self.question.language == "de"
         joint = (" und " if german else " and ") if self.question.together else (" oder " if german else " or ")
-        named = joint.join(_quoted(one.forms, german) for one in self.sets)
+        named = joint.join(_quoted(phrase.forms, german) for phrase in self.sets)
         if self.without:
             named += (" und nicht " if german else " and not ") + ", ".join(
                 _quoted(o.forms, german) for o in self.without
@@ -79,23 +79,23 @@ class CountText:
         head = f"{len(self.inside)} von {of} {'Dokumenten' if of != 1 else 'Dokument'}" if german else (
             f"{len(self.inside)} of {counted(of, 'document')}"
         )  # fmt: skip
-        one = len(self.inside) == 1
+        single = len(self.inside) == 1
         if german:
-            verb = "enthält" if one else "enthalten"
+            verb = "enthält" if single else "enthalten"
             return f"{head}{self._kind(german)} {verb} {'nicht ' if self.question.absent else ''}{named}."
         verb = (
-            ("does not mention" if one else "do not mention")
+            ("does not mention" if single else "do not mention")
             if self.question.absent
             else "mentions"
-            if one
+            if single
             else "mention"
         )
         return f"{head}{self._kind(german)} {verb} {named}."
 
     def _places(self, named: str, german: bool) -> str:
-        ids = [one.doc_id for one in self.inside]
+        ids = [document.doc_id for document in self.inside]
         pages = self.pages
-        places = sum(self.held[one].matches for one in ids)
+        places = sum(self.matches_of[doc_id].matches for doc_id in ids)
         if german:
             of = f"{len(ids)} {'Dokument' if len(ids) == 1 else 'Dokumenten'}"
             where = (
@@ -113,11 +113,11 @@ class CountText:
         return "".join(parts)
 
     def _line(self, document: Document, cited: Mapping[str, int], german: bool) -> str:
-        one = self.held.get(document.doc_id)
-        if one is None:
+        match = self.matches_of.get(document.doc_id)
+        if match is None:
             return f"- {document.name}"
-        pages = ", ".join(map(str, one.first_pages[:_PAGES])) + (", …" if one.pages > _PAGES else "")
-        noun = ("Seite" if german else "page") if one.pages == 1 else "Seiten" if german else "pages"
+        pages = ", ".join(map(str, match.first_pages[:_PAGES])) + (", …" if match.pages > _PAGES else "")
+        noun = ("Seite" if german else "page") if match.pages == 1 else "Seiten" if german else "pages"
         source = f" [[source:{cited[document.doc_id]}]]" if document.doc_id in cited else ""
         return f"- {document.name}: {noun} {pages}{source}"
 
@@ -139,17 +139,17 @@ class CountText:
         else:
             parts.append(f"The count is not complete: only {of} pages were searched so far.")
         parts += [
-            f"Kein Dokument enthält „{one.slip}“: Gezählt wurde, was ihm am ähnlichsten ist." if german
-            else f"No document holds “{one.slip}”: what is spelled most like it was counted."
-            for one in (*self.sets, *self.without) if one.slip
+            f"Kein Dokument enthält „{phrase.slip}“: Gezählt wurde, was ihm am ähnlichsten ist." if german
+            else f"No document holds “{phrase.slip}”: what is spelled most like it was counted."
+            for phrase in (*self.sets, *self.without) if phrase.slip
         ]  # fmt: skip
         if self.others:
             parts.append(
                 f"Außer diesen: {len(self.others)} andere Dokumente." if german
                 else f"Besides these: {counted(len(self.others), 'other document')}."
             )  # fmt: skip
-        if unread := [one for one in self.documents.values() if one.unread]:
-            pages = sum(one.unread for one in unread)
+        if unread := [document for document in self.documents.values() if document.unread]:
+            pages = sum(document.unread for document in unread)
             parts.append(
                 f"Nicht gezählt: Seiten ohne Text ({pages}, in Dokumenten: {len(unread)})." if german
                 else f"Not counted: {counted(pages, 'page')} without text in {counted(len(unread), 'document')}."
