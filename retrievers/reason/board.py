@@ -171,7 +171,7 @@ def about(document: Document, most: int) -> str:
         rest = "; ".join(part for part in listed if not title.startswith(part.removesuffix("…")))
         said = (
             rest
-            if card(document).startswith(short(title, _TITLE))
+            if card(document).startswith(short(title, _TITLE)) or _says(document.name, title)
             else ": ".join(part for part in (title, rest) if part)
         )
     return short(said, most)
