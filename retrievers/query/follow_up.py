@@ -17,11 +17,12 @@ _BACK = re.compile(
     r"|(?:^|\b(?:about|of|for|to|in|by|than|with|like|after|before|from|is|was|were|are|does|did|do|has|had|why|how"
     r"|explain|mean|compare))\s+that\b(?!\s+(?:the|a|an|is|are|was|were)\b)"
     r"|\b(?:do|did|stop|undo|change|cancel|avoid|repeat|of|for|with)?\s*\bthat\s*[?.!]*$|\b(?:since|between|by|until|before|after)\s+then\b"
-    r"|\b(?:dabei|dafür|dagegen|daraus|darauf|darüber|davon|dazu|damit|daran|darin|dadurch|dessen|deren|diese[rsnm]?|dies|jene[rsnm]?"
-    r"|er|sie|ihn|ihm|ihr(?:e[rsnm]?)?|sein(?:e[rsnm]?)?|dort|damals|ebenso|stattdessen|beide[rsn]?|derselbe|dieselbe|dasselbe)\b"
+    r"|\b(?:dabei|dafür|dagegen|daraus|darauf|darüber|davon|dazu|daran|darin|dadurch|diese[rsnm]?|dies|jene[rsnm]?|dort|damals"
+    r"|ebenso|stattdessen|beide[rsn]?|derselbe|dieselbe|dasselbe)\b|(?<!, )\b(?:damit|dessen|deren)\b"
+    r"|^(?:[^\s,]+\s+){0,4}(?:er|sie|ihn|ihm|ihr(?:e[rsnm]?)?|seine[rsnm]?)\b"
     r"|\b(?:ist|sind|war|wird|kann|setzt|gilt|heißt|bedeutet|regelt|kostet|dauert|ändert|warum|wann|wie|wo|was)\s+(?:das|es|die|der)"
     r"(?=\s*(?:[?.!]|$|\s(?:\w+t|\w+en|voraus|vor|aus|an|ab|geregelt|möglich|zulässig|so|auch|nicht|dann|denn)\s*[?.!]*$))"
-    r"|\b(?:il|elle|ils|elles|cela|ça|celui-ci|celle-ci|ceux-ci|eso|esto|ello|ellos|ellas|aquello|lo\s+mismo)\b"
+    r"|\b(?:cela|ça|celui-ci|celle-ci|ceux-ci|eso|esto|ello|ellos|ellas|aquello|lo\s+mismo)\b"
     r"|\bthe\s+(?:company|firm|group|organi[sz]ation|author|report|document|paper|contract|agreement|parties|answer)\b"
     r"|它|他们|她们|他的|她的|这个|那个|这些|那些|这里|那里|该|其中|其(?=[^他它实])|此|上述|前者|后者|同样|呢[？?]?\s*$",
     re.IGNORECASE,

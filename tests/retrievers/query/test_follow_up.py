@@ -63,6 +63,9 @@ def test_what_the_new_question_replaces_is_not_searched_for(before: str, questio
         ("How do I change the picture mode?", "How do I delete an app?"),
         ("Was ist ein Darlehen nach dem BGB?", "Wo ist die Ohrenkennzeichnung von Tieren festgelegt?"),
         ("Was ist ein Darlehen?", "Welche Vorschriften sind zur Bemessung von Vermögensfreigrenzen maßgebend?"),
+        ("Was ist ein Darlehen?", "Welche Pflichten hat ein Mieter, wenn er auszieht?"),
+        ("Was ist ein Darlehen?", "Welche Vorschriften müssen verletzt sein, damit ein Urteil nicht gilt?"),
+        ("Qu'est-ce qu'un bail ?", "Quand la mairie de Lyon a-t-elle ouvert ?"),
         ("What did Pfizer pay?", "How many states in the U.S. have reported cases of COVID-19?"),
     ],
 )
