@@ -21,7 +21,7 @@ _BACK = re.compile(
     r"|ebenso|stattdessen|beide[rsn]?|derselbe|dieselbe|dasselbe)\b|(?<!, )\b(?:damit|dessen|deren)\b"
     r"|^(?:[^\s,]+\s+){0,4}(?:er|sie|ihn|ihm|ihr(?:e[rsnm]?)?|seine[rsnm]?)\b"
     r"|\b(?:ist|sind|war|wird|kann|setzt|gilt|heißt|bedeutet|regelt|kostet|dauert|ändert|warum|wann|wie|wo|was)\s+(?:das|es|die|der)"
-    r"(?=\s*(?:[?.!]|$|\s(?:\w+t|\w+en|voraus|vor|aus|an|ab|geregelt|möglich|zulässig|so|auch|nicht|dann|denn)\s*[?.!]*$))"
+    r"(?=\s*(?:[?.!]|$|\s(?:(?-i:[a-zäöüß]+(?:t|en))|voraus|vor|aus|an|ab|geregelt|möglich|zulässig|so|auch|nicht|dann|denn)\s*[?.!]*$))"
     r"|\b(?:cela|ça|celui-ci|celle-ci|ceux-ci|eso|esto|ello|ellos|ellas|aquello|lo\s+mismo)\b"
     r"|\bthe\s+(?:company|firm|group|organi[sz]ation|author|report|document|paper|contract|agreement|parties|answer)\b"
     r"|它|他们|她们|他的|她的|这个|那个|这些|那些|这里|那里|该|其中|其(?=[^他它实])|此|上述|前者|后者|同样|呢[？?]?\s*$",
