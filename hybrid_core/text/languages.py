@@ -50,6 +50,11 @@ def language_of(text: str) -> str:
     return best[0][0]
 
 
+def common(word: str, language: str) -> bool:
+    """Return whether a word is one of the commonest of a language, which name nothing."""
+    return language in _OF.get(word.casefold(), ())
+
+
 def common_language(texts: Iterable[str]) -> str:
     """Return the language that most of several texts are in; "" where half of them do not agree."""
     found = [language_of(text) for text in texts]

@@ -41,6 +41,7 @@ class Board:
     found: Sequence[Place]
     more: list[Expansion] = field(default_factory=list)
     _promises: dict[int, list[float]] = field(default_factory=dict)
+    _greatest: dict[int, float] = field(default_factory=dict)  # value, by how many documents there are
 
     def document_line(self, doc: int) -> str:
         """A document's card in one line, with what it is about where its kind is not known."""
@@ -99,9 +100,9 @@ class Board:
         """Of every section of a document the best value of its pages, 0 to 1."""
         if doc not in self._promises:
             values = self.scores[doc].values
-            sections = self.scores[doc].candidate.content.sections
+            sections, best = self.scores[doc].candidate.content.sections, self._best
             self._promises[doc] = [
-                float(values[s.start_page - 1 : s.end_page].max(initial=0.0)) / self._best for s in sections
+                float(values[s.start_page - 1 : s.end_page].max(initial=0.0)) / best for s in sections
             ]
         return self._promises[doc]
 
@@ -136,7 +137,10 @@ class Board:
 
     @property
     def _best(self) -> float:
-        return max((float(one.values.max(initial=0.0)) for one in self.scores), default=0.0) or 1.0
+        if len(self.scores) not in self._greatest:
+            best = max((float(one.values.max(initial=0.0)) for one in self.scores), default=0.0)
+            self._greatest[len(self.scores)] = best or 1.0
+        return self._greatest[len(self.scores)]
 
 
 def card(document: Document) -> str:
@@ -167,7 +171,7 @@ def about(document: Document, most: int) -> str:
         rest = "; ".join(part for part in listed if not title.startswith(part.removesuffix("…")))
         said = (
             rest
-            if card(document).startswith(short(title, _TITLE))
+            if card(document).startswith(short(title, _TITLE)) or _says(document.name, title)
             else ": ".join(part for part in (title, rest) if part)
         )
     return short(said, most)

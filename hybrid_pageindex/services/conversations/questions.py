@@ -31,7 +31,7 @@ def stand_alone(
     Raises Cancelled once ``stopped`` is set.
     """
     before = memory.last
-    if before is None or not points_back(question):
+    if before is None or not points_back(question, before.searched):
         return question, "as asked", Usage(), ""
     keywords = with_words_before(question, before.searched)
     if model is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
-from hybrid_core.llm.token_estimate import cut
+from hybrid_core.llm.token_estimate import cut, estimate, shares
 from hybrid_core.text.plain_words import plain_words
 from hybrid_core.types.documents import Document
 from retrievers.query.question import Question
@@ -15,7 +15,7 @@ from retrievers.reason.board import about, card, file_name, short
 from retrievers.reason.page_marks import SeenPage
 from retrievers.reason.routing import fields
 from retrievers.reason.routing.conditions import Condition, Operator
-from retrievers.reason.session import QuestionSession, fitted
+from retrievers.reason.session import QuestionSession
 
 CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 MOST = 72  # documents described where somebody did
@@ -24,6 +24,7 @@ _KEPT = 0.5  # of the question's tokens, which stay for finding its pages
 _NAMED = 3  # documents that a reply may name
 _LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
 _ABOUT, _PASSAGE = 50, 110  # characters
+_SAID = 0.55  # of a document's tokens, for what its best page says
 _ALL = 1300  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20
@@ -83,7 +84,7 @@ def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPi
     room = _room(session, "route-documents", Picks, {"documents": ""})
     shown = documents[: max(1, min(MOST, room // _LEAST))]
     names = {f"d{number}": one.document.doc_id for number, one in enumerate(shown, 1)}
-    lines = fitted([_line(name, one) for name, one in zip(names, shown, strict=True)], min(room, _ALL))
+    lines = document_lines(names, shown, min(room, _ALL))
     said = session.ask("route-documents", Picks, {"documents": "\n".join(lines)}, tokens=_REPLY)
     written = [name.strip().casefold() for name in said.documents]
     if lost := [name for name in written if name not in names]:
@@ -96,8 +97,22 @@ def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: 
     return session.room(name, schema, values, int(_KEPT * session.scope.budget.tokens))
 
 
-def _line(name: str, one: Described) -> str:
-    """What it is, how long, on which of its best pages are figures, what it is about, what the best one says."""
+def document_lines(names: Iterable[str], documents: Sequence[Described], tokens: int) -> list[str]:
+    """Return what each document is and what its best page says, in at most ``tokens`` together.
+
+    Where there is too little room for a document both are cut, the passage to no less than its share.
+    """
+    parts = [_line(name, described) for name, described in zip(names, documents, strict=True)]
+    sizes = [estimate(head) + estimate(passage) for head, passage in parts]
+    lines = []
+    for (head, passage), size in zip(parts, shares(sizes, tokens - 4 * len(parts)), strict=True):
+        said = min(estimate(passage), max(int(_SAID * size), size - estimate(head)))
+        lines.append(cut(head, size - said) + (f"\n  {cut(passage, said)}" if passage and said else ""))
+    return lines
+
+
+def _line(name: str, one: Described) -> tuple[str, str]:
+    """Return what it is, how long, on which of its best pages are figures, what it is about; and what the best says."""
     document = one.document
     pictures = f", {document.unread} of pictures without text" if document.unread else ""
     drawn = [str(page) for page, seen in sorted(one.best.items()) if seen.pictured]
@@ -109,7 +124,7 @@ def _line(name: str, one: Described) -> str:
     if (best and best.passage) or not document.card.type:
         parts.append(about(document, _ABOUT))
     line = cut(" · ".join(part for part in parts if part), _LINE)
-    return f"{line}\n  page {page}: {short(best.passage, _PASSAGE)}" if best and best.passage else line
+    return line, f"page {page}: {short(best.passage, _PASSAGE)}" if best and best.passage else ""
 
 
 def _telling(reason: str, document: Document) -> str:

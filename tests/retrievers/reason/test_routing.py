@@ -15,6 +15,7 @@ from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Document, Hit, Route
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import DocumentScoring
@@ -316,3 +317,29 @@ def test_a_dead_model_is_not_asked_for_pages_too(library: Engine, route: Route) 
     with asked(library, untidy, reason_below=1.0) as (engine, endpoint):
         run(engine.search(NAMED, route=route, effort="deep"))
     assert len(endpoint.requests) > 1, "one that answers badly here may do better there"
+
+
+OPAQUE = {
+    "article_094_1559.txt": "article_094_1559",
+    "9f86d081884c7d659a2feaa0c55ad015.pdf": "Rules of the Orchard Club on everything that grows in its gardens",
+    "Galaxy_S20_Ultra_5G.html": "Galaxy S20 Ultra 5G user manual",
+    "annual-report-2022.pdf": "annual report, 2022",
+}
+
+
+@pytest.mark.parametrize("name", OPAQUE)
+def test_a_line_keeps_room_for_what_its_best_page_says(library: Engine, name: str) -> None:
+    """Titles and parts do not leave a passage of three words, and a name is not said twice."""
+    known = run(library.documents())[0]
+    parts = "; ".join(f"Part {number} of many" for number in range(20))
+    title = OPAQUE[name]
+    opaque = replace(known, name=name, title=title, description=f"{title} (9 pages): {parts}", pages=9)
+    passage = "The deposit is returned nine weeks after the keys, less what was damaged, says the landlord's own rule."
+    described = [by_model.Described(opaque, "", {3: SeenPage(passage)})] * 24
+    lines = by_model.document_lines([f"d{number}" for number in range(1, 25)], described, 1300)
+    assert estimate("\n".join(lines)) <= 1300 and len(lines) == 24
+    for line in lines:
+        head, said = line.split("\n")
+        assert len(said) > 70 and passage.startswith(said.removeprefix("  page 3: ").rstrip("…"))
+        assert (head.startswith("d") and "9 pages" in head) or "…" in head
+        assert head.casefold().count(title.casefold()[:20]) <= 1
