@@ -42,6 +42,7 @@ export function SearchView({ given }) {
     go(searchLink({ ...one, q: text.trim(), ...more }));
   };
   const ask = () => converse({ ...one, q: text.trim() }).catch((failed) => say(`${failed.message} ${failed.advice ?? ""}`));
+  useEffect(() => void (one.q && remember("results", location.hash, "session")), [String(given)]);
   const search = () => (text.trim() === one.q ? again() : change({}));
   const documents = found ? byDocument(found) : [], libraries = useLibraries(), about = libraries.filter((library) => !one.library || library.name === one.library);
   const waiting = about.reduce((sum, library) => sum + library.waiting, 0);
