@@ -46,8 +46,8 @@ def glossary(catalog: Catalog, library: str, document: str) -> list[DefinedTerm]
     Raises NotFoundError for an unknown document.
     """
     with catalog.snapshot() as snapshot:
-        found = reading.one(snapshot, library, document)
-        pages = [(page.number, page.text) for page in snapshot.pages(found.content_id)]
+        chosen = reading.one(snapshot, library, document)
+        pages = [(page.number, page.text) for page in snapshot.pages(chosen.content_id)]
     terms: dict[str, DefinedTerm] = {}
     for find in (definitions, introductions):  # «"X" means …» says more than «(the "X")»
         for number, text in pages:

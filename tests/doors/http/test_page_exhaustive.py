@@ -60,7 +60,7 @@ def test_two_documents_stand_side_by_side(at: Any) -> None:
     before = at.get_by_label("Before").locator("option:checked").inner_text()
     rent = at.get_by_role("article", name="Rent")
     rent.get_by_role("cell", name="4,650").wait_for()
-    assert rent.get_by_role("cell", name="4,200").is_visible() and before == "Lease"
+    assert rent.get_by_role("cell", name="4,200").is_visible() and before == "Lease (lease-2023.md)"
     assert at.get_by_role("article", name="Pets").is_visible()
     at.get_by_label("Only where figures differ").check()
     at.get_by_role("article", name="Pets").wait_for(state="detached")

@@ -31,7 +31,7 @@ export function Compare({ given }) {
   });
   const choose = (/** @type {string} */ side) => html`<label class="grow">${t(`compare.${side}`)}<select value=${given.get(side) ?? ""}
       onChange=${(/** @type {any} */ event) => go(link(["compare"], { library, left, right, [side]: event.target.value }))}>
-      <option value="">${t("compare.choose")}</option>${documents.map((doc) => html`<option key=${doc.doc_id} value=${doc.doc_id}>${doc.title || doc.name}</option>`)}</select></label>`;
+      <option value="">${t("compare.choose")}</option>${documents.map((doc) => html`<option key=${doc.doc_id} value=${doc.doc_id}>${doc.title && doc.title !== doc.name ? `${doc.title} (${doc.name})` : doc.name}</option>`)}</select></label>`;
   const sections = (found?.sections ?? []).filter((/** @type {any} */ section) => kinds.has(section.kind) && (!figures || section.figures > 0));
   return html`<div class="view compare stack"><h1>${t("compare.title")}</h1>
     <div class="row form">${choose("left")}${choose("right")}
@@ -43,7 +43,7 @@ export function Compare({ given }) {
     ${found?.sections.length > 0 && html`<div class="row" role="group" aria-label=${t("compare.show")}>
       ${KINDS.filter((kind) => found[kind]).map((kind) => html`<button type="button" key=${kind} aria-pressed=${String(kinds.has(kind))} onClick=${() => turn(kind)}>${t(`compare.kind_${kind}`)} (${number(found[kind])})</button>`)}
       <label class="row"><input type="checkbox" checked=${figures} onChange=${(/** @type {any} */ event) => onlyFigures(event.target.checked)} />${t("compare.only_figures")}</label></div>
-      <div class="compare-heads" aria-hidden="true"><b>${found.left.title || found.left.document}</b><b>${found.right.title || found.right.document}</b></div>`}
+      <div class="compare-heads" aria-hidden="true">${[found.left, found.right].map((doc) => html`<div><b>${doc.title || doc.document}</b>${doc.title && doc.title !== doc.document && html`<small class="muted"> ${doc.document}</small>`}</div>`)}</div>`}
     ${sections.map((/** @type {any} */ section) => html`<${Changed} key=${`${section.left?.node_id} ${section.right?.node_id}`} section=${section} found=${found} />`)}
     ${found?.cursor && html`<button type="button" onClick=${more}>${t("count.further")}</button>`}
   </div>`;
@@ -56,10 +56,10 @@ function Changed({ section, found }) {
   const cell = (/** @type {string} */ text, /** @type {number} */ page, /** @type {any} */ doc, /** @type {string} */ kind) => html`<div class=${`words ${text ? kind : ""}`}>${text
     ? html`${kind === "before" ? html`<del>${text}</del>` : html`<ins>${text}</ins>`} ${page ? html`<a class="small" href=${pageLink(doc.library, doc.doc_id, page, text.slice(0, 200))}>${t("search.page", { page })}</a>` : null}` : "–"}</div>`;
   const left = section.changes.length + section.figure_changes.length;
-  return html`<article class=${`card compare-section ${section.kind}`} aria-label=${(section.right ?? section.left).title}>
-    <p class="small"><span class=${`state-chip ${section.kind}`}>${t(`compare.one_${section.kind}`)}</span>
-      ${section.kind === "changed" && html` <span class="muted">${t("compare.alike", { share: Math.round(section.similarity * 100) })}</span>`}
-      ${section.figures > 0 && html` <span class="muted">${t("compare.figures", { n: section.figures })}</span>`}</p>
+  return html`<article class="card compare-section" aria-label=${(section.right ?? section.left).title}>
+    <p class="small"><span class="state-chip">${t(`compare.one_${section.kind}`)}</span>
+      ${section.kind === "changed" && html` <span class="muted">· ${t("compare.alike", { share: Math.round(section.similarity * 100) })}</span>`}
+      ${section.figures > 0 && html` <span class="muted">· ${t("compare.figures", { n: section.figures })}</span>`}</p>
     <div class="pair">${heading(section.left, found.left)}${heading(section.right, found.right)}</div>
     ${section.figure_changes.length > 0 && html`<table class="plain"><caption class="visually-hidden">${t("compare.figures", { n: section.figures })}</caption>
       <thead><tr><th scope="col">${t("compare.figure")}</th><th scope="col">${t("compare.left")}</th><th scope="col">${t("compare.right")}</th></tr></thead>
