@@ -49,13 +49,13 @@ export function Count({ given }) {
 
 /** One document with its count; its places are asked for when it is opened. */
 function Counted({ doc, q, regex, most, library }) {
-  const [pages, setPages] = useState(/** @type {any} */ (null));
+  const [pages, setPages] = useState(/** @type {any} */ (null)), [open, setOpen] = useState(false);
   const load = (cursor = "") => post("/grep", { pattern: q, regex, libraries: [library], documents: [doc.doc_id], listed: "pages", most: MOST, seconds: SECONDS, cursor })
     .then((next) => setPages({ ...next, pages: [...(cursor ? pages.pages : []), ...next.pages] }), (error) => setPages({ pages: [], note: error.message }));
-  return html`<li><details onToggle=${(/** @type {any} */ event) => event.currentTarget.open && !pages && load()}>
+  return html`<li><details onToggle=${(/** @type {any} */ event) => (setOpen(event.currentTarget.open), event.currentTarget.open && !pages && load())}>
     <summary><span class="count-name">${doc.title || doc.document}${doc.title && doc.title !== doc.document && html`<small class="muted"> ${doc.document}</small>`}</span> <meter min="0" max=${most} value=${doc.matches} aria-hidden="true" />
       <span class="count-number">${number(doc.matches)}</span> <span class="muted small">${t("library.pages", { n: doc.pages })}</span></summary>
-    ${!pages && html`<p class="muted small" aria-busy="true">…</p>`}
+    ${open && !pages && html`<p class="muted small" aria-busy="true">…</p>`}
     ${pages?.note && html`<p class="warn small">${pages.note}</p>`}
     <ol>${(pages?.pages ?? []).map((/** @type {any} */ page) => html`<li key=${page.page}><a href=${pageLink(library, doc.doc_id, page.page, page.places[0] ? matched(page.places[0], q, regex) : "")}>${t("search.page", { page: page.page })}</a>${" "}
       <span class="muted small">${t("count.matches", { n: page.matches })}</span>
