@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.services.conversations.conversations import Conversations
     from hybrid_pageindex.services.document_versions import DocumentVersion
     from hybrid_pageindex.services.estimating import Estimate
+    from hybrid_pageindex.services.glossary import DefinedTerm
     from hybrid_pageindex.services.grep import GrepResult, Listed
     from hybrid_pageindex.services.job_news import JobNews
     from hybrid_pageindex.services.jobs import JobAction, JobDecision, JobHistory, JobList
@@ -821,6 +822,13 @@ class Engine:
 
         name = arguments.library(library, self.settings.library)
         return await read_in_thread(lambda: versions(self._catalog(), name, document))
+
+    async def glossary(self, document: str, *, library: str | None = None) -> list[DefinedTerm]:
+        """Return the terms that a document defines itself («"Affiliate" means …»), in alphabetical order."""
+        from hybrid_pageindex.services.glossary import glossary
+
+        name = arguments.library(library, self.settings.library)
+        return await read_in_thread(lambda: glossary(self._catalog(), name, document))
 
     async def edit(
         self,

@@ -55,7 +55,8 @@ class Conversation:
 @dataclass(frozen=True, slots=True)
 class Citation:
     """A source of an answer. ``cited``: a sentence of the answer rests on it. ``quote`` is its best passage; ``boxes``
-    are where that stands on the page, None where nobody has asked yet. ``library`` is its id.
+    are where that stands on the page, None where nobody has asked yet. ``library`` is its id. ``doc_title`` is the
+    document's title as it is now, "" where there is none or the document is gone.
     """
 
     number: int
@@ -71,6 +72,7 @@ class Citation:
     cited: bool
     boxes: tuple[Box, ...] | None = None
     state: CitationState = "current"
+    doc_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ class GrepDocument:
     pages: int
     matches: int
     first_pages: tuple[int, ...]
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ class _Member:
     pages: int
     first: int
     last: int
+    title: str
 
 
 @dataclass(slots=True)
@@ -258,7 +260,9 @@ class Grep:
                     kept = {document.doc_id for document in select.where(documents, asked.where)}
                     rows = (row for row in rows if row.doc_id in kept)
                 members += [
-                    _Member(row.doc_id, row.content_id, row.name, row.path, one.name, row.pages, 1, row.pages)
+                    _Member(
+                        row.doc_id, row.content_id, row.name, row.path, one.name, row.pages, 1, row.pages, row.title
+                    )
                     for row in rows
                     if row.content_id
                 ]
@@ -495,14 +499,12 @@ def _narrowed(snapshot: Any, one: _Member, node: str) -> _Member:
     section = next((section for section in snapshot.sections(one.content_id) if section.node_id == node), None)
     if section is None:
         raise NotFoundError(f"{one.name} has no section {node}.", "See its outline.")
-    return _Member(
-        one.doc_id, one.content_id, one.name, one.path, one.library, one.pages, section.start_page, section.end_page
-    )
+    return replace(one, first=section.start_page, last=section.end_page)
 
 
 def _document(one: _Member, pages: int, matches: int, scope: _Scope, rows: Rows) -> GrepDocument:
     first_pages = tuple(scope.page(row)[1] for row in rows.tolist())
-    return GrepDocument(one.doc_id, one.name, one.path, one.library, int(pages), int(matches), first_pages)
+    return GrepDocument(one.doc_id, one.name, one.path, one.library, int(pages), int(matches), first_pages, one.title)
 
 
 def _context(text: str, start: int, end: int, about: int) -> str:

@@ -28,8 +28,8 @@ class LocalServer:
 
 async def find_local_servers(ports: Sequence[int] = ()) -> list[LocalServer]:
     """Ask the usual ports of this computer, and these, for their models. Nothing else is asked, and nothing is sent."""
-    asked = dict.fromkeys((*ports, *PORTS))
-    answers = await asyncio.gather(*(asyncio.to_thread(_ask, port) for port in asked))
+    all_ports = dict.fromkeys((*ports, *PORTS))
+    answers = await asyncio.gather(*(asyncio.to_thread(_ask, port) for port in all_ports))
     return [server for server in answers if server is not None]
 
 

@@ -58,8 +58,8 @@ COMMANDS = (
     ("embed", "--embedder", "hashed:64"),
     ("search", _QUESTION),
     ("search", _QUESTION, "--fusion", "rrf"),
-    ("remove", "guide.md"),
-    ("clear", "--yes", "--library", "default"),
+    ("remove", "guide.md", "--for-good"),
+    ("clear", "--yes", "--library", "default", "--for-good"),
     ("libraries",),
 )
 CALLS = (

@@ -100,12 +100,12 @@ def restore(catalog: Catalog, entry: str) -> None:
         elif origin in _marks(connection):
             raise UsageError("The library of these documents is in the bin.", "Restore the library first.")
         else:
-            here = _documents.library == entry
-            paths = select(_documents.path).where(here)
+            binned = _documents.library == entry
+            paths = select(_documents.path).where(binned)
             taken = select(_documents.name).where(_documents.library == origin, _documents.path.in_(paths))
             if (name := connection.scalar(taken.limit(1))) is not None:
                 raise UsageError(f"'{name}' is in the library again.", "Remove that document first.")
-            doc_ids = list(connection.scalars(select(_documents.doc_id).where(here)))
+            doc_ids = list(connection.scalars(select(_documents.doc_id).where(binned)))
             _move(connection, doc_ids, entry, origin)
             connection.execute(delete(schema.libraries).where(_libraries.id == entry))
         connection.execute(delete(schema.meta).where(_meta.key == BINNED + entry))
@@ -143,8 +143,8 @@ def _mark(connection: Connection, entry: str, origin: str) -> None:
 
 
 def _marks(connection: Connection) -> dict[str, dict[str, str]]:
-    found = connection.execute(select(_meta.key, _meta.value).where(_meta.key.startswith(BINNED)))
-    return {row.key.removeprefix(BINNED): json.loads(row.value) for row in found}
+    rows = connection.execute(select(_meta.key, _meta.value).where(_meta.key.startswith(BINNED)))
+    return {row.key.removeprefix(BINNED): json.loads(row.value) for row in rows}
 
 
 def _required(connection: Connection, entry: str) -> dict[str, str]:
@@ -156,12 +156,12 @@ def _required(connection: Connection, entry: str) -> dict[str, str]:
 
 def _entry(connection: Connection, entry: str, mark: dict[str, str]) -> BinEntry:
     origin = mark["from"] or entry
-    here = _documents.library == entry
-    names = connection.scalars(select(_documents.name).where(here).order_by(_documents.path).limit(_NAMES)).all()
+    binned = _documents.library == entry
+    names = connection.scalars(select(_documents.name).where(binned).order_by(_documents.path).limit(_NAMES)).all()
     counts = connection.execute(
         select(func.count().label("documents"), func.coalesce(func.sum(schema.contents.c.pages), 0).label("pages"))
         .select_from(schema.documents.outerjoin(schema.contents))
-        .where(here)
+        .where(binned)
     ).one()
     noted = 0
     if not mark["from"]:
@@ -188,11 +188,11 @@ def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: s
             continue
         for path in (row.path, *members(connection, source, row.path)):
             for table in (schema.originals, schema.sources):
-                here = (table.c.library == source) & (table.c.path == path)
-                there = select(table.c.path).where(table.c.library == target, table.c.path == path)
-                newer = connection.scalar(there) is not None  # what it lies in was indexed again meanwhile
+                own = (table.c.library == source) & (table.c.path == path)
+                newest = select(table.c.path).where(table.c.library == target, table.c.path == path)
+                newer = connection.scalar(newest) is not None  # what it lies in was indexed again meanwhile
                 connection.execute(
-                    delete(table).where(here) if newer else update(table).where(here).values(library=target)
+                    delete(table).where(own) if newer else update(table).where(own).values(library=target)
                 )
         if not suffix:
             mine = (excluded.library == target) & (excluded.path == row.path)

@@ -154,7 +154,12 @@ def _citations(connection: Connection, ids: Sequence[int]) -> dict[int, list[Cit
     """By message, each with what has become of its document since."""
     known, now = citations.c, schema.documents.c
     query = (
-        select(citations, schema.contents.c.sha256.label("sha256_now"))
+        select(
+            citations,
+            schema.contents.c.sha256.label("sha256_now"),
+            schema.contents.c.title.label("title_now"),
+            now.corrections.label("corrections_now"),
+        )
         .select_from(citations)
         .outerjoin(schema.documents, (now.doc_id == known.doc_id) & outside_bin(now.library))
         .outerjoin(schema.contents, schema.contents.c.content_id == now.content_id)

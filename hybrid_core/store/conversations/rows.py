@@ -64,8 +64,14 @@ def to_citation(row: Row[Any], state: CitationState) -> Citation:
     boxes = tuple(tuple(box) for box in json.loads(row.boxes)) if row.boxes else None
     return Citation(
         row.number, row.library, row.doc_id, row.doc_name, row.content_id, row.sha256, row.page, row.label,
-        tuple(json.loads(row.section_path)), row.quote, bool(row.cited), boxes, state,
+        tuple(json.loads(row.section_path)), row.quote, bool(row.cited), boxes, state, _title(row),
     )  # fmt: skip
+
+
+def _title(row: Row[Any]) -> str:
+    """Return the title of a citation's document: as somebody corrected it, or as it was read."""
+    corrected = json.loads(row.corrections_now or "{}")
+    return str(corrected.get("title") or row.title_now or "")
 
 
 @Decoding("an event of a message")

@@ -49,7 +49,10 @@ def _line(citation: Citation) -> str:
     label = f" ({citation.label})" if citation.label and citation.label != str(citation.page) else ""
     where = " › ".join((f"page {citation.page}{label}", *citation.section_path))
     state = f" *({_STATES[citation.state]})*" if citation.state in _STATES else ""
-    return f"[{citation.number}] {escaped(citation.doc_name)}, {escaped(where)}{state}: {escaped(citation.quote)}  "
+    name = citation.doc_name
+    if citation.doc_title and citation.doc_title != name:
+        name = f"{citation.doc_title} ({name})"
+    return f"[{citation.number}] {escaped(name)}, {escaped(where)}{state}: {escaped(citation.quote)}  "
 
 
 def _at(ms: int) -> str:

@@ -148,7 +148,7 @@ class TurnMaker:
             cited.append(
                 Citation(
                     one.number, library, one.doc_id, one.doc_name, content, sha256, one.page, one.label,
-                    one.section_path, one.snippet, cited=False,
+                    one.section_path, one.snippet, cited=False, doc_title="" if document is None else document.title,
                 )
             )  # fmt: skip
         return cited

@@ -144,7 +144,7 @@ async def test_libraries_are_made_and_named(used: Any) -> None:
         (lambda one: one.pages("dunes.pdf", "nonsense"), UsageError),
         (lambda one: one.outline("dunes.pdf", node="9999"), NotFoundError),
         (lambda one: one.boxes("dunes.pdf", 2, "words that are not there"), NotFoundError),
-        (lambda one: one.create_library(" "), UsageError),
+        (lambda one: one.create_library(".."), UsageError),
         (lambda one: one.info("x", library=""), UsageError),
         (lambda one: one.job(10**9), NotFoundError),
     ],

@@ -30,11 +30,13 @@ def places(served: Serving, tmp_path_factory: pytest.TempPathFactory) -> list[st
         talk = client.post("/conversations", json={"libraries": ["axe"]}).json()["id"]
         client.post(f"/conversations/{talk}/messages", json={"question": "How many people are employed?"})
     settings = (
-        f"settings/{one}" for one in ("models", "searching", "packs", "reading", "tokens", "folders", "vectors")
+        f"settings/{one}" for one in ("models", "searching", "packs", "reading", "tokens", "folders", "vectors", "bin")
     )
     return [
         "", "library/axe", f"library/axe?doc={doc}", "library/axe?view=gallery", f"doc/axe/{doc}/page/18?hl=58,700",
-        "search?q=capital%20expenditure&in=axe", f"conversation/{talk}", "conversations", "notes", "jobs", *settings,
+        "search?q=capital%20expenditure&in=axe", f"conversation/{talk}", "conversations", "notes", "jobs",
+        "count?q=capital&library=axe",
+        f"compare?library=axe&left={doc}&right={doc}", *settings,
     ]  # fmt: skip
 
 

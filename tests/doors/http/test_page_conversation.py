@@ -64,6 +64,31 @@ def test_an_answer_streams_through_a_reload_and_its_citation_opens_the_place(at:
     at.locator(".pane-page .box.mark").first.wait_for()
 
 
+def test_a_citation_names_its_title_and_shows_its_lines_to_who_points_at_it(at: Any) -> None:
+    ask(at, SOLD)
+    at.locator(".answer[data-status=complete]").wait_for()
+    chip = at.locator(".answer .markdown").get_by_role("button", name="Source 1: The mill, page 1").first
+    chip.hover()
+    lines = at.get_by_role("tooltip")
+    lines.get_by_text("sold to the town in 1987").wait_for()
+    assert "The mill" in lines.inner_text()
+    box, screen = lines.bounding_box(), at.viewport_size
+    assert (
+        box
+        and box["x"] >= 0
+        and box["x"] + box["width"] <= screen["width"]
+        and box["y"] + box["height"] <= screen["height"]
+    )
+    at.mouse.move(1, 1)
+    lines.wait_for(state="detached")
+    chip.focus()
+    lines.wait_for()
+    at.keyboard.press("Escape")
+    lines.wait_for(state="detached")
+    listed = at.locator(".cited .source-name").first
+    assert (listed.inner_text(), listed.get_attribute("title")) == ("The mill", "mill.md")
+
+
 def test_an_answer_is_stopped_and_made_again(at: Any, model: ScriptedServer) -> None:
     slowly(model, wait=0.5)
     ask(at, "Which year was the mill sold?")

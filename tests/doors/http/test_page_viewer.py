@@ -75,6 +75,54 @@ def test_a_page_is_reached_by_its_number_its_thumbnail_and_keys(at: Any) -> None
     assert "/page/24" in at.url
 
 
+def test_the_contents_follow_the_page_and_the_wheel_goes_on_to_the_next(at: Any) -> None:
+    at.keyboard.press("o")
+    contents = at.get_by_role("navigation", name="Contents")
+    current = contents.locator("[role=treeitem][aria-current=true]")
+    current.wait_for()
+    before = current.inner_text()
+    at.keyboard.press("Home")
+    at.locator(".sheet[data-ready][data-page='1']").wait_for()
+    at.wait_for_function(
+        "before => document.querySelector('.contents [aria-current=true]')?.innerText !== before", arg=before
+    )
+    contents.get_by_role("treeitem").nth(3).click()
+    at.locator(".sheet[data-ready]:not([data-page='1'])").wait_for()
+    shown = int(at.locator(".sheet[data-ready]").get_attribute("data-page"))
+    at.locator(".stage").hover()
+    for _ in range(30):
+        at.mouse.wheel(0, 200)
+        at.wait_for_timeout(60)
+        if int(at.locator(".sheet").get_attribute("data-page")) > shown:
+            break
+    else:
+        raise AssertionError("the wheel stops at the end of the page")
+    assert at.locator(".stage").evaluate("stage => stage.scrollTop") < 60, "the next page is shown from its top"
+    at.reload()
+    contents.wait_for()  # who opened it finds it open
+    at.keyboard.press("o")
+    contents.wait_for(state="detached")
+
+
+def test_terms_that_a_document_defines_lead_to_their_pages(served: Serving, at: Any) -> None:
+    lease = "# Lease\n\n## Terms\n\n“Quay” means the landing of the harbour. “Barge” shall mean any flat boat.\n"
+    with served.client() as client:
+        upload(client, "desk", lease=lease)
+        listed = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in listed if one["name"] == "lease.md"]
+        terms = client.get(f"/libraries/desk/documents/{doc}/glossary").json()
+    assert [one["term"] for one in terms] == ["Barge", "Quay"]
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    at.get_by_role("heading", name="Lease", level=1).wait_for()
+    at.get_by_role("button", name="Contents").click()
+    at.get_by_role("button", name="Defined terms").click()
+    at.get_by_text("the landing of the harbour").first.wait_for()
+    at.get_by_role("searchbox", name="Filter by words").fill("bar")
+    at.get_by_text("1 term", exact=True).wait_for()
+    at.get_by_role("button", name="Barge", exact=True).click()
+    at.locator(".box.mark").first.wait_for()
+
+
 def test_words_are_copied_with_where_they_stand_and_a_table_as_one(at: Any) -> None:
     at.locator(".text-layer span", has_text="58,700").first.evaluate("word => getSelection().selectAllChildren(word)")
     at.keyboard.press("c")

@@ -246,7 +246,7 @@ def test_what_was_cited_stays_readable(home: Path, tmp_path: Path) -> None:
         with pytest.raises(NotFoundError):
             run(conversations.place(first.id, 99))
         shown = run(conversations.export(id))
-        assert f"## {SALES}" in shown and "[1] corvane-optics-2023-10k.pdf, page 3" in shown
+        assert f"## {SALES}" in shown and "(corvane-optics-2023-10k.pdf), page 3" in shown
         whole = json.loads(run(conversations.export(id, "json")))
         assert [one["role"] for one in whole["messages"]] == ["user", "assistant"]
         run(engine.remove("corvane-optics-2023-10k.pdf"))

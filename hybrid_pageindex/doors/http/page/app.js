@@ -17,6 +17,8 @@ const Viewer = later(() => import("./components/viewer/Viewer.js").then((module)
 const Home = later(() => import("./components/home/Home.js").then((module) => module.Home));
 const Jobs = later(() => import("./components/Jobs.js").then((module) => module.Jobs));
 const Library = later(() => import("./components/library/Library.js").then((module) => module.Library));
+const Count = later(() => import("./components/exhaustive/Count.js").then((module) => module.Count));
+const Compare = later(() => import("./components/exhaustive/Compare.js").then((module) => module.Compare));
 const Settings = later(() => import("./components/settings/Settings.js").then((module) => module.Settings));
 
 /** The token stands in the fragment, which browsers send to nobody: it is exchanged for a cookie and taken away. */
@@ -39,6 +41,8 @@ function view({ name, parts, given }) {
   if (name === "conversations") return html`<${Conversations} />`;
   if (name === "notes") return html`<${Notes} />`;
   if (name === "search") return html`<${SearchView} given=${given} />`;
+  if (name === "count") return html`<${Count} given=${given} />`;
+  if (name === "compare") return html`<${Compare} given=${given} />`;
   if (name === "") return html`<${Home} />`;
   if (name === "library") return html`<${Library} key=${parts[0]} name=${parts[0]} />`;
   if (name === "jobs") return html`<${Jobs} />`;

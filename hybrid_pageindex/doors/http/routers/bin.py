@@ -20,7 +20,7 @@ EntryId = Annotated[str, Path(max_length=200)]
 
 @router.get("", response_model=list[BinEntry])
 async def list_bin(request: Request, server: At, caller: Anybody) -> Response:
-    """What the caller can restore, the newest first. An entry is deleted for good at ``expires_at``."""
+    """Return what the caller can restore, the newest first. An entry is deleted for good at ``expires_at``."""
     entries = await server.turn(server.reads, server.engine.bin())
     return tagged(request, [entry for entry in entries if caller.may(_role(entry), entry.library_id)])
 
@@ -48,10 +48,10 @@ async def empty_bin(server: At, _: Admin) -> Response:
 
 async def _require_entry(request: Request, server: At, entry: str) -> None:
     """Raise NotFoundError for an entry that the caller cannot see, Refusal where the role is missing."""
-    found = next((each for each in await server.engine.bin() if each.id == entry), None)
-    if found is None:
+    match = next((each for each in await server.engine.bin() if each.id == entry), None)
+    if match is None:
         raise NotFoundError(f"There is no '{entry}' in the bin.", "List the bin; entries last 30 days.")
-    check(request, _role(found), found.library_id)
+    check(request, _role(match), match.library_id)
 
 
 def _role(entry: BinEntry) -> Role:

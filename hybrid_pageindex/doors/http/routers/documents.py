@@ -24,6 +24,7 @@ from hybrid_pageindex.doors.http.shapes import DocumentPart, DocumentRebuildAske
 from hybrid_pageindex.doors.http.uploads import received
 from hybrid_pageindex.services.briefing import Briefing
 from hybrid_pageindex.services.document_versions import DocumentVersion
+from hybrid_pageindex.services.glossary import DefinedTerm
 from hybrid_pageindex.services.listing import MOST, DocumentState
 from hybrid_pageindex.services.uploading import Uploaded
 from indexers.stages.report import FileResult
@@ -166,6 +167,13 @@ async def brief_document(
     """
     work = server.engine.briefing(document, library=library.name, model=model)
     return tagged(request, await server.turn(server.answers if model else server.searches, work))
+
+
+@router.get("/{document}/glossary", response_model=list[DefinedTerm])
+async def list_terms(request: Request, server: At, library: Read, document: DocumentName) -> Response:
+    """The terms that it defines itself, each with its first definition and the page of that."""
+    work = server.engine.glossary(document, library=library.name)
+    return tagged(request, await server.turn(server.reads, work))
 
 
 @router.get("/{document}/outline", response_model=dict[str, Any])

@@ -8,7 +8,7 @@ import { Undo } from "./Undo.js";
 import { Icon, IconButton } from "./viewer/Icons.js";
 
 const PLACES = ["", "search", "conversations", "notes", "jobs", "settings"];
-const WITHIN = /** @type {Record<string, string>} */ ({ conversation: "conversations", library: "", doc: "" });
+const WITHIN = /** @type {Record<string, string>} */ ({ conversation: "conversations", library: "", doc: "", compare: "", count: "search" });
 
 /** @param {{ here: import("../router.js").Place, online: boolean, children?: any }} props */
 export function Frame({ here, online, children }) {

@@ -5,7 +5,7 @@ import { link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
 import { thumbnailOf } from "../viewer/addresses.js";
-import { Chip } from "./Chip.js";
+import { Chip, quoteOf, sourceName } from "./Chip.js";
 import { Markdown } from "./markdown.js";
 import { Branches } from "./Branches.js";
 
@@ -19,10 +19,10 @@ function PageCard({ citation, libraries, chosen, onOpen }) {
     <button type="button" onClick=${() => onOpen(citation)}>
       <span class="leaf">${state === "current" ? html`<img src=${thumbnailOf(documentOf(citation, libraries), page, citation.content_id)} alt="" loading="lazy" />` : null}</span>
       <span class="card-text">
-        <span class="card-head"><span class=${`chip ${state}`}>${citation.number}</span><strong>${citation.doc_name}</strong>
+        <span class="card-head"><span class=${`chip ${state}`}>${citation.number}</span><strong title=${citation.doc_name}>${sourceName(citation)}</strong>
           <span class="where">${t("conversation.page_of", { page })}${printed}</span>${state !== "current" ? html`<em class="state-${state}">${t(`conversation.${state}`)}</em>` : null}</span>
-        ${path && html`<span class="path">${path}</span>`}
-        <span class="quote">${citation.quote}</span>
+        ${path && path !== sourceName(citation) && html`<span class="path">${path}</span>`}
+        <span class="quote">${quoteOf(citation)}</span>
       </span>
     </button></li>`;
 }
@@ -68,7 +68,7 @@ export function Answer({ answer, question, libraries, chosen, onOpen, onAgain, o
     const citation = answer.citations.find((one) => one.number === number);
     return citation ? html`<${Chip} key=${key} citation=${citation} chosen=${chosenHere(citation)} onOpen=${open} />` : "";
   };
-  const plain = () => `${answer.text.replace(/\s*\[\[source:(\d+)\]\]/g, " [$1]")}\n\n${shown.map((one) => `[${one.number}] ${one.doc_name}, ${t("conversation.page_of", { page: one.page })}`).join("\n")}`;
+  const plain = () => `${answer.text.replace(/\s*\[\[source:(\d+)\]\]/g, " [$1]")}\n\n${shown.map((one) => `[${one.number}] ${sourceName(one)}, ${t("conversation.page_of", { page: one.page })}`).join("\n")}`;
   const first = answer.citations.find((one) => one.cited) || answer.citations[0];
   const library = first && (libraries.get(first.library) || first.library);
   const guarded = (work) => work.catch(onProblem);
@@ -85,7 +85,7 @@ export function Answer({ answer, question, libraries, chosen, onOpen, onAgain, o
     ${running && html`<p class="progress" role="status"><span class="pulse" aria-hidden="true" />${progress(answer)}</p>`}
     ${!(running && answer.text) && shown.length > 0 && (written
       ? html`<ul class="cited">${shown.map((one) => html`<li key=${one.number}><button type="button" class=${`source ${one.state}`} aria-pressed=${String(chosenHere(one))} onClick=${() => open(one)}>
-          <span class="chip">${one.number}</span><span class="source-name">${one.doc_name}</span><span class="where">${t("conversation.page_of", { page: one.page })}</span>
+          <span class="chip">${one.number}</span><span class="source-name" title=${one.doc_name}>${sourceName(one)}</span><span class="where">${t("conversation.page_of", { page: one.page })}</span>
           ${one.state !== "current" ? html`<em class="state-${one.state}">${t(`conversation.${one.state}`)}</em>` : null}</button></li>`)}</ul>`
       : html`<ol class="page-cards">${shown.map((one) => html`<${PageCard} key=${one.number} citation=${one} libraries=${libraries} chosen=${chosenHere(one)} onOpen=${open} />`)}</ol>`)}
     ${!running && html`<footer class="acts">

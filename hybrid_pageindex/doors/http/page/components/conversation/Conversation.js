@@ -27,7 +27,7 @@ function Place({ place, onClose }) {
   const { citation, library, doc, page, boxes, visit } = place;
   const state = citation?.state ?? "current";
   if (state === "gone" || !library) {
-    return html`<section class="cited-only"><header><h2>${citation.doc_name}, ${t("conversation.page_of", { page: citation.page })}</h2><${IconButton} icon="close" label=${t("viewer.close")} onClick=${onClose} /></header>
+    return html`<section class="cited-only"><header><h2>${citation.doc_title || citation.doc_name}, ${t("conversation.page_of", { page: citation.page })}</h2><${IconButton} icon="close" label=${t("viewer.close")} onClick=${onClose} /></header>
       <p class="remark warn">${t("conversation.gone_more")}</p><blockquote>${citation.quote}</blockquote></section>`;
   }
   const note = state === "changed" ? `${t("conversation.changed_more")} “${citation.quote}”` : "";

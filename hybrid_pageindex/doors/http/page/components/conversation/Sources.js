@@ -50,7 +50,7 @@ export function Sources({ scope, libraries, state, onNarrow, onRead }) {
           <input type="checkbox" id=${`source-${document.doc_id}`} checked=${document.published && (everything || chosen.has(document.doc_id))} disabled=${!document.published || (everything && partly)}
             aria-label=${document.title || document.name} onChange=${(event) => toggle(document.doc_id, event.target.checked)} />
           <button type="button" class="source-open" onClick=${() => onRead(name, document.doc_id)}><span>${document.title || document.name}</span>
-            <small>${document.published ? t("conversation.pages", { n: document.pages }) : document.error}</small></button>
+            <small>${document.published ? t("conversation.pages", { n: document.pages }) : t("library.state_failed")}</small></button>
           ${document.published && !(chosen.size === 1 && chosen.has(document.doc_id)) && html`<button type="button" class="quiet only-this" aria-label=${t("conversation.only_of", { name: document.title || document.name })} onClick=${() => set([document.doc_id])}>${t("conversation.only")}</button>`}
         </div>`)}
       </div>`)}

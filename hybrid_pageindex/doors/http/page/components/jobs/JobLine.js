@@ -6,7 +6,6 @@ import { fileOf, working } from "./words.js";
 
 /** @param {any} job @param {boolean} held @returns {string[]} */
 function actions(job, held) {
-  if (job.status === "failed" && job.reason) return ["forget"];
   if (job.status === "failed" || job.status === "cancelled") return ["retry", "forget"];
   return job.status === "done" ? [] : [...(held ? [] : [job.paused ? "resume" : "pause"]), "cancel"];
 }
@@ -23,7 +22,7 @@ export function JobLine({ job, decide, may = true, held = false, mend = {} }) {
     <span class="work-state">${job.status === "running" && !job.paused && html`<${Progress} done=${job.done} total=${job.total} name=${name} />`}
       <span title=${job.state}>${working(job)}</span></span>
     ${job.status === "failed" ? html`<div class="work-why"><${Failure} reason=${job.reason} cause=${job.cause} name=${name}
-        retry=${may && job.reason ? () => decide("retry", job) : undefined} remove=${may ? mend.remove : undefined} unlock=${may ? mend.unlock : undefined} /></div>`
+        remove=${may ? mend.remove : undefined} unlock=${may ? mend.unlock : undefined} /></div>`
       : job.cause && job.status !== "running" && html`<span class=${`work-why ${job.status === "failed" ? "bad" : "muted"}`}>${job.cause}</span>`}
     ${may && html`<span class="work-actions">${actions(job, held).map((one) => html`<button type="button" class="quiet" key=${one}
       aria-label=${`${t(`jobs.${one}`)}: ${name}`} onClick=${() => decide(one, job)}>${t(`jobs.${one}`)}</button>`)}</span>`}

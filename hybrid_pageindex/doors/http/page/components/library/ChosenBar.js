@@ -1,7 +1,7 @@
 // What can be done with several documents at once.
 import { change, post } from "../../api.js";
 import { t } from "../../i18n.js";
-import { go } from "../../router.js";
+import { go, link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { offerUndo } from "../Undo.js";
 import { searchLink } from "../search/asking.js";
@@ -35,6 +35,7 @@ export function ChosenBar({ library, chosen, may, clear, changed }) {
       <button type="button" class="danger" disabled=${busy} onClick=${() => each((path) => change("DELETE", path))}>${t("details.remove_sure")}</button>
       <button type="button" disabled=${busy} onClick=${() => ask(false)}>${t("details.keep")}</button>` : html`
       <button type="button" disabled=${busy || chosen.length > MOST} onClick=${() => go(searchLink({ library, documents: chosen }))}>${t("library.search_chosen")}</button>
+      ${chosen.length === 2 && html`<button type="button" disabled=${busy} onClick=${() => go(link(["compare"], { library, left: chosen[0], right: chosen[1] }))}>${t("compare.do")}</button>`}
       ${may && html`<button type="button" disabled=${busy} onClick=${() => each((path) => post(`${path}/rebuild`))}>${t("details.rebuild")}</button>
         <button type="button" class="danger" disabled=${busy} onClick=${() => ask(true)}>${t("details.remove")}</button>`}
       <button type="button" class="quiet" disabled=${busy} onClick=${clear}>${t("library.choose_none")}</button>`}

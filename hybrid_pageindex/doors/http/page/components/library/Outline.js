@@ -13,8 +13,15 @@ const FEW = 12; // sections at the top that open by themselves
 const linesOf = (nodes, open, level = 1, above = "") =>
   nodes.flatMap((node) => [{ node, level, above }, ...(open.has(node.node_id) ? linesOf(node.nodes ?? [], open, level + 1, node.node_id) : [])]);
 
-/** @param {{ library: string, doc: string, content: string }} props */
-export function Outline({ library, doc, content }) {
+/** The way down to the section that a page lies in: the deepest that begins last. @param {Node[]} nodes @param {number} page @returns {Node[]} */
+function wayTo(nodes, page) {
+  const node = nodes.filter((each) => each.start_page <= page && page <= each.end_page).at(-1);
+  return node ? [node, ...wayTo(node.nodes ?? [], page)] : [];
+}
+
+/** @param {{ library: string, doc: string, content: string, page?: number, onPage?: (page: number) => void }} props
+ * `page` is the one that is read: its section is shown; `onPage` turns to another instead of leaving this view */
+export function Outline({ library, doc, content, page = 0, onPage }) {
   const [nodes, setNodes] = useState(/** @type {Node[] | null} */ (null));
   const [wrong, setWrong] = useState("");
   const [open, setOpen] = useState(() => new Set());
@@ -24,6 +31,10 @@ export function Outline({ library, doc, content }) {
     setNodes(found.nodes);
     setOpen(new Set(found.nodes.length <= FEW ? found.nodes.slice(0, 1).map((/** @type {Node} */ one) => one.node_id) : []));
   }, (error) => setWrong(error.message)), [library, doc, content]);
+  const here = useMemo(() => (page ? wayTo(nodes ?? [], page) : []), [nodes, page]);
+  const read = here.at(-1)?.node_id ?? "";
+  useEffect(() => void (here.length > 1 && setOpen((now) => new Set([...now, ...here.slice(0, -1).map((node) => node.node_id)]))), [read]);
+  useEffect(() => void (read && tree.current?.querySelector(`[data-node="${read}"]`)?.scrollIntoView({ block: "nearest" })), [read, open]);
   const lines = useMemo(() => linesOf(nodes ?? [], open), [nodes, open]);
   if (wrong) return html`<p class="bad small" role="alert">${wrong}</p>`;
   if (!nodes) return html`<p class="muted small">${t("details.outline_loading")}</p>`;
@@ -61,9 +72,10 @@ export function Outline({ library, doc, content }) {
       const isOpen = open.has(node.node_id);
       return html`<a key=${node.node_id} role="treeitem" data-node=${node.node_id} aria-level=${level} aria-expanded=${inner ? String(isOpen) : undefined}
         tabindex=${node.node_id === first ? 0 : -1} href=${pageLink(library, doc, node.start_page)} title=${node.summary || null} style=${`padding-left:${(level - 1) * 16}px`}
-        onFocus=${() => setCurrent(node.node_id)}>
-        <span class="turn" aria-hidden="true" onClick=${inner && ((/** @type {Event} */ event) => (event.preventDefault(), turn(node.node_id, !isOpen)))}>${inner ? (isOpen ? "▾" : "▸") : ""}</span>
-        <span class="outline-title">${node.title}</span><span class="muted small">${node.start_page}</span></a>`;
+        aria-current=${node.node_id === read ? "true" : undefined} onFocus=${() => setCurrent(node.node_id)}
+        onClick=${onPage && ((/** @type {MouseEvent} */ event) => { if (!event.ctrlKey && !event.metaKey) { event.preventDefault(); onPage(node.start_page); } })}>
+        <span class="turn" aria-hidden="true" onClick=${inner && ((/** @type {Event} */ event) => (event.preventDefault(), event.stopPropagation(), turn(node.node_id, !isOpen)))}>${inner ? (isOpen ? "▾" : "▸") : ""}</span>
+        <span class="outline-title">${node.title}</span><span class="muted small" title=${t("library.pages", { n: node.end_page - node.start_page + 1 })}>${node.start_page}${page && node.end_page > node.start_page ? `–${node.end_page}` : ""}</span></a>`;
     })}
   </div>`;
 }

@@ -42,6 +42,7 @@ export function SearchView({ given }) {
     go(searchLink({ ...one, q: text.trim(), ...more }));
   };
   const ask = () => converse({ ...one, q: text.trim() }).catch((failed) => say(`${failed.message} ${failed.advice ?? ""}`));
+  useEffect(() => void (one.q && remember("results", location.hash, "session")), [String(given)]);
   const search = () => (text.trim() === one.q ? again() : change({}));
   const documents = found ? byDocument(found) : [], libraries = useLibraries(), about = libraries.filter((library) => !one.library || library.name === one.library);
   const waiting = about.reduce((sum, library) => sum + library.waiting, 0);
@@ -60,6 +61,7 @@ export function SearchView({ given }) {
     ${found && old === found && !busy && html`<p class="remark">${t("search.changed")} <button type="button" class="quiet-button" onClick=${again}>${t("search.renew")}</button></p>`}
     ${!one.q && !text.trim() && html`${one.library && html`<${Beginning} library=${one.library} doc=${one.documents.length === 1 ? one.documents[0] : ""} onAsk=${(/** @type {any} */ begun) => go(searchLink({ ...one, q: begun.question }))} />`}
       <${Begin} onAsk=${(/** @type {string} */ q) => go(searchLink({ ...one, q }))} />`}
+    ${found && one.q && html`<p class="small"><a href=${link(["count"], { q: one.q, library: one.library })}>${t("count.link")}</a></p>`}
     ${found && html`<div class="sides" role="group" aria-label=${t("search.sides")}>${["pages", "outline"].map((name) => html`<button type="button" key=${name} aria-pressed=${String(side === name)} onClick=${() => setSide(name)}>${t(`search.side_${name}`)}</button>`)}</div>`}
     ${(found || busy) && html`<div class="found" aria-busy=${String(busy)}>
       <div class="hits">

@@ -31,7 +31,7 @@ export function Bin({ may }) {
     <p role=${said.bad ? "alert" : "status"} class=${`small ${said.bad ? "bad" : "good"}`}>${said.text}</p>
   </section>
   ${may("admin") && html`<section class="card stack"><h2>${t("manage.clear")}</h2><p class="muted small">${t("manage.clear_more")}</p>
-    <${Sure} danger label=${t("manage.clear_do")} word="everything" act=${() => attempt(() => post("/clear", { confirm: "everything" }).then(cleared))} /></section>`}`;
+    <div class="row"><${Sure} danger label=${t("manage.clear_do")} word="everything" act=${() => attempt(() => post("/clear", { confirm: "everything" }).then(cleared))} /></div></section>`}`;
 }
 
 function Entry({ entry, attempt }) {

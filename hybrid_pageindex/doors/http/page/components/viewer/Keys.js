@@ -5,7 +5,7 @@ import { IconButton } from "./Icons.js";
 const KEYS = [
   ["→ PageDown", "next"], ["← PageUp", "previous"], ["Home", "first"], ["End", "last"], ["g", "go_to"], ["/", "find"], ["n", "hit_after"],
   ["Shift+N", "hit_before"], ["+", "larger"], ["-", "smaller"], ["w", "fit_width"], ["0", "fit_page"], ["r", "rotate"], ["t", "view_text"],
-  ["b", "view_tables"], ["s", "pages"], ["c", "cite"], ["k", "keep"],
+  ["b", "view_tables"], ["s", "pages"], ["o", "contents"], ["c", "cite"], ["k", "keep"],
 ];
 
 export function KeysHelp({ onClose }) {
@@ -20,12 +20,12 @@ export function KeysHelp({ onClose }) {
 /** What a key means while nothing is being typed. @param {KeyboardEvent} event */
 export function actionOf(event) {
   const at = /** @type {HTMLElement} */ (event.target);
-  if (event.altKey || at.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable], dialog")) return null;
+  if (event.altKey || at.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable], dialog, [role=tree]")) return null;
   if (event.ctrlKey || event.metaKey) return event.key.toLowerCase() === "f" ? "find" : null;
   const named = {
     PageDown: "next", PageUp: "previous", ArrowRight: "next", ArrowLeft: "previous", Home: "first", End: "last", "/": "find", n: "hit_after",
     N: "hit_before", "+": "larger", "=": "larger", "-": "smaller", w: "fit_width", 0: "fit_page", r: "rotate", t: "view_text", b: "view_tables",
-    s: "pages", c: "cite", k: "keep", g: "go_to", "?": "keys", Escape: "leave",
+    s: "pages", o: "contents", c: "cite", k: "keep", g: "go_to", "?": "keys", Escape: "leave",
   };
   return named[event.key] || null;
 }

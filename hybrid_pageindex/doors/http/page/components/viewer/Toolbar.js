@@ -19,9 +19,10 @@ function PageNumber({ page, pages, onPage }) {
 }
 
 /** What can be done with the page that is shown. */
-export function Toolbar({ info, page, view, tables, act, zoom, strip, embedded }) {
+export function Toolbar({ info, page, view, tables, act, zoom, strip, contents, embedded }) {
   return html`<div class="toolbar" role="toolbar" aria-label=${t("viewer.tools")}>
     <div class="group">
+      <${IconButton} icon="sources" label=${t("viewer.contents")} keys="o" pressed=${contents} onClick=${act.contents} />
       <${IconButton} icon="strip" label=${t("viewer.pages")} keys="s" pressed=${strip} onClick=${act.strip} />
     </div>
     <div class="group">

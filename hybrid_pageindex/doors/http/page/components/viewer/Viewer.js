@@ -1,8 +1,10 @@
 import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
-import { pageLink } from "../../router.js";
+import { go, pageLink } from "../../router.js";
+import { remember, remembered } from "../../storage.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../ui.js";
 import { address, documentPath, pictureOf } from "./addresses.js";
+import { Contents } from "./Contents.js";
 import { FindBar } from "./FindBar.js";
 import { IconButton } from "./Icons.js";
 import { KeysHelp, actionOf } from "./Keys.js";
@@ -17,6 +19,7 @@ import { Toolbar } from "./Toolbar.js";
 
 const A4 = { width: 595, height: 842 };
 const STEPS = [0.25, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4];
+const PUSH = 240, PAUSE = 600; // px that the wheel goes on at the end of a page; ms after which it begins anew
 const ROOM = 32; // CSS pixels beside a page
 
 /** A document's pages, one at a time.
@@ -26,11 +29,11 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
   const base = documentPath(library, doc), { state, info, newer, error, look } = useDocument(base);
   const [page, setPage] = useState(Number(asked) || 1), [opened, setOpened] = useState(page);
   const [size, setSize] = useState(A4), [fit, setFit] = useState(/** @type {"calm" | "width" | "page" | number} */ ("calm")), [turn, setTurn] = useState(0), [view, setView] = useState("page");
-  const [strip, setStrip] = useState(!embedded && innerWidth >= 900), [finding, setFinding] = useState(false), [words, setWords] = useState("");
+  const [strip, setStrip] = useState(!embedded && innerWidth >= 900), [contents, setContents] = useState(() => !embedded && remembered("contents") === "1"), [finding, setFinding] = useState(false), [words, setWords] = useState("");
   const [help, setHelp] = useState(false), [told, setTold] = useState(""), [blind, setBlind] = useState("");
   const [drawn, setDrawn] = useState(0);
   const [room, setRoom] = useState({ width: 800, height: 900 });
-  const root = useRef(null), stage = useRef(null);
+  const root = useRef(null), stage = useRef(null), pushed = useRef({ by: 0, at: 0 }), fromBelow = useRef(false);
 
   useEffect(() => {
     setPage(Number(asked) || 1);
@@ -61,7 +64,8 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
     return () => watch.disconnect();
   }, [state]);
   useEffect(() => {
-    if (stage.current && !marks.length) stage.current.scrollTop = 0;
+    if (stage.current && !marks.length) stage.current.scrollTop = fromBelow.current ? stage.current.scrollHeight : 0;
+    fromBelow.current = false;
   }, [number]);
   useEffect(() => { // what will be turned to next is drawn before
     if (state !== "ready" || drawn !== number) return;
@@ -110,7 +114,11 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
   };
   const act = {
     page: turnTo, zoom, fit: setFit, rotate: () => setTurn((before) => (before + 90) % 360), view: setView, cite, keep, original: address(`${base}/original`),
-    strip: () => setStrip(!strip), find: () => setFinding(true), keys: () => setHelp(true),
+    strip: () => setStrip(!strip),
+    contents: () => {
+      setContents(!contents);
+      if (!embedded) remember("contents", contents ? "" : "1");
+    }, find: () => setFinding(true), keys: () => setHelp(true),
   };
   useEffect(() => {
     const keys = (event) => {
@@ -118,7 +126,7 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
       const action = state === "ready" && actionOf(event);
       const does = action && {
         next: () => turnTo(number + 1), previous: () => turnTo(number - 1), first: () => turnTo(1), last: () => turnTo(last), larger: () => zoom(1),
-        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, cite, keep: act.keep,
+        smaller: () => zoom(-1), fit_width: () => setFit("width"), fit_page: () => setFit("page"), rotate: act.rotate, pages: act.strip, contents: act.contents, cite, keep: act.keep,
         view_text: () => setView(view === "text" ? "page" : "text"), view_tables: () => setView(view === "tables" ? "page" : "tables"),
         hit_after: () => found.step(1), hit_before: () => found.step(-1), go_to: () => root.current.querySelector(".go-to").focus(), keys: act.keys,
         find: () => { setFinding(true); root.current.querySelector(".find-bar input")?.focus(); },
@@ -131,6 +139,17 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
     addEventListener("keydown", keys);
     return () => removeEventListener("keydown", keys);
   });
+  const leafTo = (/** @type {number} */ wanted, quote = "") => (quote && !embedded ? go(pageLink(library, doc, wanted, quote.slice(0, 300))) : turnTo(wanted));
+  const wheel = (/** @type {WheelEvent} */ event) => { // on at the end of a page is the next one
+    const { scrollTop, scrollHeight, clientHeight } = stage.current, down = event.deltaY > 0;
+    if (event.ctrlKey || !event.deltaY || (down ? scrollTop + clientHeight < scrollHeight - 2 : scrollTop > 1)) return void (pushed.current = { by: 0, at: event.timeStamp });
+    const { by, at } = pushed.current;
+    pushed.current = { by: event.timeStamp - at > PAUSE ? event.deltaY : by + event.deltaY, at: event.timeStamp };
+    if (Math.abs(pushed.current.by) < PUSH || number + (down ? 1 : -1) > last || number + (down ? 1 : -1) < 1) return;
+    pushed.current = { by: 0, at: event.timeStamp };
+    fromBelow.current = !down;
+    turnTo(number + (down ? 1 : -1));
+  };
   const leaveFind = () => {
     setFinding(false);
     setWords("");
@@ -144,16 +163,18 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
     <header class="heading">
       <div class="title"><h1 title=${info.path}>${info.title || info.name}</h1>
         <p class="path">${path.length ? path.join(" › ") : info.name}${read?.label && read.label !== String(number) ? html` <span class="label">${t("viewer.label", { label: read.label })}</span>` : null}</p></div>
+      ${!embedded && highlight && remembered("results", "session") && html`<a class="small" href=${remembered("results", "session")}>← ${t("viewer.results")}</a>`}
       ${onClose && html`<${IconButton} icon="close" label=${t("viewer.close")} keys="Esc" onClick=${onClose} />`}
     </header>
-    <${Toolbar} info=${info} page=${number} view=${shown} tables=${layout?.tables.length || 0} act=${act} zoom=${Math.round(scale * 100)} strip=${strip} embedded=${embedded} />
+    <${Toolbar} info=${info} page=${number} view=${shown} tables=${layout?.tables.length || 0} act=${act} zoom=${Math.round(scale * 100)} strip=${strip} contents=${contents} embedded=${embedded} />
     ${finding && html`<${FindBar} words=${words} found=${found} onWords=${setWords} onClose=${leaveFind} />`}
     ${newer && html`<p class="notice" role="status">${t("viewer.changed")} <button type="button" class="quiet-button" onClick=${() => look(true)}>${t("viewer.show_newer")}</button></p>`}
     ${!note && cited === null && html`<p class="notice" role="status">${t("viewer.quote_not_here")}</p>`}
     ${note && html`<p class="notice" role="status">${note}</p>`}
     <div class="body">
+      ${contents && html`<${Contents} base=${base} library=${library} doc=${doc} info=${info} page=${number} onPage=${leafTo} />`}
       ${strip && html`<${Thumbnails} base=${base} info=${info} page=${number} counts=${counts} wait=${shown === "page" && drawn !== number} onPage=${turnTo} />`}
-      <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })}>
+      <div class=${`stage ${shown}`} ref=${stage} tabindex="0" role="region" aria-label=${t("viewer.page", { page: number })} onWheel=${wheel}>
         ${failed && html`<p class="notice">${failed.message} ${failed.advice || ""}</p>`}
         ${shown === "page" && html`<${Sheet} base=${base} info=${info} number=${number} layout=${layout?.width ? layout : null} size=${size} onSize=${setSize} width=${width}
           turn=${turn} marks=${marks} visit=${visit} onDrawn=${setDrawn} hits=${places.flat()} now=${current} onFail=${() => { setBlind(`${number}`); look(false); }} />`}
