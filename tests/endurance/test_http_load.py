@@ -56,9 +56,12 @@ def test_every_request_is_answered_as_it_is_described(tmp_path: Path) -> None:
             conversation = client.post("/conversations", json={"libraries": ["default"]}).json()["id"]
             there = {
                 "library": "default", "document": document["doc_id"], "number": 1, "model": "default",
+                "vector_store": "default", "file": document["doc_id"],
                 "conversation": conversation, "job": client.get("/jobs").json()["jobs"][0]["id"],
                 "note": client.post("/libraries/default/notes", json={"text": "A note."}).json()["id"],
-                "message": client.post(f"/conversations/{conversation}/messages", json={"question": "sold"}).json()["id"],
+                "message": client.post(f"/conversations/{conversation}/messages", json={"question": "sold"}).json()[
+                    "id"
+                ],
             }  # fmt: skip
             described = client.get("/openapi.json").json()
         for operations in described["paths"].values():
@@ -70,8 +73,8 @@ def test_every_request_is_answered_as_it_is_described(tmp_path: Path) -> None:
         done = subprocess.run(
             [Path(sys.executable).with_name("schemathesis"), "run", str(tmp_path / "openapi.json"), "--url", served.url,
              "-H", f"Authorization: Bearer {START}", "--max-examples", "10", "--suppress-health-check", "all",
-             "--phases", "examples,coverage,fuzzing", "--exclude-path-regex", "events|/session|/clear|/tokens|/settings",
-             "--exclude-method", "DELETE"],
+             "--phases", "examples,coverage,fuzzing",
+             "--exclude-path-regex", "events|/session|/clear|/tokens|/settings", "--exclude-method", "DELETE"],
             capture_output=True, text=True, cwd=tmp_path,  # where it reads its settings, and keeps what it found
         )  # fmt: skip
         (tmp_path / "findings.txt").write_text(done.stdout)

@@ -48,7 +48,7 @@ def names(mills: Serving) -> dict[str, str]:
     return {
         "library": "mills", "document": document["doc_id"], "number": "1", "note": note, "one": note,
         "conversation": conversation, "message": str(asked["id"]), "job": str(job), "action": "pause", "kind": "llm",
-        "name": "nobody", "model": "mills",
+        "name": "nobody", "model": "mills", "vector_store": "mills", "file": document["doc_id"],
     }  # fmt: skip
 
 
