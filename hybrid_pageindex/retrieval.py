@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Unpack
 
-from hybrid_core.types.requests import SearchFields
+from hybrid_core.types.requests import SearchFields, search_request
 from hybrid_core.types.results import PageFound, SearchResult
 from hybrid_pageindex.services.reading import PageRead
 
@@ -29,6 +29,14 @@ class RetrievedPage:
     text: str
     score: float
     metadata: dict[str, Any]
+
+
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a search as they are. Raise UsageError for one that there is not, or that does not fit: what
+    an adapter does when it is made, and not at the first question.
+    """
+    search_request("any question", SearchFields(**options))  # type: ignore[typeddict-item]
+    return dict(options)
 
 
 async def retrieve(source: Source, question: str, **given: Unpack[SearchFields]) -> list[RetrievedPage]:
@@ -60,9 +68,9 @@ def relevances(result: SearchResult) -> list[float]:
 
 def _retrieved(page: PageFound, text: str, score: float) -> RetrievedPage:
     metadata = {
-        "document": page.doc_name, "doc_id": page.doc_id, "page": page.page, "label": page.label,
-        "place": page.place, "section": " › ".join(page.section.path), "snippet": page.snippet, "library": page.library,
-        "score": score,
+        "source": page.doc_name, "document": page.doc_name, "doc_id": page.doc_id, "page": page.page,
+        "label": page.label, "place": page.place, "section": " › ".join(page.section.path),
+        "snippet": page.snippet, "library": page.library, "score": score,
     }  # fmt: skip
     kept = {name: value for name, value in metadata.items() if value != ""}
     return RetrievedPage(f"{page.doc_id}:{page.page}", text, score, kept)

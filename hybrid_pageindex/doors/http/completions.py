@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, Field, StrictBool
 
 from hybrid_core.types.conversations import Citation
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.events import Event
 from hybrid_pageindex.doors.http.fields import Fault
-from hybrid_pageindex.doors.http.models import QUESTION
+from hybrid_pageindex.doors.http.models import QUESTION, Strict
 from hybrid_pageindex.services.conversations.memory import Exchange
 from hybrid_pageindex.services.conversations.naming import title_of
 
@@ -44,7 +44,7 @@ class Part(BaseModel):
     text: str = ""
 
 
-class Said(BaseModel):
+class Said(Strict):
     """What a program adds to its messages beyond these is not read."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -57,7 +57,7 @@ class Said(BaseModel):
         return self.content or ""
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(Strict):
     include_usage: StrictBool = False
 
 
@@ -67,12 +67,11 @@ class ResponseFormat(BaseModel):
     type: Literal["text"]
 
 
-class CompletionBody(BaseModel):
+class CompletionBody(Strict):
     """``model`` is a library by its name or alias. ``temperature``, ``max_tokens`` and the like are checked and not
     applied: what is asked of the model is the server's affair. What would change the form of an answer is refused.
     """
 
-    model_config = ConfigDict(extra="ignore")
     model: Annotated[str, Field(min_length=1, max_length=200)]
     messages: Annotated[list[Said], Field(min_length=1, max_length=2000)]
     stream: StrictBool | None = False

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
-from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic import Field, StrictBool
 from starlette.responses import Response
 
 from hybrid_core.errors import NotFoundError
@@ -15,7 +15,7 @@ from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.callers import At, check, find_library, visible
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.fields import Fault
-from hybrid_pageindex.doors.http.models import QUESTION
+from hybrid_pageindex.doors.http.models import QUESTION, Strict
 from hybrid_pageindex.doors.http.replies import said
 from hybrid_pageindex.doors.http.server import Server
 from hybrid_pageindex.retrieval import retrieve
@@ -27,11 +27,7 @@ _FIELDS = ("year", "type", "organisation", "quarter", "tags")
 _Limit = Annotated[int, Query(ge=1, le=100)]
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-
-class NewStore(_Body):
+class NewStore(Strict):
     """A new library; files are uploaded to it by ``POST /api/v1/libraries/{library}/documents``."""
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
@@ -39,12 +35,12 @@ class NewStore(_Body):
     expires_after: None = None
 
 
-class RankingOptions(_Body):
+class RankingOptions(Strict):
     ranker: Literal["auto", "none"] | None = None
     score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-class StoreSearch(_Body):
+class StoreSearch(Strict):
     """``filters`` compare year, type, organisation, quarter or tags: one comparison, or several joined by "and"."""
 
     query: str | list[str]
