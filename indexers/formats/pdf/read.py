@@ -15,7 +15,7 @@ from typing import Any
 
 import pymupdf
 
-from hybrid_core.errors import DocumentError, LimitError, PasswordError
+from hybrid_core.errors import Advice, DocumentError, LimitError, PasswordError
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
 from indexers.formats.info import FileInfo
@@ -75,7 +75,10 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
     if locked:
         document.close()
         said = "the password is wrong" if password else "encrypted"
-        raise PasswordError(f"{path}: {said}.", "Give its password with --password.")
+        raise PasswordError(
+            f"{path}: {said}.",
+            Advice("Give its password, or save a copy without one.", "Give its password with --password."),
+        )
     if pages == 0:
         document.close()
         raise DocumentError(f"{path}: it has no pages, or they are damaged beyond repair.")
