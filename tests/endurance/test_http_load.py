@@ -74,7 +74,7 @@ def test_every_request_is_answered_as_it_is_described(tmp_path: Path) -> None:
         asked = [
             Path(sys.executable).with_name("schemathesis"), "run", str(tmp_path / "openapi.json"), "--url", served.url,
             "-H", f"Authorization: Bearer {START}", "--max-examples", "10", "--suppress-health-check", "all",
-            "--phases", "examples,coverage,fuzzing",
+            "--phases", "examples,coverage,fuzzing", "--request-timeout", "60",
         ]  # fmt: skip
         makers = [part for one in _MAKERS for part in ("--include-operation-id", one)]
         others = [part for one in _MAKERS for part in ("--exclude-operation-id", one)]
