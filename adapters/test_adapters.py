@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,12 @@ import pytest
 from haystack import Pipeline
 from langchain_core.retrievers import BaseRetriever
 from langchain_tests.integration_tests import RetrieversIntegrationTests
+from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.schema import MetadataMode
 
+from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.retrieval import retrieve
 from tests import pdfs
 
 QUESTION = "capital expenditure in fiscal 2022"
@@ -77,6 +83,72 @@ def test_haystack(engine: Engine, expected: list[tuple[str, int, str]]) -> None:
     found = kept.run({"retriever": {"query": QUESTION}})["retriever"]["documents"]
     assert [(one.meta["document"], one.meta["page"], one.content) for one in found] == expected
     assert os.environ["HAYSTACK_TELEMETRY_ENABLED"] == "False"
+
+
+def test_metadata_is_named_as_each_framework_names_it(engine: Engine) -> None:
+    [document] = for_langchain.PageIndexRetriever(source=engine, k=1).invoke(QUESTION)
+    assert document.metadata["source"].endswith(".pdf") and isinstance(document.metadata["page"], int)
+    [scored] = for_llamaindex.PageIndexRetriever(engine, similarity_top_k=1).retrieve(QUESTION)
+    assert scored.node.metadata["file_name"] == document.metadata["source"]
+    assert isinstance(scored.node.metadata["page_label"], str)
+    shown = scored.node.get_content(metadata_mode=MetadataMode.LLM)
+    assert "file_name" in shown and "doc_id" not in shown and "score" not in shown
+
+
+def test_scores_are_from_0_to_1(engine: Engine) -> None:
+    pages = run(retrieve(engine, QUESTION, top_k=10))
+    scores = [page.score for page in pages]
+    assert scores == sorted(scores, reverse=True) and all(0 <= one <= 1 for one in scores) and scores[0] > 0.5
+    found = for_llamaindex.PageIndexRetriever(engine, top_k=10).retrieve(QUESTION)
+    kept = SimilarityPostprocessor(similarity_cutoff=scores[0]).postprocess_nodes(found)
+    assert 1 <= len(kept) < len(found)
+
+
+def test_options_that_there_are_not_are_told_when_a_retriever_is_made(engine: Engine) -> None:
+    for make in (
+        lambda: for_langchain.PageIndexRetriever(source=engine, options={"efort": "fast"}),
+        lambda: for_langchain.PageIndexRetriever(source=engine, options={"effort": "much"}),
+        lambda: for_llamaindex.PageIndexRetriever(engine, efort="fast"),
+        lambda: for_llamaindex.PageIndexRetriever(engine, top_k=0),
+        lambda: for_haystack.PageIndexRetriever(options={"efort": "fast"}),
+        lambda: for_haystack.PageIndexRetriever(filters={"field": "meta.colour", "operator": "==", "value": "red"}),
+        lambda: for_haystack.PageIndexRetriever(filters={"field": "meta.year", "operator": ">", "value": 2020}),
+    ):
+        with pytest.raises(UsageError):
+            make()
+    with pytest.raises(UsageError, match="Did you mean effort"):
+        for_llamaindex.PageIndexRetriever(engine, efort="fast")
+
+
+def test_a_library_that_is_named_is_read_too(engine: Engine, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# Otters\n\nOtters swim in the river.\n")
+    run(engine.index(tmp_path / "note.md", library="rivers"))
+    [found] = for_langchain.PageIndexRetriever(source=engine, options={"library": "rivers"}).invoke("otters")
+    assert "swim in the river" in found.page_content
+
+
+def test_langchain_with_a_folder_is_kept_and_loaded(engine: Engine, expected: list[tuple[str, int, str]]) -> None:
+    retriever = for_langchain.PageIndexRetriever(source=str(engine.home), k=3)
+    loaded = pickle.loads(pickle.dumps(retriever))
+    again = for_langchain.PageIndexRetriever(
+        **json.loads(retriever.model_dump_json(include={"source", "k", "options"}))
+    )
+    for one in (loaded, again):
+        assert [page.page_content for page in one.invoke(QUESTION)] == [text for _, _, text in expected]
+
+
+def test_haystack_filters(engine: Engine) -> None:
+    year = {"field": "meta.year", "operator": "==", "value": "2022"}
+    for filters in (year, {"operator": "AND", "conditions": [year]}):
+        made = for_haystack.PageIndexRetriever(str(engine.home), filters=filters)
+        loaded = for_haystack.PageIndexRetriever.from_dict(made.to_dict())
+        documents = loaded.run(query=QUESTION)["documents"]
+        years = {run(engine.info(one.meta["doc_id"])).card.periods for one in documents}
+        assert documents and len(years) >= 1
+        ids = {one.meta["doc_id"] for one in documents}
+        assert ids == {one.doc_id for one in run(engine.documents(where=["year=2022"]))} & ids
+    nothing = for_haystack.PageIndexRetriever(str(engine.home)).run(query=QUESTION, filters=year | {"value": "1901"})
+    assert nothing["documents"] == []
 
 
 def test_where_nothing_is_found_nothing_is_given(tmp_path: Path) -> None:

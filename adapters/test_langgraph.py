@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import hybrid_pageindex_langgraph as for_langgraph
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 
+from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 
@@ -40,4 +43,22 @@ def test_the_four_steps(tmp_path: Path) -> None:
     taken, nothing = asyncio.run(steps(for_langgraph.answer_graph(engine), "zeppelin"))
     assert taken == ["retrieve", "read_tree", "answer"] and nothing["answer"].status == "not_in_library"
     assert os.environ["LANGSMITH_TRACING"] == "false"
+    engine.close()
+
+
+def test_it_is_invoked_and_takes_and_gives_messages(tmp_path: Path) -> None:
+    engine = Engine(tmp_path / "home")
+    run(engine.index(pdfs.fiscal_reports(tmp_path)))
+    graph = for_langgraph.answer_graph(engine, top_k=3)
+    state = graph.invoke({"messages": [HumanMessage(QUESTION)]})
+    assert state["answer"].sources and isinstance(state["messages"][-1], AIMessage)
+    assert state["messages"][-1].response_metadata["sources"][0]["page"] == state["answer"].sources[0].page
+    assert [name for update in graph.stream({"question": QUESTION}) for name in update] == ["retrieve", "answer"]
+    again = asyncio.run(graph.ainvoke({"question": QUESTION}))
+    assert [one.page for one in again["answer"].sources] == [one.page for one in state["answer"].sources]
+    for nothing in ({}, {"messages": [AIMessage("Hello.")]}):
+        with pytest.raises(UsageError, match="Nothing is asked"):
+            graph.invoke(nothing)
+    with pytest.raises(UsageError, match="no option 'checkpointer'"):
+        for_langgraph.answer_graph(engine, checkpointer=object())
     engine.close()

@@ -7,6 +7,17 @@ from typing import Literal
 from hybrid_core.types.usage import Usage
 
 
+class Advice(str):
+    """What to do, in words that fit every interface; ``command`` says it with the options of the command line."""
+
+    command: str
+
+    def __new__(cls, text: str, command: str = "") -> Advice:
+        made = super().__new__(cls, text)
+        made.command = command or text
+        return made
+
+
 class PageIndexError(Exception):
     """Base of every error this project raises on purpose.
 
@@ -23,6 +34,11 @@ class PageIndexError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.advice}".strip()
+
+    @property
+    def command_advice(self) -> str:
+        """The advice as the command line gives it."""
+        return self.advice.command if isinstance(self.advice, Advice) else self.advice
 
 
 class UsageError(PageIndexError):

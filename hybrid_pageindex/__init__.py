@@ -2,6 +2,9 @@
 
 from hybrid_pageindex import Engine, run
 run(Engine().search("What was the capital expenditure in 2018?"))   # scripts and notebooks alike
+
+from hybrid_pageindex import SyncEngine
+SyncEngine().search("What was the capital expenditure in 2018?")     # the same, without run
 """
 
 from importlib import import_module
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from hybrid_pageindex.config.settings import Settings, load_settings
     from hybrid_pageindex.engine import Engine
     from hybrid_pageindex.services.running import run
+    from hybrid_pageindex.sync import SyncEngine
     from retrievers.pipeline.row import STAGES
     from retrievers.pipeline.stage import Stage, inserted, stage, without
     from retrievers.pipeline.state import SearchState
@@ -24,12 +28,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "STAGES", "Engine", "PageIndexError", "SearchRequest", "SearchResult", "SearchState", "Settings", "Stage",
-    "__version__", "inserted", "load_settings", "run", "stage", "without",
+    "SyncEngine",    "__version__", "inserted", "load_settings", "run", "stage", "without",
 ]  # fmt: skip
 
 _HOME = {
     "Engine": "hybrid_pageindex.engine",
     "run": "hybrid_pageindex.services.running",
+    "SyncEngine": "hybrid_pageindex.sync",
     "Settings": "hybrid_pageindex.config.settings",
     "load_settings": "hybrid_pageindex.config.settings",
     "SearchRequest": "hybrid_core.types.requests",
@@ -49,3 +54,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, also before they are imported: notebooks complete them."""
+    return sorted(__all__)

@@ -33,6 +33,7 @@ from hybrid_pageindex.services.indexing import IndexCall, embed_documents, expor
 from hybrid_pageindex.services.migrating import CatalogCopy, Migration, copied, migrate
 from hybrid_pageindex.services.outline import Outline
 from hybrid_pageindex.services.parts import Parts
+from hybrid_pageindex.services.pending import awaited
 from hybrid_pageindex.services.running import in_the_background, read_in_the_background, read_in_thread, stoppable
 from hybrid_pageindex.services.searching import Searcher
 from hybrid_pageindex.services.upkeep import Health, Removal, bin_library, clear, empty_bin, health, remove
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from indexers.stages.report import IndexProgress, IndexReport
 
 
+@awaited
 class Engine:
     """One home with its libraries. Methods are async; computation runs in threads and worker processes.
 
@@ -114,6 +116,9 @@ class Engine:
         self._opened: Parts | None = None
         self._reach: Reach | None = None
         self._conversations: Conversations | None = None
+
+    def __repr__(self) -> str:
+        return f"Engine({str(self.home)!r})"
 
     @property
     def home(self) -> Path:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Unpack
 
-from hybrid_core.types.requests import SearchFields
+from hybrid_core.types.requests import SearchFields, search_request
 from hybrid_core.types.results import PageFound, SearchResult
 from hybrid_pageindex.services.reading import PageRead
 
@@ -21,7 +21,9 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPage:
-    """``id`` is the same for the same page in every search; a higher ``score`` is better, within one search."""
+    """``id`` is the same for the same page in every search. ``score`` is from 0 to 1: of the first page the calibrated
+    probability that it answers, of others as much less as their own scores are.
+    """
 
     id: str
     text: str
@@ -29,22 +31,46 @@ class RetrievedPage:
     metadata: dict[str, Any]
 
 
+def checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of a search as they are. Raise UsageError for one that there is not, or that does not fit: what
+    an adapter does when it is made, and not at the first question.
+    """
+    search_request("any question", SearchFields(**options))  # type: ignore[typeddict-item]
+    return dict(options)
+
+
 async def retrieve(source: Source, question: str, **given: Unpack[SearchFields]) -> list[RetrievedPage]:
     """The best pages, best first. Raises what ``Engine.search`` and ``Engine.pages`` do."""
-    found = (await source.search(question, **given)).results
+    result = await source.search(question, **given)
+    found = result.results
     texts: dict[tuple[str, int], str] = {}
     for document in dict.fromkeys((page.doc_id, page.library) for page in found):
         numbers = [page.page for page in found if (page.doc_id, page.library) == document]
-        named = {"library": document[1]} if document[1] else {}
-        texts |= {(page.doc_id, page.page): page.text for page in await source.pages(document[0], numbers, **named)}
-    return [_retrieved(page, texts.get((page.doc_id, page.page), page.snippet)) for page in found]
+        read = await source.pages(document[0], numbers, library=document[1] or result.library)
+        texts |= {(page.doc_id, page.page): page.text for page in read}
+    scores = relevances(result)
+    return [
+        _retrieved(page, texts.get((page.doc_id, page.page), page.snippet), score)
+        for page, score in zip(found, scores, strict=True)
+    ]
 
 
-def _retrieved(page: PageFound, text: str) -> RetrievedPage:
+def relevances(result: SearchResult) -> list[float]:
+    """Return a score from 0 to 1 for each page of a result, which never rises from one to the next."""
+    best = max((page.score for page in result.results), default=0.0)
+    scores, highest = list[float](), min(max(result.sureness, 0.0), 1.0)
+    for page in result.results:
+        share = max(page.score, 0.0) / best if best > 0 else 1.0
+        highest = min(highest, result.sureness * share)
+        scores.append(round(max(highest, 0.0), 6))
+    return scores
+
+
+def _retrieved(page: PageFound, text: str, score: float) -> RetrievedPage:
     metadata = {
-        "document": page.doc_name, "doc_id": page.doc_id, "page": page.page, "label": page.label,
-        "place": page.place, "section": " › ".join(page.section.path), "snippet": page.snippet, "library": page.library,
-        "score": page.score,
+        "source": page.doc_name, "document": page.doc_name, "doc_id": page.doc_id, "page": page.page,
+        "label": page.label, "place": page.place, "section": " › ".join(page.section.path),
+        "snippet": page.snippet, "library": page.library, "score": score,
     }  # fmt: skip
     kept = {name: value for name, value in metadata.items() if value != ""}
-    return RetrievedPage(f"{page.doc_id}:{page.page}", text, page.score, kept)
+    return RetrievedPage(f"{page.doc_id}:{page.page}", text, score, kept)

@@ -16,24 +16,36 @@ os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # before it is imp
 
 from haystack import Document, component, default_from_dict, default_to_dict
 
+from hybrid_core.errors import UsageError
+from hybrid_core.types.requests import several
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.retrieval import RetrievedPage, retrieve
+from hybrid_pageindex.retrieval import RetrievedPage, checked, retrieve
 
 __all__ = ["PageIndexRetriever"]
+
+_FIELDS = ("year", "type", "organisation", "quarter", "tags")
 
 
 @component
 class PageIndexRetriever:
-    """Whole pages, best first; a higher score is better, within one search.
+    """Whole pages, best first, with a score from 0 to 1.
 
     ``home`` is the folder of the index (by default that of the settings), ``options`` further arguments of
-    ``Engine.search``: they are what a saved pipeline keeps. Raises ``hybrid_pageindex`` errors of the family
-    ``PageIndexError``.
+    ``Engine.search``, ``filters`` comparisons as Haystack's document stores take them: ``==`` of year, type,
+    organisation, quarter or tags, several joined by ``AND``. They are what a saved pipeline keeps. Raises
+    ``hybrid_pageindex`` errors of the family ``PageIndexError``, for what cannot be searched by when it is made.
     """
 
-    def __init__(self, home: str | None = None, top_k: int = 5, options: dict[str, Any] | None = None) -> None:
-        self.home, self.top_k, self.options = home, top_k, options or {}
+    def __init__(
+        self,
+        home: str | None = None,
+        top_k: int = 5,
+        options: dict[str, Any] | None = None,
+        filters: dict[str, Any] | None = None,
+    ) -> None:
+        self.home, self.top_k, self.options, self.filters = home, top_k, options or {}, filters
         self._engine: Engine | None = None
+        self._asked(None, None, None)
 
     def warm_up(self) -> None:
         """Open the index; ``run`` does so where it was not done."""
@@ -41,7 +53,9 @@ class PageIndexRetriever:
             self._engine = Engine(self.home)
 
     def to_dict(self) -> dict[str, Any]:
-        made: dict[str, Any] = default_to_dict(self, home=self.home, top_k=self.top_k, options=self.options)
+        made: dict[str, Any] = default_to_dict(
+            self, home=self.home, top_k=self.top_k, options=self.options, filters=self.filters
+        )
         return made
 
     @classmethod
@@ -50,22 +64,52 @@ class PageIndexRetriever:
         return made
 
     @component.output_types(documents=list[Document])
-    def run(self, query: str, top_k: int | None = None, options: dict[str, Any] | None = None) -> dict[str, Any]:
-        return {"documents": _documents(run(retrieve(self._opened(), query, **self._asked(top_k, options))))}
+    def run(
+        self,
+        query: str,
+        top_k: int | None = None,
+        options: dict[str, Any] | None = None,
+        filters: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """``filters`` take the place of those that it was made with."""
+        return {"documents": _documents(run(retrieve(self._opened(), query, **self._asked(top_k, options, filters))))}
 
     @component.output_types(documents=list[Document])
     async def run_async(
-        self, query: str, top_k: int | None = None, options: dict[str, Any] | None = None
+        self,
+        query: str,
+        top_k: int | None = None,
+        options: dict[str, Any] | None = None,
+        filters: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        return {"documents": _documents(await retrieve(self._opened(), query, **self._asked(top_k, options)))}
+        """As ``run``."""
+        return {"documents": _documents(await retrieve(self._opened(), query, **self._asked(top_k, options, filters)))}
 
     def _opened(self) -> Engine:
         self.warm_up()
         assert self._engine is not None
         return self._engine
 
-    def _asked(self, top_k: int | None, options: dict[str, Any] | None) -> dict[str, Any]:
-        return {**self.options, **(options or {}), "top_k": top_k or self.top_k}
+    def _asked(
+        self, top_k: int | None, options: dict[str, Any] | None, filters: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        asked = {**self.options, **(options or {}), "top_k": top_k or self.top_k}
+        where = _conditions(filters if filters is not None else self.filters)
+        return checked(asked | {"where": [*several(asked.get("where")), *where]} if where else asked)
+
+
+def _conditions(filters: dict[str, Any] | None) -> list[str]:
+    """Haystack's filters as conditions of a search. Raise UsageError for what a search cannot compare."""
+    if not filters:
+        return []
+    operator, inner = filters.get("operator"), filters.get("conditions")
+    if operator == "AND" and isinstance(inner, list):
+        return [condition for one in inner for condition in _conditions(one)]
+    field, value = str(filters.get("field", "")).removeprefix("meta."), filters.get("value")
+    if operator != "==" or field not in _FIELDS or not isinstance(value, str | int):
+        advice = f"Compare {', '.join(_FIELDS)} by ==, and join comparisons by AND."
+        raise UsageError(f"A search cannot filter by {field or 'nothing'} {operator or ''}.".replace(" .", "."), advice)
+    return [f"{field}={value}"]
 
 
 def _documents(pages: Sequence[RetrievedPage]) -> list[Document]:

@@ -14,17 +14,22 @@ import os
 
 os.environ.setdefault("LANGSMITH_TRACING", "false")  # nothing is told to others unless it is asked for
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
+from hybrid_core.errors import UsageError
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.results import SearchResult
-from hybrid_pageindex import Engine
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.retrieval import checked
 
 __all__ = ["AnswerState", "answer_graph", "enough"]
 
@@ -33,9 +38,12 @@ Choice = Literal["read_tree", "answer"]
 
 
 class AnswerState(TypedDict, total=False):
-    """``question`` is what is given. ``found`` are the pages so far, ``read`` whether trees were read for them."""
+    """``question`` is what is given, or ``messages`` of which the last is one. ``found`` are the pages so far, ``read``
+    whether trees were read for them. The answer is in ``answer``, and as a message in ``messages``.
+    """
 
     question: str
+    messages: Annotated[list[AnyMessage], add_messages]
     found: SearchResult
     read: bool
     answer: Answer
@@ -49,16 +57,20 @@ def enough(state: AnswerState) -> Choice:
 def answer_graph(
     engine: Engine, *, sections: int = 3, decide: Callable[[AnswerState], Choice] = enough, **options: Any
 ) -> CompiledStateGraph[AnswerState, None, AnswerState, AnswerState]:
-    """A graph that is asked by ``ainvoke`` and followed by ``astream``, with ``engine`` as its store.
+    """A graph that is asked by ``invoke`` or ``ainvoke`` and followed by ``stream`` or ``astream``, with ``engine`` as
+    its store.
 
     ``options`` are further arguments of ``Engine.search``. ``decide`` says after each search whether trees are to be
     read. Then a model walks them, where one is configured; without one the pages of the ``sections`` that score best
     come before the others. It has no checkpointer: what is to be kept is kept by ``Engine.conversations``. Raises
-    ``hybrid_pageindex`` errors of the family ``PageIndexError``.
+    ``hybrid_pageindex`` errors of the family ``PageIndexError``, for options that there are not when it is made.
     """
+    options = checked(options)
 
     async def retrieve(state: AnswerState) -> AnswerState:
-        return {"found": await engine.search(state["question"], **{"effort": "fast", **options}), "read": False}
+        question = _question(state)
+        found = await engine.search(question, **{"effort": "fast", **options})
+        return {"question": question, "found": found, "read": False}
 
     async def read_tree(state: AnswerState) -> AnswerState:
         question, found = state["question"], state["found"]
@@ -74,13 +86,33 @@ def answer_graph(
         return {"found": replace(found, results=(*inside, *others)), "read": True}
 
     async def answer(state: AnswerState) -> AnswerState:
-        return {"answer": await engine.answer(state["found"])}
+        answer = await engine.answer(state["found"])
+        text = answer.text or answer.why
+        pages = [{"doc_id": one.doc_id, "document": one.doc_name, "page": one.page} for one in answer.sources]
+        return {"answer": answer, "messages": [AIMessage(text, response_metadata={"sources": pages})]}
 
     graph = StateGraph(AnswerState)
     for name, step in (("retrieve", retrieve), ("read_tree", read_tree), ("answer", answer)):
-        graph.add_node(name, step)
+        graph.add_node(name, RunnableLambda(_waiting(step), afunc=step, name=name))
     graph.add_edge(START, "retrieve")
     graph.add_conditional_edges("retrieve", decide, ["read_tree", "answer"])
     graph.add_edge("read_tree", "answer")
     graph.add_edge("answer", END)
     return graph.compile()
+
+
+def _question(state: AnswerState) -> str:
+    """The question, or the last message. Raise UsageError where neither is there."""
+    if question := state.get("question"):
+        return question
+    messages = state.get("messages") or []
+    if not messages or not isinstance(messages[-1], HumanMessage):
+        raise UsageError("Nothing is asked.", "Give a question, or messages that end with one of a person.")
+    return messages[-1].text if isinstance(messages[-1].text, str) else messages[-1].text()
+
+
+def _waiting(step: Callable[[AnswerState], Coroutine[Any, Any, AnswerState]]) -> Callable[[AnswerState], AnswerState]:
+    def wait(state: AnswerState) -> AnswerState:
+        return run(step(state))
+
+    return wait

@@ -17,18 +17,28 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import run
-from hybrid_pageindex.retrieval import RetrievedPage, Source, retrieve
+from hybrid_pageindex.retrieval import RetrievedPage, Source, checked, retrieve
 
 __all__ = ["PageIndexRetriever"]
 
-_HIDDEN = ["doc_id", "library", "snippet", "score"]  # of no use to a model or an embedder
+_HIDDEN = [
+    "doc_id",
+    "document",
+    "label",
+    "library",
+    "page",
+    "snippet",
+    "source",
+    "score",
+]  # of no use to a model or an embedder, or said twice
 
 
 class PageIndexRetriever(BaseRetriever):
-    """Whole pages, best first, each a node whose source is its document; a higher score is better.
+    """Whole pages, best first, each a node whose source is its document, with a score from 0 to 1.
 
-    ``source`` is an ``Engine``, or in asynchronous code a ``Client``. ``options`` are further arguments of
-    ``Engine.search``. Raises ``hybrid_pageindex`` errors of the family ``PageIndexError``.
+    ``source`` is an ``Engine``, or in asynchronous code a ``Client``. ``similarity_top_k`` is ``top_k`` as LlamaIndex
+    calls it. ``options`` are further arguments of ``Engine.search``. Raises ``hybrid_pageindex`` errors of the family
+    ``PageIndexError``, for options that there are not when it is made.
     """
 
     def __init__(
@@ -36,11 +46,13 @@ class PageIndexRetriever(BaseRetriever):
         source: Source,
         *,
         top_k: int = 5,
+        similarity_top_k: int | None = None,
         callback_manager: CallbackManager | None = None,
         **options: Unpack[SearchFields],
     ) -> None:
         self._source = source
-        self._options: SearchFields = {**options, "top_k": top_k}
+        most = top_k if similarity_top_k is None else similarity_top_k
+        self._options = checked({**options, "top_k": most})
         super().__init__(callback_manager=callback_manager)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -58,8 +70,13 @@ def _node(page: RetrievedPage) -> TextNode:
     return TextNode(
         id_=page.id,
         text=page.text,
-        metadata=page.metadata,
+        metadata={**page.metadata, "file_name": page.metadata["document"], "page_label": _label(page)},
         excluded_llm_metadata_keys=_HIDDEN,
         excluded_embed_metadata_keys=_HIDDEN,
         relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=page.metadata["doc_id"])},
     )
+
+
+def _label(page: RetrievedPage) -> str:
+    """The page as it is printed, else its number: LlamaIndex's readers give it as text."""
+    return str(page.metadata.get("label") or page.metadata["page"])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import Advice, UsageError
 from hybrid_core.types.documents import Card
 
 FIELDS = ("title", "organisation", "year", "quarter", "date", "type", "tags")
@@ -27,7 +27,10 @@ def correction(field: str, value: str) -> str:
     if not value or len(value) > _LONGEST:
         raise UsageError(
             f"{field}: {'nothing' if not value else f'{len(value)} characters'} given.",
-            f"Give 1 to {_LONGEST} characters; --unset {field} takes a correction back.",
+            Advice(
+                f"Give 1 to {_LONGEST} characters, or unset {field} to take a correction back.",
+                f"Give 1 to {_LONGEST} characters; --unset {field} takes a correction back.",
+            ),
         )
     if field == "year" and not _YEARS.fullmatch(value):
         raise UsageError(f"year: '{value}' is no year.", "Write year=2022, or year=2022,2021 for several.")

@@ -3,6 +3,7 @@
 A new option is a field here, with what the command line says of it, and the stage that reads it.
 """
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
@@ -140,13 +141,27 @@ class SearchFields(TypedDict, total=False):
 
 
 def search_request(question: str | SearchRequest, given: SearchFields) -> SearchRequest:
-    """The request that keyword arguments make, or a request with these in place of its own fields."""
+    """The request that keyword arguments make, or a request with these in place of its own fields.
+
+    Raises UsageError for an argument that there is not, with those that are like it.
+    """
+    check_options(given)
     values: dict[str, Any] = {**given}
     if (library := values.pop("library", None)) is not None:
         values["libraries"] = several(library)
     if isinstance(question, SearchRequest):
         return replace(question, **values) if values else question
     return SearchRequest(question, **values)
+
+
+def check_options(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for a name that is no option of a search, with those that are like it."""
+    known = SearchFields.__annotations__
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+            advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+            raise UsageError(f"A search has no option '{name}'.", advice)
 
 
 def several(given: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:

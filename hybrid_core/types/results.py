@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from html import escape
+from typing import Any, Literal, overload
 
 from hybrid_core.types.documents import Effort, EvidenceLevel, Route, Strategy
 from hybrid_core.types.usage import Usage
@@ -242,9 +243,10 @@ class UnreadDocument:
     which: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SearchResult:
-    """Results are one per page, best first. ``library`` is the name of what was searched, of several all.
+    """Results are one per page, best first: iterating, ``len`` and an index go over them. ``library`` is the name of
+    what was searched, of several all.
 
     ``notes`` say what the user should know (ties, rebuilt index).
 
@@ -272,6 +274,40 @@ class SearchResult:
     route: RouteUsed = RouteUsed("auto", "auto", "")
     unread: tuple[UnreadDocument, ...] = ()
 
+    def __iter__(self) -> Iterator[PageFound]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __bool__(self) -> bool:
+        return True  # also of no pages it is a result
+
+    @overload
+    def __getitem__(self, index: int) -> PageFound: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[PageFound, ...]: ...
+    def __getitem__(self, index: int | slice) -> PageFound | tuple[PageFound, ...]:
+        return self.results[index]
+
+    def __repr__(self) -> str:
+        pages = [f"{page.doc_name} p. {page.page}" for page in self.results[:_SHOWN]]
+        more = ", …" if len(self.results) > _SHOWN else ""
+        return f"<SearchResult {self.query!r}, evidence {self.evidence.level}: {', '.join(pages) or 'no page'}{more}>"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: document, page, section, and the snippet with the sentence that answers marked."""
+        rows = "".join(
+            f"<tr><td>{number}</td><td>{escape(page.short_path or page.doc_name)}</td>"
+            f"<td>{escape(page.label or str(page.page))}</td><td>{escape(' › '.join(page.section.path))}</td>"
+            f"<td style='text-align:left'>{_marked(page)}</td></tr>"
+            for number, page in enumerate(self.results, 1)
+        )
+        head = "<tr><th></th><th>document</th><th>page</th><th>section</th><th>snippet</th></tr>"
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        title = f"<p><b>{escape(self.query)}</b> (evidence: {escape(self.evidence.level)})</p>"
+        return f"{title}<table>{head}{rows}</table>" + (f"<ul>{notes}</ul>" if notes else "")
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""
         shape = asdict(self)
@@ -281,3 +317,11 @@ class SearchResult:
                 if not page[name]:
                     del page[name]
         return shape
+
+
+_SHOWN = 5  # pages that a result in one line names
+
+
+def _marked(page: PageFound) -> str:
+    before, mark, after = page.snippet.partition(page.mark) if page.mark else (page.snippet, "", "")
+    return escape(before) + (f"<mark>{escape(mark)}</mark>" if mark else "") + escape(after)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hybrid_core.cards.corrections import FIELDS, correction
-from hybrid_core.errors import ChangedError, NotFoundError, UsageError
+from hybrid_core.errors import Advice, ChangedError, NotFoundError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.correcting import correct
 from hybrid_core.types.documents import Document
@@ -26,7 +26,9 @@ def edit(
     new = {field.strip().casefold(): value for field, value in changes.items()}
     back = [field.strip().casefold() for field in undone]
     if not new and not back:
-        raise UsageError("Nothing to correct.", "Add --set year=2022, or --unset year.")
+        raise UsageError(
+            "Nothing to correct.", Advice("Set a field, or unset one.", "Add --set year=2022, or --unset year.")
+        )
     if unknown := [field for field in back if field not in FIELDS]:
         raise UsageError(f"'{unknown[0]}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
     if both := [field for field in back if field in new]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid_core.errors import ModelError, PageIndexError, UsageError
+from hybrid_core.errors import Advice, ModelError, PageIndexError, UsageError
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Document, StoredEmbedder
 from hybrid_pageindex.config.settings import Settings
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
 _ASKED_BY_ID = 100  # of more contents, all are read
-_EMBED_FIRST = (
-    "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none."
+_EMBED_FIRST = Advice(
+    "BGE-M3 can: embed the library with it, or set rerank to none.",
+    "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none.",
 )
 
 
@@ -168,7 +169,7 @@ class Embedders:
             if embedder.id.fingerprint != serving.fingerprint:
                 raise ModelError(
                     f"'{serving.name}' is no longer the model that the library was embedded with.",
-                    "Embed it again: hybrid-pageindex embed.",
+                    Advice("Embed it again.", "Embed it again: hybrid-pageindex embed."),
                 )
             return QuestionEmbedding(share, vectors[0], note, learned, unembedded)
         except UsageError:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hybrid_core.errors import NotConfiguredError, PageIndexError, UsageError
+from hybrid_core.errors import Advice, NotConfiguredError, PageIndexError, UsageError
 from hybrid_core.store.catalog.embeddings import drop_embedder
 from hybrid_core.store.catalog.libraries import RENEWED, check_name, create_library, new_id
 from hybrid_core.system.reach import Reach
@@ -71,7 +71,8 @@ def index_paths(
 
     if call.detach and call.password is not None:
         raise UsageError(
-            "A password is never stored, so no other process can index these files.", "Leave --detach or --password."
+            "A password is never stored, so no other process can index these files.",
+            Advice("Index them in this process, or save copies without a password.", "Leave --detach or --password."),
         )
     catalog, home = parts.catalog, settings.storage_path
     options, without = index_options(parts, settings)
@@ -243,7 +244,10 @@ def embed_documents(
     recorded = coming or serving
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec:
-        raise NotConfiguredError("No embedder is named.", "Name one, for example: embed --embedder bge-m3.")
+        raise NotConfiguredError(
+            "No embedder is named.",
+            Advice("Name one, for example bge-m3.", "Name one, for example: embed --embedder bge-m3."),
+        )
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
     follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
     return report
@@ -254,7 +258,11 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
 
     if not spec:
         raise UsageError(
-            "No embedder is named.", "Name one: embed --export FOLDER --embedder sentence-transformers:PATH."
+            "No embedder is named.",
+            Advice(
+                "Name one, for example sentence-transformers:PATH.",
+                "Name one: embed --export FOLDER --embedder sentence-transformers:PATH.",
+            ),
         )
     return export_model(parts.embedders.load(spec), folder.expanduser())
 

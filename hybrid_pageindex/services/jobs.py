@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from hybrid_core.errors import ConflictError, UsageError
+from hybrid_core.errors import Advice, ConflictError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.reading import JobReader
@@ -130,7 +130,10 @@ class Jobs:
     def _pause(self, choice: JobChoice) -> JobDecision:
         for job in self._named(choice):
             if job.ended:
-                raise ConflictError(f"Job {job.id} is {job.status}.", "Pause what waits or runs: jobs list.")
+                raise ConflictError(
+                    f"Job {job.id} is {job.status}.",
+                    Advice("Pause what waits or runs.", "Pause what waits or runs: jobs list."),
+                )
             self._control.pause("job", str(job.id))
         if choice.library is not None:
             self._control.pause("library", self._library(choice.library))
@@ -165,7 +168,9 @@ class Jobs:
         """Delete what is kept of ended jobs; documents stay as they are."""
         named = self._named(choice)
         if going := [job.id for job in named if not job.ended]:
-            raise ConflictError(f"Job {going[0]} has not ended.", "Cancel it first: jobs cancel.")
+            raise ConflictError(
+                f"Job {going[0]} has not ended.", Advice("Cancel it first.", "Cancel it first: jobs cancel.")
+            )
         gone = self._control.forget(choice.ids or None, library=self._id(choice))
         return JobDecision(choice.ids, f"{counted(gone, 'job')} forgotten.")
 
@@ -208,7 +213,7 @@ def state(job: Job, ahead: int, workers: Sequence[Worker]) -> str:
         seconds = -(-(job.not_before - job.read_at) // 1000)
         return f"tried again in {seconds} s, after {counted(job.attempts, 'failure')}: {job.cause}"
     if not workers:
-        return "waiting for a worker: none runs (hybrid-pageindex worker)"
+        return "waiting for a worker: none runs"
     if not any(job.needs <= worker.abilities for worker in workers):
         lacks = min((sorted(job.needs - worker.abilities) for worker in workers), key=len)
         return f"waiting for a worker that has {', '.join(lacks)}"

@@ -16,7 +16,7 @@ from indexers.stages.turn import Turn
 
 _LOOK = 0.5  # seconds between two looks at what others do
 _CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
-_PAUSED = "paused: it goes on after hybrid-pageindex jobs resume"
+_PAUSED = "paused: it goes on once the jobs are resumed"
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
 _ALL = 1_000_000  # jobs

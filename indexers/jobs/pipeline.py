@@ -87,10 +87,10 @@ def index(
     removed = prune(catalog, library, found.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
     left = () if options.prune or not found.files else gone(catalog, library, found.roots)
-    absent = (f"{counted(len(left), 'document')} whose file is gone: --prune removes what is gone",) if left else ()
+    absent = (f"{counted(len(left), 'document')} whose file is gone: pruning removes them",) if left else ()
     notes = (
         *found.notes,
-        *((f"{counted(len(requests), 'file')} left to workers (hybrid-pageindex worker)",) if detach else ()),
+        *((f"{counted(len(requests), 'file')} left to workers",) if detach else ()),
         *absent,
         *tally.notes,
         *(options.notes if indexed else ()),

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.errors import Advice, NotFoundError, UsageError
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document
 from hybrid_core.types.requests import SearchRequest
@@ -58,7 +58,10 @@ def where(documents: Sequence[Document], conditions: Sequence[str]) -> list[Docu
         key, equals, value = condition.partition("=")
         key, value = key.strip().casefold(), fold(value.strip())
         if not equals or not key or not value:
-            raise UsageError(f"'{condition}' is no condition.", "Write --where key=value, for example year=2023.")
+            raise UsageError(
+                f"'{condition}' is no condition.",
+                Advice("Write key=value, for example year=2023.", "Write --where key=value, for example year=2023."),
+            )
         if documents and key not in known:
             raise UsageError(f"No document has a field '{key}'.", f"Known fields: {', '.join(known)}.")
         kept = [d for d in kept if any(fnmatchcase(fold(held), value) for held in fields[d.doc_id].get(key, ()))]

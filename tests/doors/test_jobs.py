@@ -58,7 +58,7 @@ def test_whether_a_worker_of_this_machine_lives_is_told(engine: Engine, cli: Cli
 
 
 def test_waiting_is_said_with_what_for(engine: Engine, queue: JobQueue) -> None:
-    none = "waiting for a worker: none runs (hybrid-pageindex worker)"
+    none = "waiting for a worker: none runs"
     assert states(engine) == {"/a.pdf": none, "/b.pdf": none, "/c.pdf": none}
     job = claimed(engine, queue)
     assert states(engine) == {"/a.pdf": "parse", "/b.pdf": "next", "/c.pdf": "waiting for a worker that has ocr:deu"}
@@ -174,7 +174,7 @@ def test_a_command_that_waits_for_what_is_paused_says_so(engine: Engine, filings
     while "paused" not in said:
         said = waiting.stderr.readline()
         assert said, "it ended"
-    assert "jobs resume" in said and run(engine.jobs()).jobs[0].state == "paused"
+    assert "once the jobs are resumed" in said and run(engine.jobs()).jobs[0].state == "paused"
     run(engine.resume(everything=True))
     assert waiting.wait(120) == 0 and len(run(engine.documents())) == 1
     waiting.stderr.close()

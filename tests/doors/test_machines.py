@@ -140,7 +140,7 @@ def test_a_file_of_one_machine_is_read_there_and_nowhere_else(machines: Machines
     file = pdfs.numbered(folder / "curlew.pdf", 2, "curlew")
     run(alpha.index(folder, detach=True))
     work(beta)
-    assert states(beta) == ["waiting for a worker: none runs (hybrid-pageindex worker)"]
+    assert states(beta) == ["waiting for a worker: none runs"]
     Workers(beta._catalog()).register(Worker("w", "there", 1, "worker", frozenset({"machine:beta"})))
     assert states(beta)[0].startswith("waiting for a worker that has machine:alpha")
     work(alpha)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
-from hybrid_core.errors import ConflictError, DiskFullError, NotFoundError, ReadOnlyError
+from hybrid_core.errors import Advice, ConflictError, DiskFullError, NotFoundError, ReadOnlyError
 from hybrid_core.store.access.tables import grants, tokens
 from hybrid_core.store.jobs.store import JobStore as Store
 from hybrid_core.types.access import Role, Token
@@ -93,7 +93,9 @@ class TokenStore:
             )
             row = connection.execute(query).first()
             if row is None:
-                raise NotFoundError(f"No token '{name}'.", "See: hybrid-pageindex token list.")
+                raise NotFoundError(
+                    f"No token '{name}'.", Advice("Choose one that is listed.", "See: hybrid-pageindex token list.")
+                )
             [token] = _with_grants(connection, [row])
             connection.execute(delete(tokens).where(or_(tokens.c.id == token.id, tokens.c.parent == token.id)))
         return token

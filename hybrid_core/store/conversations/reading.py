@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from hybrid_core.errors import NotFoundError
+from hybrid_core.errors import Advice, NotFoundError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.libraries import outside_bin
 from hybrid_core.store.conversations import events, rows
@@ -186,4 +186,7 @@ def no_message(id: int) -> NotFoundError:
 
 
 def no_conversation(id: str) -> NotFoundError:
-    return NotFoundError(f"No conversation '{id}'.", "See which there are: hybrid-pageindex chat list.")
+    return NotFoundError(
+        f"No conversation '{id}'.",
+        Advice("Choose one that is listed.", "See which there are: hybrid-pageindex chat list."),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from hybrid_core.errors import NotFoundError
+from hybrid_core.errors import Advice, NotFoundError
 from hybrid_core.store.jobs import events, rows, turns
 from hybrid_core.store.jobs.store import JobStore
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
@@ -23,7 +23,10 @@ class JobReader:
         """Raises NotFoundError."""
         found = self.jobs([id])
         if not found:
-            raise NotFoundError(f"No job {id}.", "See: hybrid-pageindex jobs list. Old ones are forgotten.")
+            raise NotFoundError(
+                f"No job {id}.",
+                Advice("Old jobs are forgotten.", "See: hybrid-pageindex jobs list. Old ones are forgotten."),
+            )
         return found[0]
 
     def jobs(self, ids: Collection[int]) -> list[Job]:

@@ -62,9 +62,9 @@ def _carried_out(typed: Sequence[str]) -> int:
             return _failed(f"stopped.{_STAYS.get(options.command, '')}")
     except PageIndexError as error:
         if wants_json(typed):
-            said = {"type": type(error).__name__, "message": error.message, "advice": error.advice}
+            said = {"type": type(error).__name__, "message": error.message, "advice": error.command_advice}
             output.dump({"error": said})
-        code = _failed(str(error))
+        code = _failed(f"{error.message} {error.command_advice}".strip())
         return USAGE if isinstance(error, UsageError) else code
 
 

@@ -41,6 +41,7 @@ from hybrid_pageindex.doors.http.routers import (
     sources,
     tokens,
     transfer,
+    vector_stores,
     web,
 )
 from hybrid_pageindex.doors.http.security.guard import Guard, Hosts
@@ -75,6 +76,7 @@ ROUTES = Routes(
     [
         *(("/api/v1", one) for one in (*ROUTERS, conversations.messages)),
         ("/v1", openai.router),
+        ("/v1", vector_stores.router),
         ("", web.router),
     ]
 )
@@ -133,7 +135,8 @@ def describe(server: Server | None = None) -> Api:
     errors.register(api)
     for router in (*ROUTERS, conversations.messages):
         api.include_router(router, prefix="/api/v1")
-    api.include_router(openai.router, prefix="/v1", responses=errors.OPENAI_DESCRIBED)
+    for router in (openai.router, vector_stores.router):
+        api.include_router(router, prefix="/v1", responses=errors.OPENAI_DESCRIBED)
     api.include_router(web.router)
     return api
 

@@ -48,7 +48,7 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
         app, access_log=False, log_level="warning", http=Impatient, ws="none", limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=_GRACE, server_header=False, proxy_headers=False, lifespan="on",
     )  # fmt: skip
-    running = _Uvicorn(config, server, f"{address}#token={listening.start.token}", options)
+    running = _Uvicorn(config, server, address, listening.start, options)
     await running.serve(sockets=[bound])
 
 
@@ -75,17 +75,21 @@ def listening_of(engine: Engine, options: argparse.Namespace) -> Listening:
 class _Uvicorn(uvicorn.Server):
     """Says where it listens once it does, and tells streams before it ends."""
 
-    def __init__(self, config: uvicorn.Config, server: Server, address: str, options: argparse.Namespace) -> None:
+    def __init__(
+        self, config: uvicorn.Config, server: Server, address: str, start: Start, options: argparse.Namespace
+    ) -> None:
         super().__init__(config)
-        self._server, self._address, self._options = server, address, options
+        self._server, self._options = server, options
+        self._signing_in = f"{address}#token={start.token}"
+        self._printed = address if start.chosen else self._signing_in  # a token that was set is no matter of a log
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            sys.stderr.write(f"Serving {self._server.engine.home} at {self._address}\n")
+            sys.stderr.write(f"Serving {self._server.engine.home} at {self._printed}\n")
             sys.stderr.flush()
             if self._options.open:
-                await asyncio.to_thread(webbrowser.open, self._address)
+                await asyncio.to_thread(webbrowser.open, self._signing_in)
                 with suppress(PageIndexError):  # whoever looks at a page is told
                     await self._server.engine.prepare_pictures()
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field, StrictBool
 
-from hybrid_core.errors import UsageError
 from hybrid_core.types.conversations import Citation
 from hybrid_core.types.usage import Usage
+from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.events import Event
-from hybrid_pageindex.doors.http.models import QUESTION
+from hybrid_pageindex.doors.http.fields import Fault
+from hybrid_pageindex.doors.http.models import QUESTION, Strict
 from hybrid_pageindex.services.conversations.memory import Exchange
 from hybrid_pageindex.services.conversations.naming import title_of
 
@@ -37,11 +38,13 @@ _CONVERSATION = re.compile(r"(?:<chat_history>|Conversation:)(.*)", re.DOTALL)
 
 
 class Part(BaseModel):
-    type: str = "text"
+    """A part of a message: of pictures, sound and files none is read, and none is dropped without a word."""
+
+    type: Literal["text", "input_text", "output_text", "refusal"] = "text"
     text: str = ""
 
 
-class Said(BaseModel):
+class Said(Strict):
     """What a program adds to its messages beyond these is not read."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -54,19 +57,45 @@ class Said(BaseModel):
         return self.content or ""
 
 
-class StreamOptions(BaseModel):
-    include_usage: bool = False
+class StreamOptions(Strict):
+    include_usage: StrictBool = False
 
 
-class CompletionBody(BaseModel):
-    """``model`` is a library by its name or alias. What models are told besides (``temperature``, …) is not read."""
+class ResponseFormat(BaseModel):
+    """Answers are text with citations: other forms are refused."""
 
-    model_config = ConfigDict(extra="ignore")
+    type: Literal["text"]
+
+
+class CompletionBody(Strict):
+    """``model`` is a library by its name or alias. ``temperature``, ``max_tokens`` and the like are checked and not
+    applied: what is asked of the model is the server's affair. What would change the form of an answer is refused.
+    """
+
     model: Annotated[str, Field(min_length=1, max_length=200)]
     messages: Annotated[list[Said], Field(min_length=1, max_length=2000)]
-    stream: bool = False
+    stream: StrictBool | None = False
     stream_options: StreamOptions | None = None
     metadata: dict[str, Any] | None = None
+    n: Literal[1] | None = None
+    response_format: ResponseFormat | None = None
+    tools: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
+    tool_choice: Literal["none", "auto"] | None = None
+    functions: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
+    function_call: Literal["none", "auto"] | None = None
+    stop: Annotated[list[str], Field(max_length=0)] | None = None
+    logprobs: Literal[False] | None = None
+    modalities: list[Literal["text"]] | None = None
+    audio: None = None
+    web_search_options: None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    seed: int | None = None
+    user: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +107,14 @@ class Asked:
 
 
 def asked(body: CompletionBody) -> Asked:
-    """Raises UsageError where nothing is asked, or more than a question."""
+    """Raises Refusal where nothing is asked, or more than a question."""
     turns = [one for one in body.messages if one.role in ("user", "assistant") and one.text.strip()]
     if not turns or turns[-1].role != "user":
-        raise UsageError("The last message is no question.", "Send one of the role user.")
+        raise _unfit("invalid_value", "The last message is no question.", "Send one of the role user.")
     if len(turns[-1].text) > QUESTION:
         advice = "Upload documents to the library instead of sending them along."
-        raise UsageError(f"The question has {len(turns[-1].text):,} characters; {QUESTION:,} are read.", advice)
+        why = f"The question has {len(turns[-1].text):,} characters; {QUESTION:,} are read."
+        raise _unfit("string_above_max_length", why, advice)
     said, question = list[Exchange](), ""
     for turn in turns[:-1]:
         if turn.role == "user":
@@ -93,6 +123,10 @@ def asked(body: CompletionBody) -> Asked:
             said.append(_exchange(question, turn.text))
             question = ""
     return Asked(turns[-1].text.strip(), tuple(said))
+
+
+def _unfit(code: str, message: str, advice: str) -> Refusal:
+    return Refusal(400, code, message, advice, faults=[Fault("messages", "body", message)])
 
 
 def _exchange(question: str, answer: str) -> Exchange:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -112,9 +113,12 @@ class ProblemResponse(Response):
         if not str(scope.get("path", "")).startswith("/v1/"):
             await super().__call__(scope, receive, send)
             return
-        status, code = _openai_code(self.status_code, self._code)
+        status, code = _openai_code(self.status_code, self._code, self._faults)
         text = f"{self._message} {self._advice}".strip()
-        param = self._faults[0].name if self._faults else None
+        if status == 404 and "endpoint" not in scope:
+            code = "unknown_url"
+            text = f"Invalid URL ({scope['method']} {scope['path']})"[:_LONGEST]
+        param = _INDEX.sub(r"[\1]", self._faults[0].name) or None if self._faults else None
         body = {"error": {"message": text, "type": _openai_type(status), "param": param, "code": code}}
         await Response(_encoded(body), status, self._given, "application/json")(scope, receive, send)
 
@@ -124,7 +128,7 @@ class ProblemResponse(Response):
             "type": f"{_TYPES}#{self._code}", "title": title_of(self._code), "status": status,
             "detail": self._message, "code": self._code, "advice": self._advice, "error": told,
         }  # fmt: skip
-        faults = [{"name": one.name, "place": one.place, "detail": one.detail} for one in self._faults]
+        faults = [asdict(one) for one in self._faults]
         return made | ({"errors": faults} if faults else {})
 
 
@@ -137,11 +141,19 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _openai_code(status: int, code: str) -> tuple[int, str]:
+_INDEX = re.compile(r"\.(\d+)\b")  # messages.0.role is messages[0].role there
+_OPENAI_CODES = {
+    "not_signed_in": "invalid_api_key", "token_refused": "invalid_api_key", "too_many_requests": "rate_limit_exceeded",
+    "bad_request": None,
+}  # fmt: skip
+_OPENAI_KINDS = {"unknown": "unknown_parameter", "missing": "missing_required_parameter", "type": "invalid_type"}
+
+
+def _openai_code(status: int, code: str, faults: Sequence[Fault]) -> tuple[int, str | None]:
     """The status and code that OpenAI has for the same: a body that does not fit is 400 there."""
-    if status == 422:
-        return 400, "invalid_value" if code == "invalid_request" else code
-    return status, {"not_signed_in": "invalid_api_key", "token_refused": "invalid_api_key"}.get(code, code)
+    if code == "invalid_request":
+        return 400, _OPENAI_KINDS.get(faults[0].kind, "invalid_value") if faults and faults[0].name else None
+    return 400 if status == 422 else status, _OPENAI_CODES.get(code, code)
 
 
 def _openai_type(status: int) -> str:

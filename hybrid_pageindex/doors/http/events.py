@@ -45,7 +45,7 @@ class Event:
 
 def last_event(
     last_event_id: Annotated[str, Header(max_length=200, description="the number of the last event heard")] = "",
-    after: Annotated[int | None, Query(ge=0, lt=2**63, description="the same, for a first request")] = None,
+    after: Annotated[int | None, Query(ge=0, lt=2**53, description="the same, for a first request")] = None,
 ) -> int | None:
     """What a client has heard; None for nothing."""
     said = last_event_id

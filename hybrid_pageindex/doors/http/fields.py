@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
@@ -12,6 +13,7 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
+_BRANCH = re.compile(r"str|int|float|bool|constrained-\w+|(list|dict|tuple|function)[\[-].*")
 _LONGEST = 100  # characters of a name that is repeated
 _NEAR = 0.6  # how alike a known name must be to be proposed
 _LISTED = 12  # names that are listed where none is alike
@@ -19,11 +21,14 @@ _LISTED = 12  # names that are listed where none is alike
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``name`` is of a parameter or a field (``left.document``), ``place`` query, path, header or body."""
+    """``name`` is of a parameter or a field (``left.document``), ``place`` query, path, header or body. ``kind`` is
+    unknown, missing, type or value, and stable.
+    """
 
     name: str
     place: str
     detail: str
+    kind: str = "value"
 
     @property
     def said(self) -> str:
@@ -42,7 +47,7 @@ def unknown_name(name: str, place: str, known: Iterable[str]) -> Fault:
     else:
         advice = "None is read here."
     what = "No such parameter" if place == "query" else "No such field"
-    return Fault(name[:_LONGEST], place, f"{what}. {advice}".removesuffix("."))
+    return Fault(name[:_LONGEST], place, f"{what}. {advice}".removesuffix("."), "unknown")
 
 
 def query_names(route: APIRoute) -> frozenset[str]:
@@ -67,19 +72,34 @@ def fits(route: APIRoute, path_params: Mapping[str, str]) -> bool:
 
 def faults_of(found: Sequence[Any], route: Any) -> list[Fault]:
     """What pydantic says of a request, in words of this door."""
-    faults = []
-    for one in found:
+    faults = list[Fault]()
+    for one in _of_best_branch(found):
         place, *path = one["loc"]
         if one["type"] == "json_invalid":
             faults.append(Fault("", "body", f"The body is no JSON: {one.get('ctx', {}).get('error', '')}"))
         elif one["type"] == "extra_forbidden":
             above = ".".join(map(str, path[:-1]))
             fault = unknown_name(str(path[-1]), "body", _fields_at(route, path[:-1]))
-            faults.append(Fault(f"{above}.{fault.name}" if above else fault.name, "body", fault.detail))
+            faults.append(Fault(f"{above}.{fault.name}" if above else fault.name, "body", fault.detail, "unknown"))
         else:
             name = ".".join(map(str, path))[:_LONGEST] or str(place)
-            faults.append(Fault(name, str(place), str(one["msg"]).removesuffix(".")))
+            faults.append(Fault(name, str(place), str(one["msg"]).removesuffix("."), _kind(one["type"])))
     return faults
+
+
+def _of_best_branch(found: Sequence[Any]) -> list[Any]:
+    """Errors without the names of a union's branches in their places; of several branches those of the one that fits
+    furthest.
+    """
+    plain = [{**one, "loc": tuple(part for part in one["loc"] if not _BRANCH.fullmatch(str(part)))} for one in found]
+    places = [one["loc"] for one in plain]
+    deeper = [any(len(other) > len(own) and other[: len(own)] == own for other in places) for own in places]
+    return [one for one, below in zip(plain, deeper, strict=True) if not (below and one["type"].endswith("_type"))]
+
+
+def _kind(type: str) -> str:
+    """The kind of a fault by pydantic's type of an error."""
+    return "missing" if type == "missing" else "type" if type.endswith(("_type", "_parsing")) else "value"
 
 
 def _place(info: Any) -> str:

@@ -8,6 +8,16 @@ from collections.abc import Mapping
 _BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)  # seconds
 
 
+_HELP = {
+    "requests_total": "Requests answered, by method, route and status.",
+    "request_seconds": "Seconds until an answer began, by route.",
+    "jobs": "Jobs of the queue, by status.",
+    "workers": "Processes that work on the queue.",
+    "searches_held": "Searches that run or wait for their turn.",
+    "answers_held": "Answers that are made or wait for their turn.",
+}
+
+
 class Metrics:
     """``route`` is the pattern of a path, not the path: there are few of these."""
 
@@ -24,12 +34,12 @@ class Metrics:
 
     def text(self, gauges: Mapping[str, float]) -> str:
         """``gauges`` are whatever else there is to tell."""
-        lines = ["# TYPE pageindex_requests_total counter"]
+        lines = [*_family("requests_total", "counter")]
         for (method, route, status), count in sorted(self._answered.items()):
             lines.append(
                 f'pageindex_requests_total{{method="{method}",route="{_quoted(route)}",status="{status}"}} {count}'
             )
-        lines.append("# TYPE pageindex_request_seconds histogram")
+        lines += _family("request_seconds", "histogram")
         for route, within in sorted(self._within.items()):
             total, named = 0, f'route="{_quoted(route)}"'
             for bound, count in zip((*map(str, _BOUNDS), "+Inf"), within, strict=True):
@@ -38,8 +48,13 @@ class Metrics:
             lines.append(f"pageindex_request_seconds_sum{{{named}}} {self._seconds[route]:.6f}")
             lines.append(f"pageindex_request_seconds_count{{{named}}} {total}")
         for name, value in sorted(gauges.items()):
-            lines += [f"# TYPE pageindex_{name.partition('{')[0]} gauge", f"pageindex_{name} {value:g}"]
+            lines += [*_family(name.partition("{")[0], "gauge"), f"pageindex_{name} {value:g}"]
         return "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+def _family(name: str, kind: str) -> list[str]:
+    """What stands above the values of a metric."""
+    return [f"# HELP pageindex_{name} {_HELP.get(name, name)}", f"# TYPE pageindex_{name} {kind}"]
 
 
 def _quoted(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Effort, Fusion, Group, Route, Strategy
@@ -18,8 +18,26 @@ QUESTION = 10_000  # characters
 _MANY = 1000  # names in one request
 
 
-class Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+def _whole_numbers(given: Any) -> Any:
+    """JSON's 5.0 is the integer 5; a boolean or a string is none."""
+    if isinstance(given, float) and given.is_integer() and abs(given) < 2**53:
+        return int(given)
+    return [_whole_numbers(one) for one in given] if isinstance(given, list) else given
+
+
+class Strict(BaseModel):
+    """A body whose values are of the types that are described: nothing is coerced."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_numbers(cls, given: Any) -> Any:
+        return {name: _whole_numbers(one) for name, one in given.items()} if isinstance(given, dict) else given
+
+
+class Body(Strict):
+    model_config = ConfigDict(extra="forbid")
 
 
 def _text(value: str) -> str:
@@ -176,7 +194,7 @@ class DocumentsChosen(Body):
 class JobsChosen(Body):
     """Jobs by number, those of a library, or all: one of the three."""
 
-    jobs: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(max_length=_MANY)] = Field(default_factory=list)
+    jobs: Annotated[list[Annotated[int, Field(ge=1, lt=2**53)]], Field(max_length=_MANY)] = Field(default_factory=list)
     library: Name | None = None
     everything: bool = False
 

@@ -48,7 +48,8 @@ async def received(request: Request, home: Path, name: str | None, most: int) ->
 
 
 async def _received(request: Request, folder: Path, name: str | None, most: int) -> list[Upload]:
-    if "content-length" not in request.headers and "transfer-encoding" not in request.headers:
+    sent = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+    if not sent and "content-type" not in request.headers:
         raise Refusal(400, "bad_request", "There is no file in this request.", "Send it as the body.")
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != b"multipart/form-data":

@@ -30,7 +30,7 @@ class Access:
     def check_writing(self) -> None:
         """Raises UsageError where the server is read-only."""
         if self.read_only:
-            raise UsageError("This server is read-only.", "Start it without --read-only to change libraries.")
+            raise UsageError("This server is read-only.", "Ask for one that may change libraries.")
 
     def may_read(self, given: str) -> Path | None:
         """The resolved path below a root, there or not; None where it lies outside. A relative path is tried below
@@ -99,5 +99,5 @@ class Access:
         allowed = ", ".join(map(str, self.roots)) or "none"
         return UsageError(
             f"{shown} is not in the default library, and not in a folder that this server may read ({allowed}).",
-            "Start the server with --root FOLDER, or index the file with the command line.",
+            "Name a document that is indexed, or a file in a folder that the server may read.",
         )

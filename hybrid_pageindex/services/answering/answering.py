@@ -193,7 +193,7 @@ class _Answering:
         offered = f"; the likeliest are {', '.join(likely)}" if likely else ""
         return (
             f"Which document is meant? The question names none of the {many} that were searched{offered}. "
-            "Name it in the question, or ask of it alone (documents, --doc)"
+            "Name it in the question, or ask of it alone"
         )
 
     def _search_deeper(self, why: str) -> bool:

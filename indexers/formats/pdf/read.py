@@ -15,7 +15,7 @@ from typing import Any
 
 import pymupdf
 
-from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError, LimitError, LockedError
+from hybrid_core.errors import Advice, BrokenFileError, DocumentError, EmptyFileError, LimitError, LockedError
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
 from indexers.formats.info import FileInfo
@@ -76,7 +76,10 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
     if locked:
         document.close()
         said = "the password is wrong" if password else "encrypted"
-        raise LockedError(f"{path}: {said}.", "Give its password with --password.")
+        raise LockedError(
+            f"{path}: {said}.",
+            Advice("Give its password, or save a copy without one.", "Give its password with --password."),
+        )
     if pages == 0:
         document.close()
         raise BrokenFileError(f"{path}: it has no pages, or they are damaged beyond repair.")

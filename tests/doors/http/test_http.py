@@ -314,7 +314,7 @@ def test_what_packs_make_of_a_question(served: Serving) -> None:
             "property" in phrase for one in shown["added"] for phrase in one["phrases"]
         )
         assert client.post("/models/llm/test").json() == {"ok": False, "configured": False, "detail": ""}
-        assert client.get("/metrics").text.startswith("# TYPE pageindex_requests_total counter")
+        assert client.get("/metrics").text.startswith("# HELP pageindex_requests_total ")
 
 
 def test_what_the_alerts_of_the_manual_watch_is_told(served: Serving) -> None:

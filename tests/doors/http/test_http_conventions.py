@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from starlette.datastructures import Headers
 
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.client import Client
+from hybrid_pageindex.doors.http import errors
 from hybrid_pageindex.doors.http.app import ROUTES, describe
 from hybrid_pageindex.doors.http.conditions import tags_of
 from hybrid_pageindex.doors.http.description import EXAMPLES
@@ -48,7 +50,7 @@ def names(mills: Serving) -> dict[str, str]:
     return {
         "library": "mills", "document": document["doc_id"], "number": "1", "note": note, "one": note,
         "conversation": conversation, "message": str(asked["id"]), "job": str(job), "action": "pause", "kind": "llm",
-        "name": "nobody", "model": "mills",
+        "name": "nobody", "model": "mills", "vector_store": "mills", "file": document["doc_id"],
     }  # fmt: skip
 
 
@@ -324,3 +326,13 @@ def test_examples_of_the_description_are_answered(mills: Serving) -> None:
             answered = client.request(method.upper(), url, json=example)
             assert answered.status_code in (200, 201, 202, 404), (operation, answered.text)
             assert operation != "createLibrary" or TypeAdapter(Library).validate_python(answered.json())
+
+
+def test_every_code_has_its_place_in_the_documentation() -> None:
+    """Where ``type`` of a problem leads."""
+    root = Path(__file__).parents[3]
+    written = set(re.findall(r"^### (\w+)$", (root / "docs" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE))
+    text = "".join(one.read_text(encoding="utf-8") for one in (root / "hybrid_pageindex/doors/http").rglob("*.py"))
+    codes = {code for _, _, code in errors._KINDS} | {code for code, _ in errors._WORDS.values()}
+    codes |= set(re.findall(r"Refusal\(\s*\d{3}, \"(\w+)\"", text)) | {"internal", "string_above_max_length"}
+    assert len(codes) > 35 and codes == written

@@ -85,8 +85,15 @@ def test_pages_of_other_sites_may_not_call(served: Serving) -> None:
         assert [one["name"] for one in client.get("/libraries").json()] == []
 
 
-def test_a_browser_signs_in_with_the_address_that_was_printed(served: Serving) -> None:
-    assert urlsplit(served.printed.rsplit(" ", 1)[1].strip()).fragment == f"token={START}"
+def test_a_token_that_was_made_is_in_the_address_that_is_printed(tmp_path: Path) -> None:
+    with serving(tmp_path, token="") as made:
+        secret = urlsplit(made.printed.rsplit(" ", 1)[1].strip()).fragment.removeprefix("token=")
+        with made.client(secret) as client:
+            assert client.get("/libraries").status_code == 200
+
+
+def test_a_browser_signs_in_with_the_start_token(served: Serving) -> None:
+    assert START not in served.printed, "one that was set is no matter of a log"
     own = {"Origin": served.url}
     with served.bare() as browser:
         assert code(browser.post("/session", json={"token": "wrong"}, headers=own)) == (401, "token_refused")

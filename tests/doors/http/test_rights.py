@@ -82,7 +82,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Itera
             "library": "theirs", "document": document["doc_id"], "note": note["id"], "one": note["id"],
             "conversation": conversation["id"], "number": "1", "message": "1", "model": "theirs", "kind": "llm",
             "job": str(owner.get("/jobs", params={"library": "theirs"}).json()["jobs"][0]["id"]),
-            "action": "cancel", "name": "owner",
+            "action": "cancel", "name": "owner", "vector_store": "theirs", "file": document["doc_id"],
         }  # fmt: skip
         yield Shared(owner, stack.enter_context(served.client(made.json()["secret"])), theirs)
 

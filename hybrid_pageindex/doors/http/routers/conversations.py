@@ -34,8 +34,8 @@ _EXPORTS = described("text/markdown", text=True)
 _EXPORTS[200]["content"]["application/json"] = {"schema": {"type": "object"}}
 messages = APIRouter(tags=["conversations"])
 Id = Annotated[str, Path(max_length=100)]
-MessageId = Annotated[int, Path(ge=1, lt=2**63)]
-_Leaf = Annotated[int | None, Query(ge=1, lt=2**63, description="the answer that a branch ends with")]
+MessageId = Annotated[int, Path(ge=1, lt=2**53)]
+_Leaf = Annotated[int | None, Query(ge=1, lt=2**53, description="the answer that a branch ends with")]
 
 
 class NewConversation(Body):
@@ -54,8 +54,8 @@ class ConversationChange(Body):
     """
 
     title: Annotated[Text, Field(min_length=1, max_length=500)] | None = None
-    leaf: Annotated[int, Field(ge=1, lt=2**63)] | None = None
-    branch: Annotated[int, Field(ge=1, lt=2**63)] | None = None
+    leaf: Annotated[int, Field(ge=1, lt=2**53)] | None = None
+    branch: Annotated[int, Field(ge=1, lt=2**53)] | None = None
     documents: Names | None = None
 
 
@@ -71,7 +71,7 @@ class NewQuestion(Asking):
 class NewMessage(NewQuestion):
     """``after`` is the answer to go on from, 0 for the beginning; by default the last one."""
 
-    after: Annotated[int, Field(ge=0, lt=2**63)] | None = None
+    after: Annotated[int, Field(ge=0, lt=2**53)] | None = None
 
 
 async def owned(request: Request, server: At, conversation: Id) -> Conversation:

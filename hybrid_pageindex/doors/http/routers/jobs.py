@@ -26,7 +26,7 @@ from hybrid_pageindex.services.jobs import JobHistory, at
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 _SECONDS = 600.0  # after which a stream ends: its client comes back, with a token that is looked at again
-JobId = Annotated[int, Path(ge=1, lt=2**63)]
+JobId = Annotated[int, Path(ge=1, lt=2**53)]
 
 
 @router.get("", response_model=JobQueue)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from hybrid_core.errors import NotFoundError
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.doors.http.callers import At, find_library, visible
@@ -21,7 +22,9 @@ from hybrid_pageindex.doors.http.completions import (
     errand,
     marked,
 )
+from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.events import SENT, Event, as_it_works, stream
+from hybrid_pageindex.doors.http.fields import Fault
 from hybrid_pageindex.doors.http.replies import said
 from hybrid_pageindex.doors.http.shapes import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
 from hybrid_pageindex.services.conversations.turn import Turn
@@ -37,13 +40,13 @@ async def list_models(request: Request) -> Response:
 
 @router.get("/models/{model:path}", response_model=ModelOfOpenAI)
 async def show_model(request: Request, model: str) -> Response:
-    return said(_model(await find_library(request, model, "read")))
+    return said(_model(await _library(request, model)))
 
 
 @router.post("/chat/completions", responses=SENT, response_model=CompletionOfOpenAI)
 async def complete_chat(request: Request, server: At, body: CompletionBody) -> Response:
     """A turn over what the program sends along: its messages are the conversation, and nothing of it is kept."""
-    library = await find_library(request, body.model, "read")
+    library = await _library(request, body.model)
     reply = Reply(library.name)
     if (done := errand(body)) is not None:
         return (
@@ -82,6 +85,16 @@ async def complete_chat(request: Request, server: At, body: CompletionBody) -> R
         return DONE
 
     return stream(server, _unless_left(as_it_works(work), stopped), resumed=False)
+
+
+async def _library(request: Request, name: str) -> Library:
+    """Raises Refusal in OpenAI's words for a model that is unknown or may not be read."""
+    try:
+        return await find_library(request, name, "read")
+    except NotFoundError as error:
+        detail = f"The model '{name[:200]}' does not exist, or you do not have access to it."
+        faults = [Fault("model", "body", detail)]
+        raise Refusal(404, "model_not_found", detail, error.advice, faults=faults) from error
 
 
 async def _unless_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:

@@ -79,7 +79,7 @@ _COUNTED = ("waiting", "running", "done", "failed", "cancelled")
 @router.get("/audit", response_model=list[AuditEntry])
 async def audit(
     server: At, _: Admin,
-    before: Annotated[int, Query(ge=0, lt=2**63)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int, Query(ge=0, lt=2**53)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
     """What callers changed, the newest first; ``before`` a number."""
     entries = await in_thread(lambda: server.engine.audit.entries(before=before, most=most))

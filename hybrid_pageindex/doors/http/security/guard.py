@@ -133,12 +133,19 @@ class Guard:
     def _check_host(self, headers: Headers) -> None:
         given = headers.getlist("host")
         if len(given) != 1 or not self._hosts.allow(given[0]):
-            raise Refusal(421, "host_not_allowed", "This server does not answer to that name.", "See --allow-host.")
+            raise Refusal(
+                421,
+                "host_not_allowed",
+                "This server does not answer to that name.",
+                "Whoever runs the server can allow it.",
+            )
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         origins = headers.getlist("origin")
         if any(not self._own(origin, headers["host"]) for origin in origins) or len(origins) > 1:
-            raise Refusal(403, "origin_not_allowed", "This web page may not call.", "See --allow-origin.")
+            raise Refusal(
+                403, "origin_not_allowed", "This web page may not call.", "Whoever runs the server can allow it."
+            )
         if origins and origins[0] in self._origins:
             return
         if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):

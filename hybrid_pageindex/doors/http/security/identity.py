@@ -157,7 +157,7 @@ class Identity:
             caller = await self._callers.by_secret(secret.strip()) if kind.lower() == "bearer" else None
             if caller is None or caller.by_cookie:  # a cookie's secret is for cookies
                 raise Refusal(
-                    401, "token_refused", "This token is not valid.", "Make one with: hybrid-pageindex token create.",
+                    401, "token_refused", "This token is not valid.", "Ask for another: admins make tokens.",
                     www_authenticate='Bearer error="invalid_token"',
                 )  # fmt: skip
             return caller
@@ -180,9 +180,7 @@ class Identity:
             raise Refusal(403, "proxy_not_trusted", "Users are named by the proxy alone.")
         caller = await self._callers.by_name(named[0])
         if caller is None:
-            raise Refusal(
-                403, "user_unknown", "This user may not call.", "Add them with: hybrid-pageindex token create --user."
-            )
+            raise Refusal(403, "user_unknown", "This user may not call.", "Ask an admin, who makes a token for users.")
         return caller
 
 

@@ -1,0 +1,170 @@
+"""An engine for scripts and notebooks: each call waits for its result.
+
+from hybrid_pageindex import SyncEngine
+with SyncEngine() as engine:
+    engine.search("What was the capital expenditure in 2018?")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hybrid_core.errors import UsageError
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.services.conversations.conversations import Conversations
+from hybrid_pageindex.services.pending import explicit
+from retrievers.pipeline.row import STAGES
+from retrievers.pipeline.stage import Stages
+
+T = TypeVar("T")
+_INTERNAL = frozenset(  # for servers and the command line, which have a loop of their own
+    {
+        "confine",
+        "hand_back",
+        "interrupt_turns",
+        "offers",
+        "waits",
+        "watches",
+        "work_on",
+        "search_now",
+        "lent_original",
+        "close",
+    }
+)
+
+
+class Loop:
+    """One event loop in a thread of its own, in which calls are made from ordinary code."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="pageindex-sync", daemon=True)
+        self._thread.start()
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what comes of work. Ctrl-C cancels it."""
+        if self._loop.is_closed() or threading.current_thread() is self._thread:
+            work.close()
+            raise UsageError("This engine is closed, or is called by a function that it calls.", "Use another engine.")
+        task = asyncio.run_coroutine_threadsafe(_whole(work), self._loop)
+        try:
+            return task.result()
+        except KeyboardInterrupt:
+            self._loop.call_soon_threadsafe(task.cancel)
+            raise
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+
+async def _whole(work: Coroutine[Any, Any, T]) -> T:
+    return await work
+
+
+def _waiting(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A method that waits for the call of a coroutine method of the same name, and lists the items of a stream."""
+
+    @functools.wraps(method)
+    def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        made = getattr(self._inner, name)(*arguments, **named)
+        if inspect.isasyncgen(made):
+            return _items(made, self._loop)
+        return self._loop.wait(made) if asyncio.iscoroutine(made) else made
+
+    call.__signature__ = explicit(inspect.signature(method))  # type: ignore[attr-defined]
+    return call
+
+
+def _items(stream: Any, loop: Loop) -> Iterator[Any]:
+    try:
+        while True:
+            try:
+                yield loop.wait(anext(stream))
+            except StopAsyncIteration:
+                return
+    finally:
+        loop.wait(stream.aclose())
+
+
+def synchronous(kind: type[Any]) -> Callable[[type[T]], type[T]]:
+    """Give a class the public methods of another one, each of which waits for its result."""
+
+    def filled(made: type[T]) -> type[T]:
+        for name, member in vars(kind).items():
+            if name.startswith("_") or name in _INTERNAL or name in vars(made):
+                continue
+            if isinstance(member, property):
+                setattr(made, name, property(functools.partial(_inner, name), doc=member.__doc__))
+            elif callable(member):
+                setattr(made, name, _waiting(member, name))
+        return made
+
+    return filled
+
+
+def _inner(name: str, own: Any) -> Any:
+    return getattr(own._inner, name)
+
+
+@synchronous(Conversations)
+class SyncConversations:
+    """``Engine.conversations``, of which each call waits for its result."""
+
+    def __init__(self, inner: Conversations, loop: Loop) -> None:
+        self._inner, self._loop = inner, loop
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+@synchronous(Engine)
+class SyncEngine:
+    """An ``Engine`` of which each call waits for its result: ``engine.search("…").results``.
+
+    Its methods, their arguments, results and errors are those of ``Engine``. One event loop in the background makes
+    all of its calls, so it works in scripts, threads and notebooks. Callbacks are called from that thread or others.
+    """
+
+    def __init__(
+        self, home: str | Path | None = None, *, settings: Settings | None = None, stages: Stages = STAGES
+    ) -> None:
+        self._inner, self._loop = Engine(home, settings=settings, stages=stages), Loop()
+
+    @property
+    def conversations(self) -> SyncConversations:
+        """Questions that go on from each other."""
+        return SyncConversations(self._inner.conversations, self._loop)
+
+    def close(self) -> None:
+        """End what runs, and give the index back to other processes. Safe to call twice."""
+        self._inner.close()
+        self._loop.close()
+
+    def __enter__(self) -> SyncEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Sync{self._inner!r}"
+
+    if TYPE_CHECKING:  # the methods of Engine, as the decorator makes them
+
+        def __getattr__(self, name: str) -> Any: ...
