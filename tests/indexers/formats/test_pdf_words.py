@@ -79,3 +79,19 @@ def test_encryption_that_no_password_opens_is_named(tmp_path: Path, handler: str
     with pytest.raises(DocumentError, match=said) as raised:
         open_pdf(tmp_path / "a.pdf")
     assert "damaged" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "words", [("이", "문서의", "최신", "버전", "구하는", "법"), ("메모리", "및", "디스크", "공간", "요구", "사항")]
+)
+def test_gaps_between_words_of_hangul_are_spaces(tmp_path: Path, words: tuple[str, ...]) -> None:
+    font, x = pymupdf.Font("korea"), 72.0
+    with pymupdf.open() as pdf:
+        page = pdf.new_page()
+        writer = pymupdf.TextWriter(page.rect)
+        for word in words:
+            x = writer.append((x, 100), word, font, 12)[1].x + 3  # a quarter of the size, drawn as a gap
+        writer.append((72, 130), "".join(words), font, 12)  # what runs on stays as it is
+        writer.write_text(page)
+        pdf.save(tmp_path / "a.pdf")
+    assert lines(tmp_path / "a.pdf") == [" ".join(words), "".join(words)]
