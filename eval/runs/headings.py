@@ -6,7 +6,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from statistics import fmean
@@ -34,6 +34,7 @@ Parse = Callable[[Path], ParsedDocument]
 NO_TREES = BoostedTrees(np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros((0, 2)))
 """The rules alone."""
 _ALIKE, _OTHER_PAGE = 0.85, 0.03  # how alike a title is, and what a page off costs
+_MODELS = 3
 _DIGITS = 5
 
 
@@ -156,14 +157,21 @@ def _likeness(title: str, wanted: str) -> float:
 
 
 def learn(lessons: Sequence[Lesson], plan: BoostingPlan = BoostingPlan()) -> BoostedTrees:
-    """Learn trees from lessons. A document counts as the square root of its possible headings."""
+    """Learn trees from lessons: the mean of several models, which differ by what their trees look at.
+
+    A document counts as the square root of its possible headings.
+    """
     lessons = [each for each in lessons if len(each.right)]
     shares = np.concatenate([np.full(len(each.right), len(each.right) ** -0.5) for each in lessons])
     likely = np.concatenate([each.likely for each in lessons])
-    return fit_trees(
-        np.concatenate([each.evidence for each in lessons]), np.concatenate([each.right for each in lessons]),
-        shares / shares.mean(), np.where(likely, PRIOR, -PRIOR), plan,
-    )  # fmt: skip
+    values, right = (np.concatenate([getattr(each, name) for each in lessons]) for name in ("evidence", "right"))
+    prior = np.where(likely, PRIOR, -PRIOR)
+    models = [
+        fit_trees(values, right, shares / shares.mean(), prior, replace(plan, seed=plan.seed + at))
+        for at in range(_MODELS)
+    ]
+    columns, bounds = (np.concatenate([getattr(each, name) for each in models]) for name in ("columns", "bounds"))
+    return BoostedTrees(columns, bounds, np.concatenate([each.leaves for each in models]) / _MODELS)
 
 
 def held_out(documents: Sequence[OutlinedDocument], lessons: Sequence[Lesson], progress: Progress) -> list[JudgedTree]:
@@ -207,5 +215,5 @@ def written(
             trees.columns.tolist(), trees.bounds.tolist(), trees.leaves.tolist(), strict=True
         )
     ]
-    return {"learned": {"sets": learned, "depth": plan.depth, "rate": plan.rate, "l2": plan.l2, "seed": plan.seed},
-            "trees": rows}  # fmt: skip
+    how = {"models": _MODELS, "trees": plan.trees, "depth": plan.depth, "rate": plan.rate, "l2": plan.l2}
+    return {"learned": {"sets": learned, **how, "seed": plan.seed}, "trees": rows}

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from hybrid_core.types.documents import Line
 from indexers.outline.geometry import spacing, tabular
+from indexers.outline.heading import closed_up
 from indexers.outline.numbering import STRONG, Numbering, compact, numbering
 from indexers.outline.prominence import Style, prominence, style
 from indexers.outline.toc_pages import opens_contents
@@ -219,9 +220,10 @@ def _letter(text: str) -> Numbering | None:
 
 
 def _title(run: tuple[Unit, ...]) -> str:
-    text = run[0].text
+    text = closed_up(run[0].text)
     for unit in run[1:]:
-        text = text[:-1] + unit.text if text.endswith("-") and unit.text[:1].islower() else f"{text} {unit.text}"
+        more = closed_up(unit.text)
+        text = text[:-1] + more if text.endswith("-") and more[:1].islower() else f"{text} {more}"
     return _NOTE_MARK.sub("", " ".join(text.split()).strip(_DECORATION))
 
 

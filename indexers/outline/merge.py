@@ -12,7 +12,7 @@ from hybrid_core.types.documents import ParsedDocument
 from indexers.outline.bookmarks import from_bookmarks
 from indexers.outline.candidates import PossibleHeading, candidates
 from indexers.outline.evidence import FEATURES, Possible, evidence, style_numbers
-from indexers.outline.heading import Heading
+from indexers.outline.heading import Heading, clean_title, continues
 from indexers.outline.heading_model import BoostedTrees, choose, heading_model, likelihoods
 from indexers.outline.layout import Settled, settle
 from indexers.outline.nesting import FlatHeading, levels
@@ -73,10 +73,14 @@ def outline(
         choose(likelihoods(trees, found.evidence, likely, style_numbers(found.items))) if len(trees.columns) else likely
     )
     pairs = []
+    titles: set[str] = set()
     weak = [_heading(c) for c in found.rules.spare]
     for item, is_chosen in zip(found.items, chosen.tolist(), strict=True):
-        h = item.heading
+        h = replace(item.heading, title=clean_title(item.heading.title))
+        if (earlier := continues(h.title)) and compact(earlier) in titles:
+            continue
         if is_chosen or h.source == "bookmark":
+            titles.add(compact(h.title))
             confirmed = not item.entry and regions is not None and regions.kind(h.page, h.unit) == "heading"
             level = h.level if item.entry else 0
             pairs.append((replace(h, confirmed=confirmed), FlatHeading(h.title, level, item.look, flat=item.title)))

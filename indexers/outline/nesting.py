@@ -47,7 +47,7 @@ def levels(items: list[FlatHeading]) -> list[int]:
             continue
         number = _number(item, stack)
         if item.level:
-            level = item.level
+            level = max(item.level, _nested(number, stack))
             while stack and stack[-1].level >= level:
                 stack.pop()
         elif at and stacked[at - 1] and stack:
@@ -224,6 +224,14 @@ def _sibling(new: _Open, stack: list[_Open]) -> int:
             if node.stacked <= new.stacked:
                 fewer = node.level
     return fewer
+
+
+def _nested(number: Numbering | None, stack: list[_Open]) -> int:
+    """The least level of 2.1.3 below an open 2.1, 0 where none is open: the frame may not list 2.1."""
+    for node in reversed(stack):
+        if number and node.number and "decimal" in number.kind and _deeper(number, node.number):
+            return node.level + 1
+    return 0
 
 
 def _holder(number: Numbering, stack: list[_Open]) -> int:

@@ -38,6 +38,8 @@ _ENCRYPT = re.compile(rb"/Encrypt\s+(\d+)\s+(\d+)\s+R")
 _HANDLER = re.compile(rb"/Filter\s*/([A-Za-z][\w.]*)")
 _NO_HANDLERS = frozenset({"Standard", "FlateDecode", "Crypt"})
 _ENCRYPT_BYTES = 20_000
+_HANGUL, _RUN_ON_HANGUL = re.compile("[\uac00-\ud7a3]"), re.compile("[\uac00-\ud7a3]{9}")
+_WORD_GAP = 0.18  # of the font's size, between syllables of Hangul: a space that the file draws as a gap
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
 _RUNNING_HEAD = 400  # the same, where all of it stands at the page's edges or across the page
 _EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # of the page's height and width
@@ -197,6 +199,8 @@ def _read_page(
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
         pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
+    elif not shown and any(_RUN_ON_HANGUL.search(piece.line.text) for piece in pieces):
+        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility))
     if outside or any(piece.line.role for piece in pieces):
         texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
         pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
@@ -331,6 +335,8 @@ def _pieces(
                 if not text.isascii() and "chars" in spans[0] and level and RIGHT_TO_LEFT.search(text):
                     glyphs = ((*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"])
                     text = read_line(glyphs, spans[0]["size"], from_right)
+                elif "chars" in spans[0] and level and _HANGUL.search(text):
+                    text = _spaced(spans)
                 if not text.isprintable() or not text.isascii():
                     text = clean(fold_forms(keep_unknown(text)))
                 elif "  " in text:
@@ -346,6 +352,20 @@ def _pieces(
                 role: LineRole = "hidden" if hidden else ""
                 line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font, role)
                 yield Piece(line, level, raw["wmode"] == 1)
+
+
+def _spaced(spans: list[dict[str, Any]]) -> str:
+    """Return the text of a level line with a space where its Hangul has a gap: MuPDF makes none between syllables."""
+    out: list[str] = []
+    right = float("inf")
+    for span in spans:
+        for glyph in span["chars"]:
+            x0, _, x1, _ = glyph["bbox"]
+            if x0 - right > _WORD_GAP * span["size"] and not glyph["c"].isspace() and not out[-1].isspace():
+                out.append(" ")
+            out.append(glyph["c"])
+            right = x1
+    return "".join(out)
 
 
 def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:

@@ -127,3 +127,19 @@ def test_words_of_bitmap_fonts_are_whole_and_seen(tmp_path: Path, matrix: bytes,
     path = raw_pdf.write(tmp_path / "a.pdf", objects)
     page = next(iter(PdfFile(path).read([1], lambda _: None)))
     assert isinstance(page, ParsedPage) and page.text == "The keeper counts 1984" and not page.places
+
+
+@pytest.mark.parametrize(
+    "words", [("이", "문서의", "최신", "버전", "구하는", "법"), ("메모리", "및", "디스크", "공간", "요구", "사항")]
+)
+def test_gaps_between_words_of_hangul_are_spaces(tmp_path: Path, words: tuple[str, ...]) -> None:
+    font, x = pymupdf.Font("korea"), 72.0
+    with pymupdf.open() as pdf:
+        page = pdf.new_page()
+        writer = pymupdf.TextWriter(page.rect)
+        for word in words:
+            x = writer.append((x, 100), word, font, 12)[1].x + 3  # a quarter of the size, drawn as a gap
+        writer.append((72, 130), "".join(words), font, 12)  # what runs on stays as it is
+        writer.write_text(page)
+        pdf.save(tmp_path / "a.pdf")
+    assert lines(tmp_path / "a.pdf") == [" ".join(words), "".join(words)]
