@@ -79,10 +79,10 @@ def _waiting(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **named: Any) -> Any:
-        made = getattr(self._inner, name)(*arguments, **named)
-        if inspect.isasyncgen(made):
-            return _items(made, self._loop)
-        return self._loop.wait(made) if asyncio.iscoroutine(made) else made
+        wrapped = getattr(self._inner, name)(*arguments, **named)
+        if inspect.isasyncgen(wrapped):
+            return _items(wrapped, self._loop)
+        return self._loop.wait(wrapped) if asyncio.iscoroutine(wrapped) else wrapped
 
     call.__signature__ = explicit(inspect.signature(method))  # type: ignore[attr-defined]
     return call
@@ -102,15 +102,15 @@ def _items(stream: Any, loop: Loop) -> Iterator[Any]:
 def synchronous(kind: type[Any]) -> Callable[[type[T]], type[T]]:
     """Give a class the public methods of another one, each of which waits for its result."""
 
-    def filled(made: type[T]) -> type[T]:
+    def filled(wrapped: type[T]) -> type[T]:
         for name, member in vars(kind).items():
-            if name.startswith("_") or name in _INTERNAL or name in vars(made):
+            if name.startswith("_") or name in _INTERNAL or name in vars(wrapped):
                 continue
             if isinstance(member, property):
-                setattr(made, name, property(functools.partial(_inner, name), doc=member.__doc__))
+                setattr(wrapped, name, property(functools.partial(_inner, name), doc=member.__doc__))
             elif callable(member):
-                setattr(made, name, _waiting(member, name))
-        return made
+                setattr(wrapped, name, _waiting(member, name))
+        return wrapped
 
     return filled
 

@@ -84,22 +84,22 @@ def _pending(name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Call
 def explicit(signature: inspect.Signature) -> inspect.Signature:
     """A signature with the fields of a search in place of ``**fields``: what notebooks complete and show."""
     parameters = list[inspect.Parameter]()
-    for one in signature.parameters.values():
-        if one.kind is one.VAR_KEYWORD and "SearchFields" in str(one.annotation):
+    for item in signature.parameters.values():
+        if item.kind is item.VAR_KEYWORD and "SearchFields" in str(item.annotation):
             parameters += [
                 inspect.Parameter(
                     name,
-                    one.KEYWORD_ONLY,
+                    item.KEYWORD_ONLY,
                     default=_DEFAULTS.get(name),
                     annotation=getattr(kind, "__forward_arg__", kind),
                 )
                 for name, kind in SearchFields.__annotations__.items()
             ]
         else:
-            parameters.append(one)
+            parameters.append(item)
     return signature.replace(parameters=parameters)
 
 
 _DEFAULTS = {
-    name: one.default for name, one in SearchRequest.__dataclass_fields__.items() if one.default not in (None, ())
+    name: item.default for name, item in SearchRequest.__dataclass_fields__.items() if item.default not in (None, ())
 }

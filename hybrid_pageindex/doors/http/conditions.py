@@ -14,7 +14,7 @@ _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
 
 def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool:
-    """Whether a GET is answered 304. Raise Refusal (412) where a condition on the version does not hold.
+    """Return whether a GET is answered 304. Raise Refusal (412) where a condition on the version does not hold.
 
     ``etag`` is as it is sent; ``modified`` seconds since 1970, 0 where that is not known. The order of conditions is
     that of section 13.2.2: tags before dates.
@@ -25,7 +25,7 @@ def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool
     elif modified and (until := _seconds(headers.get("if-unmodified-since", ""))) is not None and modified >= until + 1:
         raise changed()
     if none := headers.get("if-none-match", "").strip():
-        return none == "*" or etag.removeprefix("W/") in [one.removeprefix("W/") for one in tags_of(none)]
+        return none == "*" or etag.removeprefix("W/") in [tag.removeprefix("W/") for tag in tags_of(none)]
     since = _seconds(headers.get("if-modified-since", ""))
     return bool(modified and since is not None and modified < since + 1)
 

@@ -24,7 +24,7 @@ _RANGES = (b"range", b"if-range")
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one route takes: its methods, its query parameters, and whether it reads a body."""
+    """Describe one route: its methods, its query parameters, and whether it reads a body."""
 
     path: re.Pattern[str]
     route: APIRoute
@@ -44,23 +44,23 @@ class Routes:
     def __init__(self, routers: Iterable[tuple[str, APIRouter]]) -> None:
         """``routers`` have a prefix each."""
         self._operations = tuple(
-            Operation.of(prefix, one)
+            Operation.of(prefix, item)
             for prefix, router in routers
-            for one in router.routes
-            if isinstance(one, APIRoute)
+            for item in router.routes
+            if isinstance(item, APIRoute)
         )
 
     def of(self, path: str) -> list[Operation]:
         """The operations of a path, by whatever method; those whose parameters its parts fit, if any do."""
-        matches = [(one, match) for one in self._operations if (match := one.path.match(path))]
-        fitting = [one for one, match in matches if fits(one.route, match.groupdict())]
-        return fitting or [one for one, _ in matches]
+        matches = [(item, match) for item in self._operations if (match := item.path.match(path))]
+        fitting = [item for item, match in matches if fits(item.route, match.groupdict())]
+        return fitting or [item for item, _ in matches]
 
     def allowed(self, path: str) -> Sequence[str]:
         """The methods that a path answers, sorted; none for a path that is not there."""
         if path.rstrip("/") == "/mcp":
             return ("DELETE", "GET", "OPTIONS", "POST")
-        methods = frozenset[str]().union(*(one.methods for one in self.of(path)))
+        methods = frozenset[str]().union(*(item.methods for item in self.of(path)))
         if not methods:
             return ()
         return tuple(sorted(methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())))
@@ -77,7 +77,7 @@ class Conventions:
             await self._app(scope, receive, send)
             return
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        operation = next((one for one in self._routes.of(scope["path"]) if method in one.methods), None)
+        operation = next((item for item in self._routes.of(scope["path"]) if method in item.methods), None)
         if operation is not None and scope["path"].startswith(_API):
             try:
                 _check_request(scope, operation)
@@ -92,25 +92,25 @@ class Conventions:
 
 def _check_request(scope: Scope, operation: Operation) -> None:
     """Raise Refusal for a parameter that the operation does not have, and for a body where it reads none."""
-    query, known = scope["query_string"].decode("latin-1"), operation.query
+    query, declared = scope["query_string"].decode("latin-1"), operation.query
     names = dict.fromkeys(name for name, _ in parse_qsl(query, keep_blank_values=True))
-    faults = [unknown_name(one, "query", known) for one in names if one not in known]
+    faults = [unknown_name(item, "query", declared) for item in names if item not in declared]
     length = Headers(scope=scope).get("content-length", "")
     if "GET" not in operation.methods and not operation.reads_body and length.isdigit() and int(length) > _NOTHING:
         faults.append(Fault("", "body", "No body is read here"))
     if faults:
-        said = "; ".join(one.said for one in faults[:10])
-        raise Refusal(422, "invalid_request", f"{said}.", "See /api/v1/openapi.json.", faults=faults[:10])
+        text = "; ".join(item.said for item in faults[:10])
+        raise Refusal(422, "invalid_request", f"{text}.", "See /api/v1/openapi.json.", faults=faults[:10])
 
 
 class _Head:
-    """One HEAD request: what GET answers, without its body. A stream ends once it has begun."""
+    """Answer one HEAD request as GET, without the body. A stream ends once it has begun."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self._begun = scope, asyncio.Event()
 
     async def serve(self, app: ASGIApp, receive: Receive, send: Send) -> None:
-        scope, over = self._scope, False
+        scope, ended = self._scope, False
 
         async def received() -> Message:
             coming = asyncio.ensure_future(receive())
@@ -121,14 +121,14 @@ class _Head:
             return await coming
 
         async def headed(message: Message) -> None:
-            nonlocal over
+            nonlocal ended
             if message["type"] == "http.response.start":
                 scope["method"] = "HEAD"  # the server counts no body, and the metrics name what was asked
                 await send(message)
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
-                over = True
+                ended = True
                 self._begun.set()
-            elif not over:
+            elif not ended:
                 await send(message)
 
         begun = asyncio.ensure_future(self._begun.wait())

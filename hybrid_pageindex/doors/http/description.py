@@ -81,7 +81,7 @@ def _finished(schema: dict[str, Any]) -> dict[str, Any]:
             example = EXAMPLES.get(operation["operationId"])
             if example is not None:
                 operation["requestBody"]["content"]["application/json"]["example"] = example
-    used = {tag for operations in schema["paths"].values() for one in operations.values() for tag in one["tags"]}
+    used = {tag for operations in schema["paths"].values() for item in operations.values() for tag in item["tags"]}
     schema["tags"] = [{"name": name, "description": text} for name, text in _TAGS.items() if name in used]
     return _with_plain_names(schema)
 
@@ -105,15 +105,15 @@ def _with_plain_names(schema: dict[str, Any]) -> dict[str, Any]:
     def renamed(value: Any) -> Any:
         if isinstance(value, dict):
             return {
-                key: _renamed_reference(one, plain) if key == "$ref" else renamed(one) for key, one in value.items()
+                key: _renamed_reference(item, plain) if key == "$ref" else renamed(item) for key, item in value.items()
             }
-        return [renamed(one) for one in value] if isinstance(value, list) else value
+        return [renamed(item) for item in value] if isinstance(value, list) else value
 
     for name, title in plain.items():
         schemas[name]["title"] = title  # generators name classes by it
-    schema["components"]["schemas"] = {plain.get(name, name): one for name, one in schemas.items()}
-    made: dict[str, Any] = renamed(schema)
-    return made
+    schema["components"]["schemas"] = {plain.get(name, name): item for name, item in schemas.items()}
+    result: dict[str, Any] = renamed(schema)
+    return result
 
 
 def _renamed_reference(reference: str, plain: dict[str, str]) -> str:

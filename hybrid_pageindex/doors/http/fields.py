@@ -35,9 +35,9 @@ class Fault:
         return f"{self.name}: {self.detail}" if self.name else self.detail
 
 
-def unknown_name(name: str, place: str, known: Iterable[str]) -> Fault:
+def unknown_name(name: str, place: str, candidates: Iterable[str]) -> Fault:
     """Name a parameter or field that is not known, with those that are alike."""
-    names = sorted(known)
+    names = sorted(candidates)
     near = difflib.get_close_matches(name, names, n=3, cutoff=_NEAR)
     if near:
         advice = f"Did you mean {' or '.join(near)}?"
@@ -52,38 +52,38 @@ def unknown_name(name: str, place: str, known: Iterable[str]) -> Fault:
 
 def query_names(route: APIRoute) -> frozenset[str]:
     """The query parameters of a route and of what it depends on."""
-    return frozenset(one.alias for one in get_flat_params(route.dependant) if _place(one.field_info) == "query")
+    return frozenset(item.alias for item in get_flat_params(route.dependant) if _place(item.field_info) == "query")
 
 
 def has_body(route: APIRoute) -> bool:
-    """Whether a route reads a body, be it a file."""
+    """Return whether a route reads a body, be it a file."""
     return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
 
 
 def fits(route: APIRoute, path_params: Mapping[str, str]) -> bool:
-    """Whether the values of a path are such as the route takes: a number, one of several words."""
-    for one in get_flat_params(route.dependant):
-        if _place(one.field_info) == "path" and one.alias in path_params:
-            _, wrong = one.validate(path_params[one.alias], {}, loc=())
+    """Return whether the values of a path are such as the route takes: a number, one of several words."""
+    for item in get_flat_params(route.dependant):
+        if _place(item.field_info) == "path" and item.alias in path_params:
+            _, wrong = item.validate(path_params[item.alias], {}, loc=())
             if wrong:
                 return False
     return True
 
 
 def faults_of(found: Sequence[Any], route: Any) -> list[Fault]:
-    """What pydantic says of a request, in words of this door."""
+    """Render what pydantic says of a request in words of this door."""
     faults = list[Fault]()
-    for one in _of_best_branch(found):
-        place, *path = one["loc"]
-        if one["type"] == "json_invalid":
-            faults.append(Fault("", "body", f"The body is no JSON: {one.get('ctx', {}).get('error', '')}"))
-        elif one["type"] == "extra_forbidden":
+    for item in _of_best_branch(found):
+        place, *path = item["loc"]
+        if item["type"] == "json_invalid":
+            faults.append(Fault("", "body", f"The body is no JSON: {item.get('ctx', {}).get('error', '')}"))
+        elif item["type"] == "extra_forbidden":
             above = ".".join(map(str, path[:-1]))
             fault = unknown_name(str(path[-1]), "body", _fields_at(route, path[:-1]))
             faults.append(Fault(f"{above}.{fault.name}" if above else fault.name, "body", fault.detail, "unknown"))
         else:
             name = ".".join(map(str, path))[:_LONGEST] or str(place)
-            faults.append(Fault(name, str(place), str(one["msg"]).removesuffix("."), _kind(one["type"])))
+            faults.append(Fault(name, str(place), str(item["msg"]).removesuffix("."), _kind(item["type"])))
     return faults
 
 
@@ -91,10 +91,10 @@ def _of_best_branch(found: Sequence[Any]) -> list[Any]:
     """Errors without the names of a union's branches in their places; of several branches those of the one that fits
     furthest.
     """
-    plain = [{**one, "loc": tuple(part for part in one["loc"] if not _BRANCH.fullmatch(str(part)))} for one in found]
-    places = [one["loc"] for one in plain]
+    plain = [{**item, "loc": tuple(part for part in item["loc"] if not _BRANCH.fullmatch(str(part)))} for item in found]
+    places = [item["loc"] for item in plain]
     deeper = [any(len(other) > len(own) and other[: len(own)] == own for other in places) for own in places]
-    return [one for one, below in zip(plain, deeper, strict=True) if not (below and one["type"].endswith("_type"))]
+    return [item for item, below in zip(plain, deeper, strict=True) if not (below and item["type"].endswith("_type"))]
 
 
 def _kind(type: str) -> str:
@@ -112,7 +112,7 @@ def _fields_at(route: Any, path: Sequence[Any]) -> list[str]:
     models = _models(field.field_info.annotation) if field is not None else []
     for step in path:
         inner = [model.model_fields[step].annotation for model in models if step in model.model_fields]
-        models = [model for one in inner for model in _models(one)] if isinstance(step, str) and inner else models
+        models = [model for item in inner for model in _models(item)] if isinstance(step, str) and inner else models
     return [name for model in models for name in model.model_fields]
 
 
@@ -120,5 +120,5 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     if get_origin(annotation) in (Union, UnionType, Annotated, list, tuple):
-        return [model for one in get_args(annotation) for model in _models(one)]
+        return [model for item in get_args(annotation) for model in _models(item)]
     return []

@@ -23,7 +23,7 @@ _MOST = 100  # parts of one answer; a header that asks for more is ignored
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What identifies the bytes of a file: the hash of them, and when it was written."""
+    """Identify the bytes of a file: the hash of them, and when it was written."""
 
     sha256: str
     size: int
@@ -67,37 +67,41 @@ def wanted_spans(headers: Headers, version: Version) -> Sequence[tuple[int, int]
     A header that does not follow the grammar, has another unit, or whose ``If-Range`` is of another version, means the
     whole file.
     """
-    asked = _SET.fullmatch(headers.get("range", "").strip())
-    if asked is None or not _still(headers.get("if-range", "").strip(), version):
+    header = _SET.fullmatch(headers.get("range", "").strip())
+    if header is None or not _still(headers.get("if-range", "").strip(), version):
         return None
-    parts = [part for part in (part.strip() for part in asked[1].split(",")) if part]
+    parts = [part for part in (part.strip() for part in header[1].split(",")) if part]
     if not 1 <= len(parts) <= _MOST:
         return None
     spans = list[tuple[int, int]]()
     for part in parts:
-        found = _SPAN.fullmatch(part)
-        if found is None or not any(found.groups()) or (all(found.groups()) and int(found[1]) > int(found[2])):
+        match = _SPAN.fullmatch(part)
+        if match is None or not any(match.groups()) or (all(match.groups()) and int(match[1]) > int(match[2])):
             return None
-        start, stop = _span(found[1], found[2], version.size)
+        start, stop = _span(match[1], match[2], version.size)
         if start < stop:
             spans.append((start, stop))
     return spans
 
 
 async def part_of(file: Distant, span: tuple[int, int], headers: Mapping[str, str]) -> Response | None:
-    """One part of an original that lies in a bucket: it is sent on, and the rest stays there. None where the bucket has
+    """Send on one part of an original that lies in a bucket; the rest stays there. Return None where the bucket has
     no such file. Raise as ``Distant.part`` does.
     """
     start, stop = span
     data = await asyncio.to_thread(file.part, start, stop)
     if data is None:
         return None
-    told = {**headers, "Content-Range": f"bytes {start}-{stop - 1}/{file.size}", "Content-Length": str(stop - start)}
-    return StreamingResponse(data, 206, told, media_type="application/octet-stream")
+    part_headers = {
+        **headers,
+        "Content-Range": f"bytes {start}-{stop - 1}/{file.size}",
+        "Content-Length": str(stop - start),
+    }
+    return StreamingResponse(data, 206, part_headers, media_type="application/octet-stream")
 
 
 def _still(condition: str, version: Version) -> bool:
-    """Whether ``If-Range`` names this version, by its strong tag or its date; so does no condition."""
+    """Return whether ``If-Range`` names this version, by its strong tag or its date; so does no condition."""
     return condition in ("", version.etag, version.headers.get("Last-Modified"))
 
 

@@ -52,7 +52,7 @@ class LimitedEngine:
     async def readable(self) -> list[Library]:
         """The libraries that the caller may read."""
         caller = calling()
-        return [one for one in await self._engine.named_libraries() if caller.may("read", one.id)]
+        return [item for item in await self._engine.named_libraries() if caller.may("read", item.id)]
 
     async def library(self, name: str | None) -> Library:
         """The library that is named, or else the usual one, or the only one. Raise NotFoundError for one that is
@@ -66,19 +66,19 @@ class LimitedEngine:
             raise no_library(name[:200], readable)
         if len(readable) == 1:
             return readable[0]
-        names = ", ".join(one.name for one in readable[:20])
+        names = ", ".join(item.name for item in readable[:20])
         raise UsageError("It is not clear which library is meant.", f"Name one of: {names or 'none'}.")
 
     async def scope(self, named: str | Sequence[str] | None, all_libraries: bool) -> list[str]:
         """The names of the libraries that a search may look into."""
         if all_libraries:
-            names = [one.name for one in await self.readable()]
+            names = [item.name for item in await self.readable()]
             if not names:
                 raise NotFoundError("There is no library that you may read.")
             return names
         several: list[str | None] = [named] if isinstance(named, str) else [*(named or (None,))]
-        found = [await self.library(one) for one in several]
-        return list(dict.fromkeys(one.name for one in found))
+        found = [await self.library(item) for item in several]
+        return list(dict.fromkeys(item.name for item in found))
 
     async def search(
         self, question: str, *, library: str | Sequence[str] | None = None, all_libraries: bool = False, **more: Any
@@ -125,15 +125,15 @@ class LimitedEngine:
 
     async def libraries(self, part: str = "") -> list[LibrarySize]:
         caller = calling()
-        return [one for one in await self._engine.libraries(part) if caller.may("read", one.id)]
+        return [item for item in await self._engine.libraries(part) if caller.may("read", item.id)]
 
     async def jobs(self, *, library: str | None = None, most: int = 100) -> JobList:
         """The queue of the libraries that are read: what else is paused, and who works, is not told."""
         meant = [await self.library(library)] if library else await self.readable()
         if not meant:
             raise NotFoundError("There is no library that you may read.")
-        lists = [await self._engine.jobs(library=one.name, most=most) for one in meant]
-        views = tuple(view for one in lists for view in one.jobs)[:most]
+        lists = [await self._engine.jobs(library=item.name, most=most) for item in meant]
+        views = tuple(view for item in lists for view in item.jobs)[:most]
         return replace(lists[0], jobs=views, paused=(), workers=())
 
     async def job(self, id: int) -> JobHistory:
@@ -180,10 +180,10 @@ class LimitedConversations:
     async def listed(self, *, owner: str | None, most: int) -> list[Conversation]:
         caller = calling()
         found = await self._engine.conversations.listed(owner=owner or caller.id, most=most)
-        return [one for one in found if _readable(one, caller)]
+        return [item for item in found if _readable(item, caller)]
 
 
 def _readable(conversation: Conversation, caller: Caller) -> bool:
     """Whether a conversation is about libraries that a caller may read; one about all of them is not."""
     libraries = conversation.scope.libraries
-    return bool(libraries) and all(caller.may("read", one) for one in libraries)
+    return bool(libraries) and all(caller.may("read", item) for item in libraries)

@@ -56,17 +56,17 @@ async def list_vector_stores(
     before: Annotated[str, Query(max_length=0)] = "", order: Literal["asc", "desc"] = "desc",
 ) -> Response:  # fmt: skip
     """The libraries that the caller may read, in the order of their names."""
-    readable = {one.id for one in await visible(request)}
-    sizes = [one for one in await server.engine.libraries() if one.id in readable]
-    sizes.sort(key=lambda one: one.name, reverse=order == "desc")
-    return said(_page([_store(one) for one in sizes], limit, after))
+    readable = {item.id for item in await visible(request)}
+    sizes = [item for item in await server.engine.libraries() if item.id in readable]
+    sizes.sort(key=lambda item: item.name, reverse=order == "desc")
+    return said(_page([_store(item) for item in sizes], limit, after))
 
 
 @router.post("", response_model=dict[str, Any])
 async def create_vector_store(request: Request, server: At, body: NewStore) -> Response:
     check(request, "write")
-    made = await server.engine.create_library(body.name)
-    return said(_store(await _size(server, made)))
+    library_made = await server.engine.create_library(body.name)
+    return said(_store(await _size(server, library_made)))
 
 
 @router.get("/{vector_store}", response_model=dict[str, Any])
@@ -98,12 +98,12 @@ async def search_vector_store(request: Request, server: At, vector_store: Id, bo
     pages = await server.turn(server.searches, work)
     found = [
         {
-            "file_id": one.metadata["doc_id"], "filename": one.metadata["document"], "score": one.score,
-            "attributes": {name: one.metadata[name] for name in ("page", "section") if name in one.metadata},
-            "content": [{"type": "text", "text": one.text}],
+            "file_id": item.metadata["doc_id"], "filename": item.metadata["document"], "score": item.score,
+            "attributes": {name: item.metadata[name] for name in ("page", "section") if name in item.metadata},
+            "content": [{"type": "text", "text": item.text}],
         }
-        for one in pages
-        if one.score >= options.score_threshold
+        for item in pages
+        if item.score >= options.score_threshold
     ]  # fmt: skip
     frame = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False}
     return said(frame | {"data": found, "next_page": None})
@@ -118,9 +118,9 @@ async def list_store_files(
 ) -> Response:  # fmt: skip
     """Its documents, in the order of their paths."""
     library = await _library(request, vector_store)
-    documents = sorted(await server.engine.documents(library=library.name), key=lambda one: one.path)
-    files = [_file(one, library) for one in (reversed(documents) if order == "desc" else documents)]
-    return said(_page([one for one in files if filter in ("", one["status"])], limit, after))
+    documents = sorted(await server.engine.documents(library=library.name), key=lambda item: item.path)
+    files = [_file(item, library) for item in (reversed(documents) if order == "desc" else documents)]
+    return said(_page([item for item in files if filter in ("", item["status"])], limit, after))
 
 
 @router.get("/{vector_store}/files/{file}", response_model=dict[str, Any])
@@ -136,7 +136,7 @@ async def read_store_file(request: Request, server: At, vector_store: Id, file: 
     document = await server.engine.info(file, library=library.name)
     numbers = list(range(1, min(document.pages, 1000) + 1))
     pages = await server.engine.pages(document.doc_id, numbers, library=library.name) if numbers else []
-    parts = [{"type": "text", "text": one.text} for one in pages]
+    parts = [{"type": "text", "text": item.text} for item in pages]
     frame = {"object": "vector_store.file_content.page", "has_more": document.pages > len(parts), "next_page": None}
     return said(frame | {"data": parts})
 
@@ -160,7 +160,7 @@ async def _library(request: Request, name: str) -> Library:
 
 async def _size(server: Server, library: Library) -> LibrarySize:
     sizes = await server.engine.libraries(library.name)
-    return next(one for one in sizes if one.id == library.id)
+    return next(item for item in sizes if item.id == library.id)
 
 
 def _store(size: LibrarySize) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _file(document: Document, library: Library) -> dict[str, Any]:
 
 def _page(items: list[dict[str, Any]], limit: int, after: str) -> dict[str, Any]:
     """A part of a list, after the id of the last of the part before."""
-    ids = [one["id"] for one in items]
+    ids = [item["id"] for item in items]
     if after and after not in ids:
         raise _unfit("after", "No such id in this list")
     start = ids.index(after) + 1 if after else 0
@@ -202,8 +202,8 @@ def _conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
     if filters is None:
         return ()
     inner = filters.get("filters")
-    if filters.get("type") == "and" and isinstance(inner, list) and all(isinstance(one, dict) for one in inner):
-        return tuple(each for one in inner for each in _conditions(one))
+    if filters.get("type") == "and" and isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
+        return tuple(each for item in inner for each in _conditions(item))
     key, value = filters.get("key"), filters.get("value")
     if filters.get("type") != "eq" or key not in _FIELDS or not isinstance(value, str | int):
         raise _unfit("filters", f"Compare one of {', '.join(_FIELDS)} by eq, or several joined by and")
