@@ -88,8 +88,8 @@ def kills(folder: Path, times: int, seed: int) -> dict[str, Any]:
 def flips(folder: Path, times: int, seed: int, only: str) -> dict[str, Any]:
     """Flip one byte of a copy, look at everything, and recover what was damaged; count what became of it.
 
-    Half of the copies are of a home whose last process was killed, whose index has no checksum. This process opens no
-    home itself: a forked child must not inherit the locks of threads that it lacks.
+    Half of the copies are of a home whose last process was killed after a write. This process opens no home itself: a
+    forked child must not inherit the locks of threads that it lacks.
     """
     homes, expected = fill_homes(folder)
     copy = folder / "copy"

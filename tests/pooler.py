@@ -45,5 +45,5 @@ def pooler(url: str) -> Iterator[str]:
         yield through
     finally:
         running.kill()
-        running.wait(60)
+        running.wait(600)
         shutil.rmtree(folder, ignore_errors=True)

@@ -120,7 +120,7 @@ def test_secrets_are_made_once_and_closed_to_others(tmp_path: Path) -> None:
     script = ROOT / "scripts" / "secrets"
     for named, variables in (([folder], {}), ([], {"SECRETS_FOLDER": str(folder)})):
         environment = os.environ | variables
-        subprocess.run([script, *named], check=True, timeout=60, stdout=subprocess.DEVNULL, env=environment)
+        subprocess.run([script, *named], check=True, timeout=600, stdout=subprocess.DEVNULL, env=environment)
         found = {file.name: file.read_text() for file in folder.iterdir()}
         assert set(found) == set(COMPOSE["secrets"]) and folder.stat().st_mode & 0o777 == 0o700
         for server in ("postgres", "redis"):
@@ -143,7 +143,7 @@ def test_compose_understands_it(file: str, tmp_path: Path) -> None:
         unnamed.write_text("\n".join(line for line in lines if not line.startswith("name:")), encoding="utf-8")
         command = ["docker-compose", "--project-directory", str(ROOT), "-f", str(unnamed), *profiles, "config"]
     environment = {"PATH": os.environ["PATH"], "PAGEINDEX_QDRANT_API_KEY": "x"}
-    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
     assert told.returncode == 0, told.stderr
     understood = yaml.safe_load(told.stdout)["services"]
     assert understood.keys() == yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["services"].keys()

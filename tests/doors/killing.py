@@ -71,7 +71,7 @@ class Killing:
         for process in self._alive.values():
             process.send_signal(signal.SIGTERM if process is self._alive.get("worker") else signal.SIGINT)
         for process in self._alive.values():
-            process.wait(60)
+            process.wait(600)
 
     def finish(self) -> None:
         """A last command ends what is left: nothing waits, nothing runs, nothing is lost or half."""

@@ -111,7 +111,7 @@ class Stdio:
 
     def close(self) -> tuple[int, str]:
         """Close stdin, as clients do; the exit code and what was written to stderr. stdout must be finished."""
-        out, error = self.process.communicate(timeout=60)
+        out, error = self.process.communicate(timeout=600)
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
         return self.process.returncode, error
 
@@ -139,14 +139,14 @@ def http(home: Path, *options: object, token: str = "", host: str = "127.0.0.1",
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
     )  # fmt: skip
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not (ports := _listening(process.pid)):
             assert process.poll() is None and time.monotonic() < end, process.stdout and process.stdout.read()
             time.sleep(0.1)
         yield f"http://127.0.0.1:{ports[0]}/mcp"
     finally:
         process.terminate()
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=600)
         assert "Traceback" not in out, out
         assert not token or token not in out
 

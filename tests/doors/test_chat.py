@@ -51,12 +51,12 @@ def test_questions_from_a_pipe_are_kept_and_shown_again(
 ) -> None:
     with scripted_server(lambda request: {"question": SALES} if request.title else GOOD) as model:
         with chatting(home, model, "--json") as talking:
-            out, err = talking.communicate(f"{SALES}\n\nAnd its net sales?\n", timeout=60)
+            out, err = talking.communicate(f"{SALES}\n\nAnd its net sales?\n", timeout=600)
         assert talking.returncode == 0, err
         first, second = map(json.loads, out.splitlines())
         assert first["text"] == GOOD and second["searched"] == SALES and first["conversation"] == second["conversation"]
         with chatting(home, model, "--continue", first["conversation"][:8]) as talking:
-            out, err = talking.communicate("How large were the inventories of Corvane Optics in 2023?", timeout=60)
+            out, err = talking.communicate("How large were the inventories of Corvane Optics in 2023?", timeout=600)
         assert GOOD in out, err
     id = first["conversation"]
     assert "What were the net sales" in call(capsys, home, "list") and json.loads(call(capsys, home, "list", "--json"))
@@ -77,7 +77,7 @@ def test_a_turn_that_is_killed_loses_nothing_and_is_made_again(home: Path) -> No
         talking.stdin.flush()
         assert talking.stdout.read(4) == "Net "
         talking.send_signal(signal.SIGKILL)
-        talking.wait(60)
+        talking.wait(600)
         with engine_with(home, lambda _: GOOD, effort="fast") as (engine, _):
             chats = engine.conversations
             [made] = run(chats.listed())
@@ -104,7 +104,7 @@ def test_ctrl_c_ends_the_answer_as_interrupted(home: Path) -> None:
         talking.stdin.flush()
         assert talking.stdout.read(4) == "Net "
         talking.send_signal(signal.SIGINT)
-        assert talking.wait(60) == 1
+        assert talking.wait(600) == 1
     engine = Engine(home)
     [made] = run(engine.conversations.listed())
     left = run(engine.conversations.messages(made.id))[-1]

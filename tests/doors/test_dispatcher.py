@@ -65,7 +65,7 @@ def begun(home: Path, broker: str, *arguments: str, main: Sequence[str] = ("-m",
     finally:
         process.terminate()
         try:
-            process.wait(60)
+            process.wait(600)
         finally:
             process.kill()
 
@@ -90,7 +90,7 @@ def test_jobs_are_done_once_whatever_becomes_of_messages(engine: Engine, tmp_pat
             "for _ in range(3): [work.apply_async((n,), queue='pageindex.index') for n in (1, 2, 99)]"
         )
         environment = os.environ | {"PAGEINDEX_REDIS_URL": broker, "PAGEINDEX_STORAGE_PATH": str(engine.home)}
-        subprocess.run([sys.executable, "-c", sent], env=environment, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", sent], env=environment, check=True, timeout=600)
         until(lambda: done() == 2)  # each was sent three times, with one that there is not
         run(engine.index(files[2:], detach=True))
         messages.flushall()  # and nobody has sent these

@@ -111,7 +111,7 @@ def test_pages_that_a_machine_had_read_when_it_died_are_not_read_again(
         assert dies.poll() is None and time.monotonic() < until
         time.sleep(0.05)
     os.killpg(dies.pid, signal.SIGKILL)
-    dies.wait(60)
+    dies.wait(600)
     before = kept()
     assert before < pages
     (job,) = JobReader(catalog).listed(status=["running"])

@@ -81,7 +81,7 @@ def test_an_idle_session_expires_and_its_client_is_told_to_begin_again(library: 
     sooner = "from hybrid_pageindex.doors.mcp import http; http._IDLE = 0.5"
     with http(library.home, "--read-only", first=sooner) as url:
         caller = Caller(url)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while caller.status() != 404:  # every request begins its time anew
             assert time.monotonic() < end
             time.sleep(1)  # longer than _IDLE
@@ -99,7 +99,7 @@ def test_a_session_at_work_stays_and_what_it_began_outlives_it(tmp_path: Path, l
         thread = threading.Thread(target=lambda: answered.append(worker.call("build_index", file_path=str(file))))
         thread.start()
         watcher = Caller(url)
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not watcher.call("index_status")["building"]:
             assert time.monotonic() < end
         for _ in range(4):

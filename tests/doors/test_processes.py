@@ -86,13 +86,13 @@ def test_kill_9_at_random_moments(tmp_path: Path, kills: int) -> None:
         time.sleep(choose.uniform(0.2, 0.7) * usual)
         workers = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         process.send_signal(signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
         for document in reported(said):
             promised[document] = newest[document]
         for document, least in promised.items():
             if document in reported(said) or kill % 4 == 0:
                 assert found_version(engine, document, kill) >= least
-        _, alive = psutil.wait_procs(workers, timeout=60)
+        _, alive = psutil.wait_procs(workers, timeout=600)
         assert not alive, "worker processes must end with the process that started them"
     fresh = Engine(home)
     with fresh._catalog().snapshot() as snapshot:
@@ -162,7 +162,7 @@ def test_ctrl_c_stops_soon_says_so_and_leaves_nothing_behind(tmp_path: Path) -> 
     assert "indexed" in first
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=600) == 1
     process.stderr.close()
     assert "stopped. What was reported as indexed stays" in rest and "Traceback" not in rest
     assert not list((home / "tmp").iterdir())
@@ -181,5 +181,7 @@ def test_a_script_without_a_main_guard_can_index(tmp_path: Path) -> None:
         f"print(run(engine.index({str(tmp_path / 'a.pdf')!r})).files[0].status)\n"
     )
     (tmp_path / "indexers.py").write_text("raise RuntimeError('the working directory must not matter')\n")
-    done = subprocess.run([sys.executable, "-P", str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-P", str(script)], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
     assert (done.stdout, done.returncode) == ("indexed\n", 0), done.stderr

@@ -28,7 +28,7 @@ def watching(home: Path, *options: str) -> Iterator[Iterator[dict[str, Any]]]:
         yield (json.loads(line) for line in process.stdout)
     finally:
         process.send_signal(signal.SIGTERM)
-        ended, said = process.wait(60), process.stderr.read()
+        ended, said = process.wait(600), process.stderr.read()
         process.stdout.close()
         process.stderr.close()
         assert (ended, said) == (0, "")
@@ -90,6 +90,6 @@ def test_a_worker_watches_too(engine: Engine, tmp_path: Path) -> None:
     until_told = (json.loads(line) for line in process.stderr)
     assert next(one for one in until_told if one["path"] == str(other))["status"] == "indexed"
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 0
+    assert process.wait(600) == 0
     process.stderr.close()
     assert {one.name for one in run(engine.documents())} == {"new.pdf", "other.pdf"}

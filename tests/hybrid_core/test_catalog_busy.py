@@ -36,13 +36,13 @@ def test_writers_that_wait_for_another_process_leave_connections_to_readers(tmp_
     begun = threading.Barrier(sqlite.CONNECTIONS + 6)
 
     def write(number: int) -> None:
-        begun.wait(60)
+        begun.wait(600)
         catalog.ensure_library(f"library {number}")
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(sqlite.CONNECTIONS + 5)]
     for thread in threads:
         thread.start()
-    begun.wait(60)
+    begun.wait(600)
     time.sleep(0.2)  # more can only make it harder
     with catalog.snapshot() as snapshot:
         assert snapshot.libraries() == []

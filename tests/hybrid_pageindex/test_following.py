@@ -159,7 +159,7 @@ def test_a_thread_follows_while_somebody_searches(
     assert program("index", amber(tmp_path / "new")).returncode == 0
     for _ in range(2):
         followed.clear()
-        assert followed.wait(60)
+        assert followed.wait(600)
     assert positions(tmp_path / "home") == (MANY + 3, MANY + 3)
     assert names(search(reading))[0] == "amber.md"
 
@@ -238,6 +238,6 @@ def test_a_script_that_forgets_to_close_ends_and_leaves_a_whole_index(tmp_path: 
         f"background_follower._POLL_SECONDS = 0.01; engine = Engine({str(home)!r})\n"
         f"engine.search_now({QUESTION!r}); time.sleep(0.1)"
     )
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True)
     state = read_state(index_folder(home, "default") / "state.json")
     assert ended.stderr == "" and state is not None and not state.writing and state.position > 1

@@ -70,7 +70,7 @@ def serving(
     finally:
         process.terminate()
         try:
-            process.wait(60)
+            process.wait(600)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -105,7 +105,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 def until(what: Callable[[], object]) -> None:
     """Waits for what another process does."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600
     while not what():
         assert time.monotonic() < end, "it did not come to be"
         time.sleep(0.05)
@@ -150,7 +150,7 @@ def page(window: Any) -> Iterator[Any]:
     """A page of it, in English, on which no script may fail."""
     context = window.new_context(locale="en-GB")
     made = context.new_page()
-    made.set_default_timeout(60_000)
+    made.set_default_timeout(300_000)  # a busy machine is slow
     faults: list[str] = []
     made.on("pageerror", lambda error: faults.append(str(error)))
     yield made

@@ -141,7 +141,7 @@ def test_sigterm_under_load_ends_in_time_and_tells_streams(tmp_path: Path) -> No
             until(lambda: list(tmp_path.glob("tmp/*/*.part")))
             until(lambda: len(listening) == 3)
             served.process.send_signal(signal.SIGTERM)
-            served.process.wait(60)  # the half of a file and the streams would keep it for good
+            served.process.wait(600)  # the half of a file and the streams would keep it for good
         over.set()
         for thread in threads:
             thread.join(60)
@@ -180,6 +180,6 @@ def free_port() -> int:
 def test_a_home_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "catalog.sqlite").mkdir()
     command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--home", str(tmp_path), "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     [line] = done.stderr.splitlines()
     assert done.returncode and "catalog.sqlite: cannot be opened" in line

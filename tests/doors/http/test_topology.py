@@ -54,11 +54,11 @@ def test_the_servers_of_the_compose_file_work_together_and_end_in_order(tmp_path
                 assert [page["doc_name"] for page in found["results"]] == ["mill.md"]
             alive = SERVICES["worker"]["healthcheck"]["test"][2:]
             asked = [sys.executable, "-m", "hybrid_pageindex", *alive]
-            assert subprocess.run(asked, env=os.environ | variables("worker"), timeout=60).returncode == 0
+            assert subprocess.run(asked, env=os.environ | variables("worker"), timeout=600).returncode == 0
         finally:
             for worker in workers:
                 worker.terminate()
-        assert [worker.wait(60) for worker in workers] == [0, 0]
+        assert [worker.wait(600) for worker in workers] == [0, 0]
 
 
 def test_what_scripts_cluster_starts_is_found_by_the_variables_that_it_gives(tmp_path: Path, postgres_url: str) -> None:

@@ -170,7 +170,7 @@ def test_one_limiter_for_all_threads(server: EmbeddingServer) -> None:
         with lock:
             under_way += 1
             most = max(most, under_way)
-        together.wait(60)
+        together.wait(600)
         with lock:
             under_way -= 1
         return Reply(body=embeddings(body["input"]))

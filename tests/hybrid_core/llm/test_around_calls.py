@@ -61,7 +61,7 @@ def test_one_limiter_for_all_threads_and_models(server: ScriptedServer, connect:
     together = threading.Barrier(4)
 
     def answer(request: Request) -> FakeReply:
-        together.wait(60)
+        together.wait(600)
         return FakeReply(GOOD, wait=0.05)
 
     server.answer = answer

@@ -83,7 +83,7 @@ def test_after_a_failure_for_good_calls_fail_at_once_until_one_finds_that_it_is_
     assert len(server.requests) == asked
     clock.ahead += 31
     refused = threading.Event()
-    server.answer = lambda _: FakeReply(GOOD) if refused.wait(60) else FakeReply(status=500)
+    server.answer = lambda _: FakeReply(GOOD) if refused.wait(600) else FakeReply(status=500)
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(caller.ask, QUESTION, Found) for _ in range(8)]
         assert all(call.exception() is not None for call in islice(as_completed(calls), 7))
@@ -177,7 +177,7 @@ def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: Scri
     assert len(server.requests) == 1
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(caller.say, QUESTION, scope=CallScope(patient=True))
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while not limiter._paused and time.monotonic() < until:
             time.sleep(0.01)
         with pytest.raises(ChatError, match=r"left alone for a while. The server asks to wait") as caught:
@@ -194,7 +194,7 @@ def test_calls_side_by_side_that_one_deadline_ends_are_no_row(server: ScriptedSe
     together = threading.Barrier(3)
 
     def late(_: int) -> str:
-        together.wait(60)
+        together.wait(600)
         with pytest.raises(ChatError) as caught:
             caller.say(QUESTION, scope=CallScope(seconds=1.0))
         return caught.value.failure
@@ -250,7 +250,7 @@ def test_a_request_that_fails_by_itself_while_others_are_answered_stops_nobody(
         if "poison" not in request.messages[-1].text:
             return FakeReply(GOOD)
         began.set()
-        answered.wait(60)
+        answered.wait(600)
         return FakeReply(status=500, body={"error": {"message": "this one"}})
 
     server.answer = answer
@@ -258,7 +258,7 @@ def test_a_request_that_fails_by_itself_while_others_are_answered_stops_nobody(
     poison = [type(QUESTION[0])("user", "poison")]
     with ThreadPoolExecutor(1) as pool:
         ill = pool.submit(caller.say, poison)
-        assert began.wait(60)
+        assert began.wait(600)
         assert caller.ask(QUESTION, Found).value == Found(page=12)
         answered.set()
         with pytest.raises(ChatError, match="this one"):
@@ -277,7 +277,7 @@ def test_an_answer_to_an_earlier_call_does_not_take_back_a_refusal_for_good(
         if "early" not in request.messages[-1].text:
             return failing(status)(request)
         began.set()
-        refused.wait(60)
+        refused.wait(600)
         return FakeReply(GOOD)
 
     server.answer = answer
@@ -286,7 +286,7 @@ def test_an_answer_to_an_earlier_call_does_not_take_back_a_refusal_for_good(
         early = pool.submit(
             caller.say, [type(QUESTION[0])("user", "early")], scope=CallScope(patient=True, breaker=run)
         )
-        assert began.wait(60)
+        assert began.wait(600)
         with pytest.raises(ChatError):
             caller.say(QUESTION, scope=CallScope(patient=True, breaker=run))
         refused.set()
@@ -310,7 +310,7 @@ def test_a_failure_is_recorded_before_its_place_falls_free(
             super().failed(*arguments, **options)
 
     def answer(request: Request) -> FakeReply:
-        waiting.wait(60)
+        waiting.wait(600)
         time.sleep(0.2)
         return failing(status)(request)
 
@@ -319,7 +319,7 @@ def test_a_failure_is_recorded_before_its_place_falls_free(
 
     def call(first: bool) -> str:
         if not first:
-            waiting.wait(60)
+            waiting.wait(600)
         with pytest.raises(ChatError) as caught:
             caller.say(QUESTION, scope=CallScope(patient=True, breaker=run))
         return caught.value.message

@@ -58,7 +58,7 @@ def test_the_counter_lets_nobody_publish_in_between(database: PostgresStore) -> 
     log_changes(first, [Changed("default", "first", "c1")])
     other = threading.Thread(target=publish_second)
     other.start()
-    assert begun.wait(60) and not ended.wait(0.5)
+    assert begun.wait(600) and not ended.wait(0.5)
     with database.writing() as connection:  # another library is not kept waiting
         log_changes(connection, [Changed("another", "d", None)])
     assert read(database, 0) == []

@@ -220,7 +220,7 @@ def test_an_edited_question_begins_a_branch_and_what_fell_out_is_summarised(home
         first = asked(engine, id, SALES)
         asked(engine, id, filler)
         third = asked(engine, id, filler)
-        assert summarised.wait(60) and SALES in shown[0]
+        assert summarised.wait(600) and SALES in shown[0]
         path = run(conversations.messages(id))
 
         async def edit() -> ConversationMessage:

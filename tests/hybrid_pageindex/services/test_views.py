@@ -132,13 +132,13 @@ def test_a_library_whose_view_is_being_made_keeps_no_other_waiting(
     def slowly(before: Any, snapshot: Any, library: str, *rest: Any) -> Any:
         if library == "default":
             making.set()
-            assert go.wait(60)
+            assert go.wait(600)
         return real(before, snapshot, library, *rest)
 
     monkeypatch.setattr(VectorsOf, "next", slowly)
     thread = threading.Thread(target=published, args=(views,))
     thread.start()
-    assert making.wait(60)
+    assert making.wait(600)
     view, _ = views.published("small", "none", Expert(), ScoringConfig())
     assert list(view.documents) == ["s"]
     go.set()

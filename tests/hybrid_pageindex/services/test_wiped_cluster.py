@@ -40,7 +40,7 @@ def documents(tmp_path: Path) -> list[Path]:
 
 
 def filled(engine: Engine) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while behind(engine):
         assert time.monotonic() < until
         time.sleep(0.1)

@@ -311,7 +311,7 @@ async def test_cancelling_keeps_what_was_made(engine: Engine, tmp_path: Path) ->
     def on_progress(progress: EmbedProgress) -> None:
         if progress.texts_done > 20:
             loop.call_soon_threadsafe(seen.set)
-            told.wait(60)  # else it may be done before it is cancelled
+            told.wait(600)  # else it may be done before it is cancelled
 
     task = asyncio.create_task(engine.embed("hashed:64", on_progress=on_progress))
     await seen.wait()

@@ -27,7 +27,7 @@ def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Pat
         if turn.job.stage == "ocr":
             if len([name for name in begun if name.startswith("scan")]) == 2:
                 place.queue.enqueue([JobRequest("default", "index", "/late.pdf", "parse")])
-            assert parsed.wait(60)
+            assert parsed.wait(600)
         if turn.file.name == "late.pdf":
             parsed.set()
         return Advance("done", result={})

@@ -47,7 +47,7 @@ def test_what_has_not_begun_is_cancelled_and_failures_are_heard_of() -> None:
     threads, may = TaskThreads(1, "test"), threading.Event()
 
     def fail() -> None:
-        may.wait(60)
+        may.wait(600)
         raise ValueError("bad")
 
     failing = threads.submit(0, fail)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import signal
 
 import pytest
 
@@ -230,6 +230,8 @@ def test_latest() -> None:
 )
 def test_time_grows_with_length_only(piece: str) -> None:
     text = piece * (100_000 // len(piece))
-    begun = time.process_time()
-    read_question(text)
-    assert time.process_time() - begun < 30
+    signal.alarm(600)  # ends the tests: with backtracking it takes longer than the world is old
+    try:
+        read_question(text)
+    finally:
+        signal.alarm(0)

@@ -6,6 +6,7 @@ import itertools
 import threading
 
 from hybrid_core.store.jobs.control import JobControl
+from hybrid_core.store.jobs.fencing import Retries
 from hybrid_core.store.jobs.folding import fold
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.reading import JobReader
@@ -72,13 +73,13 @@ def test_what_may_not_be_taken_now_holds_up_nobody_else(store: Store, clock: Clo
     put(store, "stopped", 1, "c")
     put(store, "away", 3, "d", needs=frozenset({"machine:away"}))
     put(store, "free", 2, "e")
-    queue, control = JobQueue(store), JobControl(store)
+    queue, control = JobQueue(store, retries=Retries(first_ms=200_000)), JobControl(store)
     queue.fail(queue.claim("w", [])[0].fence, "it failed")
     waiting = {job.subject: job.id for job in JobReader(store).listed(status=["waiting"])}
     control.pause("job", str(waiting["paused0"]))
     control.pause("library", "c")
     assert served(store, 6) == ["paused1", "free0", "late1", "free1"]
-    clock.seconds += 2
+    clock.seconds += 201
     control.resume("all")
     assert served(store, 9) == ["stopped0", "paused0", "late0"]
 

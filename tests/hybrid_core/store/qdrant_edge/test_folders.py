@@ -129,5 +129,5 @@ def test_who_comes_after_a_killed_owner_waits_for_its_child_and_owns_the_shard(
     threading.Timer(0.5, child.stdin.close).start()  # it ends while the next one waits
     index = reopen()
     assert (index.store.private, index.rebuilt) == (False, "")
-    assert child.wait(timeout=60) == 0
+    assert child.wait(timeout=600) == 0
     right(index, library)

@@ -66,7 +66,7 @@ def test_processes_that_are_killed_leave_a_right_index(stub: Stub, tmp_path: Pat
         if number in (10, 20):
             others[number // 20].send_signal(signal.SIGKILL)
     (tmp_path / "end").touch()
-    assert [other.wait(60) for other in others] == [-signal.SIGKILL, -signal.SIGKILL, 0]
+    assert [other.wait(600) for other in others] == [-signal.SIGKILL, -signal.SIGKILL, 0]
     with_key = connect(stub.url, "secret-key")
     index = opened(with_key, library)
     shared.right(index, library)  # type: ignore[arg-type]  # any index
