@@ -141,7 +141,7 @@ def _converted(*command: str) -> Callable[[Path], str]:
     def read(path: Path) -> str:
         with TemporaryDirectory() as folder:
             subprocess.run([*command, folder, str(path)], capture_output=True, timeout=_SECONDS, check=True)
-            return "\n".join(one.read_text(errors="replace") for one in Path(folder).iterdir())
+            return "\n".join(file.read_text(errors="replace") for file in Path(folder).iterdir())
 
     return read
 
@@ -160,11 +160,11 @@ def readers() -> dict[str, Callable[[Path], str]]:
 def measure(read: Callable[[Path], str], path: Path, reference: Counter[str]) -> tuple[float, float | None]:
     """Recall and precision of a reader; the latter None where it gives no word."""
     try:
-        given = words(read(path))
+        output = words(read(path))
     except (PageIndexError, subprocess.SubprocessError, OSError):
         return 0.0, None
-    both = (given & reference).total()
-    return both / reference.total(), both / given.total() if given else None
+    both = (output & reference).total()
+    return both / reference.total(), both / output.total() if output else None
 
 
 def main() -> int:
