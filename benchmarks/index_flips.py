@@ -1,6 +1,6 @@
 """No wrong byte in a search index ends a process or changes a result: flips in each file of it, many times.
 
-    python -m benchmarks.index_flips [--times 200] [--seed N] [--file NAME]
+    python -m benchmarks index_flips [--times 200] [--seed N] [--file NAME]
 
 Flips one bit where a file has data, opens the index as a search does, compares its points with the catalog and asks by
 words and by vectors. Half of the flips meet the index as a closed process left it, the other half as one that was

@@ -1,6 +1,6 @@
 """How many words this reader and others find in the same files, and how many they add.
 
-    python benchmarks/readers.py FOLDER... [--files 25] [--json]
+    python -m benchmarks readers FOLDER... [--files 25] [--json]
 
 The reference is a file's own markup: the elements of text of Office, OpenDocument and EPUB packages, the text of a web
 page without scripts and navigation, the parts of text of a mail, the cells of a notebook. Recall is the share of its
@@ -141,7 +141,7 @@ def _converted(*command: str) -> Callable[[Path], str]:
     def read(path: Path) -> str:
         with TemporaryDirectory() as folder:
             subprocess.run([*command, folder, str(path)], capture_output=True, timeout=_SECONDS, check=True)
-            return "\n".join(one.read_text(errors="replace") for one in Path(folder).iterdir())
+            return "\n".join(file.read_text(errors="replace") for file in Path(folder).iterdir())
 
     return read
 
@@ -160,11 +160,11 @@ def readers() -> dict[str, Callable[[Path], str]]:
 def measure(read: Callable[[Path], str], path: Path, reference: Counter[str]) -> tuple[float, float | None]:
     """Recall and precision of a reader; the latter None where it gives no word."""
     try:
-        given = words(read(path))
+        output = words(read(path))
     except (PageIndexError, subprocess.SubprocessError, OSError):
         return 0.0, None
-    both = (given & reference).total()
-    return both / reference.total(), both / given.total() if given else None
+    both = (output & reference).total()
+    return both / reference.total(), both / output.total() if output else None
 
 
 def main() -> int:

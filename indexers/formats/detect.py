@@ -53,6 +53,7 @@ _MAIL = re.compile(
     r"reply-to|dkim-signature|sender|cc|authentication-results)\s?:.*\r?\n(?:[ \t].*\r?\n)*){2}",
     re.I,
 )
+_NAMED_PLAIN = ("word97", "docx", "rtf", "odt", "msg")  # formats of texts, as which plain texts are sent
 _TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")  # that bear no certain mark
 
 
@@ -171,7 +172,14 @@ def _text(head: bytes, named: str) -> str:
         return "html"
     if text.startswith("From ") and _MAIL.search(text):
         return "mbox"
-    return "eml" if _MAIL.match(text) else ""
+    if _MAIL.match(text):
+        return "eml"
+    return "txt" if named in _NAMED_PLAIN and _is_plain(head) else ""
+
+
+def _is_plain(head: bytes) -> bool:
+    """Return whether bytes are lines of text: no signs of control but white space, and a break between lines."""
+    return b"\n" in head and not head.translate(None, bytes(range(32, 256)) + b"\t\n\r\f") and b"\x7f" not in head
 
 
 def _decoded(head: bytes) -> str:

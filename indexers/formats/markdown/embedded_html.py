@@ -39,21 +39,21 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     at, block_end, endless = 0, 0, 0
     while at < len(lines):
         block_end = max(block_end, blocks.get(at, 0))
-        end, made = at + 1, None
-        if at < block_end and (found := _EMBEDDED.search(lines[at])):
-            if found[0].lower() == "<table":
+        end, markdown = at + 1, None
+        if at < block_end and (tag := _EMBEDDED.search(lines[at])):
+            if tag[0].lower() == "<table":
                 end = _table_end(lines, at) if endless < _MOST_ENDLESS else at + 1
-                made = _table("\n".join(lines[at:end]))
-                endless += made is None
+                markdown = _table("\n".join(lines[at:end]))
+                endless += markdown is None
             else:
                 end = next((last + 1 for last in range(at, block_end) if re.search(r"</h\d", lines[last], re.I)), end)
-                made = _heading("\n".join(lines[at:end]))
-        if made is None:
-            made, end = [lines[at]], at + 1
+                markdown = _heading("\n".join(lines[at:end]))
+        if markdown is None:
+            markdown, end = [lines[at]], at + 1
         elif unfolded and unfolded[-1]:
-            made = ["", *made]
-        unfolded += made
-        origins += [at] * len(made)
+            markdown = ["", *markdown]
+        unfolded += markdown
+        origins += [at] * len(markdown)
         at = end
     return unfolded, origins
 
@@ -80,10 +80,10 @@ def _table(source: str) -> list[str] | None:
 
 def _heading(source: str) -> list[str] | None:
     """The line of a heading, and lines for what stands before and after it; None where there is none."""
-    found = _HEADING.search(source)
-    title = " ".join(_TAG.sub("", found[2]).split()) if found is not None else ""
-    if found is None or not title or _PICTURE.search(found[2]):
+    tag = _HEADING.search(source)
+    title = " ".join(_TAG.sub("", tag[2]).split()) if tag is not None else ""
+    if tag is None or not title or _PICTURE.search(tag[2]):
         return None
-    around = [source[: found.start()].strip(), source[found.end() :].strip()]
+    around = [source[: tag.start()].strip(), source[tag.end() :].strip()]
     before, after = ([] if not _TAG.sub("", text).strip() else [text] for text in around)
-    return [*before, *([""] if before else []), f"{'#' * int(found[1])} {title}", "", *after]
+    return [*before, *([""] if before else []), f"{'#' * int(tag[1])} {title}", "", *after]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,16 +110,34 @@ def _row(
     return cells, spans, apart
 
 
+_SPENT = re.compile(r"PT(?:(\d{1,6})H)?(?:(\d{1,4})M)?(?:(\d{1,4}(?:[.,]\d+)?)S)?")
+_SPACE = re.compile(r"[a-z]{1,10}:=")
+_CELLS = re.compile(r"\[\.?([^\[\]]{1,200})\]")
+_LONGEST_FORMULA = 500
+
+
 def _value(cell: etree._Element) -> str:
     """Return what a cell holds that bears no text of what it shows."""
     for name in ("date-value", "time-value", "string-value", "boolean-value"):
         if stored := cell.get(f"{_OFFICE}{name}"):
+            if name == "time-value" and (spent := _SPENT.fullmatch(stored)):
+                hours, minutes, seconds = (int(float(part or 0)) for part in spent.groups())
+                return f"{hours}:{minutes:02}:{seconds:02}" if seconds else f"{hours}:{minutes:02}"
             return stored.removesuffix("T00:00:00").replace("T", " ") if name == "date-value" else stored
     stored = cell.get(f"{_OFFICE}value") or ""
     try:
-        return general(float(stored), stored) if stored else ""
+        return general(float(stored), stored) if stored else _formula(cell)
     except ValueError:
         return stored
+
+
+def _formula(cell: etree._Element) -> str:
+    """Return the formula of a cell that stores no value of it, as a spreadsheet shows it."""
+    formula = cell.get(f"{_TABLE}formula") or ""
+    if cell.get(f"{_OFFICE}value-type"):
+        return ""
+    written = formula.partition(":")[2] if _SPACE.match(formula) else formula
+    return _CELLS.sub(lambda inner: inner[1].replace(":.", ":"), written)[:_LONGEST_FORMULA]
 
 
 def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -> str:

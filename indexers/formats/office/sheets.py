@@ -22,6 +22,7 @@ from indexers.formats.office.grid import Grid, Span
 from indexers.formats.office.number_formats import general
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
+from indexers.formats.office.xls import open_xls, read_xls
 from indexers.formats.office.xlsx import XlsxBook
 
 _LEAST_ROWS, _MOST_ROWS = 50, 100
@@ -62,6 +63,15 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
             raise DocumentError(f"{path}: a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.")
         if not head.startswith(_OLE):
             return read_table(path, limits)
+        try:
+            book97 = open_xls(path)
+        except Exception as error:  # noqa: BLE001 - xlrd raises many types; calamine says what a file is, and reads more
+            parts = _calamine(path, warnings, limits)
+            warnings.append(f"its number formats could not be read ({plain_reason(error, str(path))})")
+            return Flow(parts, metadata, warnings)
+        return Flow(
+            _grids(read_xls(book97, path, warnings, limits)), metadata, warnings, close=book97.release_resources
+        )
     return Flow(_calamine(path, warnings, limits), metadata, warnings)
 
 

@@ -18,6 +18,11 @@ _NEAR = 0.25  # font sizes between it and what it belongs to
 _DOUBTED = 2.0  # points: a size below which a font's letters are looked at
 _WIDE = 1.5  # of its size, that a letter has at most on average
 _ASIDE, _SPACE = 0.3, 0.17  # of the size: a step off the line, a gap between words
+_WORD = re.compile(  # a word, a number or a sign by itself, as a text has them
+    r"[\"'(\[“‘«]*(?:[^\W\d_]{2,}(?:[-'’/.][^\W\d_]+)*|[$€£#]?\d[\d.,/:%-]*(?:st|nd|rd|th)?|"
+    r"[^\W\d]|[^\W\d_]_\w{1,3})[)\]\"'”’»%.,;:!?]*"
+)
+_MOST_TORN, _FEWEST = 0.5, 20  # share of what is no word in a text that is rubbish, and its tokens
 _SLASHES = ("/", "⁄")
 _SPACED = re.compile(r"(?:[^\W\d_] +){3,}[^\W\d_]")
 _LETTERS = 5  # of a spaced word
@@ -117,3 +122,12 @@ def _joined(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list[dic
         joined[-1]["spans"] += spans
         joined[-1]["bbox"] = around([joined[-1]["bbox"], line["bbox"]])
     return joined
+
+
+def is_rubbish(text: str) -> bool:
+    """Return whether most of a text in Latin letters is no words and numbers, as bad text layers of scans are."""
+    tokens = [token for token in text.split() if any(map(str.isalnum, token))]
+    if len(tokens) < _FEWEST or sum(map(str.isascii, tokens)) < _MOST_TORN * len(tokens):
+        return False
+    torn = sum(_WORD.fullmatch(token) is None for token in tokens)
+    return torn > _MOST_TORN * len(tokens)

@@ -24,7 +24,7 @@ from indexers.formats.line_words import around
 from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
 from indexers.formats.pdf.comments import comments
 from indexers.formats.pdf.encoding import fold_forms, keep_unknown
-from indexers.formats.pdf.forms import close_up, mend_sizes, shift_words
+from indexers.formats.pdf.forms import close_up, is_rubbish, mend_sizes, shift_words
 from indexers.formats.pdf.hidden import Visibility, has_word, text_of
 from indexers.formats.pdf.reading_order import Piece, arrange, said_once
 from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
@@ -215,7 +215,7 @@ def _read_page(
         height=float(whole.height),
         lines=tuple(lines),
         images=pictures if lines else int(_draws(page)),
-        needs_ocr=_unread(page, pieces) if pieces else pictures > 0 or _draws(page),
+        needs_ocr=_unread(page, pieces, pictures > 0) if pieces else pictures > 0 or _draws(page),
         places=hidden_places(lines),
     )
 
@@ -270,14 +270,21 @@ def _unspaced(text: bytes) -> int:
     return len(text) - text.count(b" ") - text.count(b"\n")
 
 
-def _unread(page: pymupdf.Page, pieces: Sequence[Piece]) -> bool:
+def _unread(page: pymupdf.Page, pieces: Sequence[Piece], pictured: bool) -> bool:
     """Whether a page's text is unreadable, or only the stamp, running head or number on a scan."""
     text = "\n".join(piece.line.text for piece in pieces)
     if not readable(text):
         return True
+    if pictured and is_rubbish(text) and _is_scan(page):
+        return True
     if len(text) >= _RUNNING_HEAD or (len(text) >= _STAMP and not all(_beside_text(page, piece) for piece in pieces)):
         return False
-    shown = sum(abs(pymupdf.Rect(image["bbox"]) & page.rect) for image in page.get_image_info())  # a scan may be strips
+    return _is_scan(page)
+
+
+def _is_scan(page: pymupdf.Page) -> bool:
+    """Whether pictures cover most of a page; a scan may be strips."""
+    shown = sum(abs(pymupdf.Rect(image["bbox"]) & page.rect) for image in page.get_image_info())
     return bool(shown > _MOST_OF_IT * abs(page.rect))
 
 

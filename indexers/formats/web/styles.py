@@ -52,10 +52,10 @@ class Styles:
     def of(self, node: LexborNode) -> Style:
         """Return the properties of an element that change its words."""
         own = node.attributes.get("style")
-        given = self._of.get(node.mem_id)
+        sheet = self._of.get(node.mem_id)
         if not own:
-            return given or {}
-        return {**(given or {}), **_declared(own)}
+            return sheet or {}
+        return {**(sheet or {}), **_declared(own)}
 
 
 def hidden(style: Mapping[str, str]) -> bool:

@@ -152,3 +152,17 @@ def test_a_mixed_library_names_the_places(tmp_path: Path, engine: Engine) -> Non
     ):
         best = run(engine.search(question)).results[0]
         assert (best.doc_name, best.label) == (name, label)
+
+
+@pytest.mark.parametrize("name", ["a.doc", "a.docx", "a.rtf", "a.odt"])
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_plain_text_under_the_name_of_a_text_format_is_read(tmp_path: Path, name: str, encoding: str) -> None:
+    (tmp_path / name).write_bytes("The keeper counts ships at Zürich.\nHe is früh.\n".encode(encoding))
+    assert "at Zürich" in text_of(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.doc", "a.docx"])
+def test_other_bytes_under_such_a_name_are_no_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"\x00\x01\x02 kelp \n \x03")
+    with pytest.raises(DocumentError):
+        text_of(tmp_path / name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import pytest
@@ -143,3 +144,28 @@ def test_gaps_between_words_of_hangul_are_spaces(tmp_path: Path, words: tuple[st
         writer.write_text(page)
         pdf.save(tmp_path / "a.pdf")
     assert lines(tmp_path / "a.pdf") == [" ".join(words), "".join(words)]
+
+
+@pytest.mark.parametrize(
+    ("text", "needs_ocr"),
+    [
+        ("T'lr1e k~:cp€r c0unt> tl1e #h!ps 0f_ t|1c p()rt ,;: ]-[e wr1t~s th~m d0vvn :n a b()ok _1f l:3ather", True),
+        ("The keeper counts the ships of the port. He writes them down in a book of leather, page 3 of 12.", False),
+        ("x_1 = a*b + c*d ; y_2 = 3*x + 4 ; z >= 0", False),
+    ],
+)
+@pytest.mark.parametrize("scanned", [True, False])
+def test_a_layer_of_rubbish_upon_a_scan_is_read_again(
+    tmp_path: Path, text: str, needs_ocr: bool, scanned: bool
+) -> None:
+    document: Any = pymupdf.open()
+    page = document.new_page()
+    if scanned:
+        pixels = pymupdf.Pixmap(pymupdf.csRGB, (0, 0, 60, 80))
+        pixels.clear_with(200)
+        page.insert_image(page.rect, pixmap=pixels)
+    for line in range(30):
+        page.insert_text((30, 60 + 20 * line), text, fontsize=8, render_mode=3 if scanned else 0)
+    document.save(tmp_path / "a.pdf")
+    first = next(iter(PdfFile(tmp_path / "a.pdf").read([1], lambda _: None)))
+    assert isinstance(first, ParsedPage) and first.needs_ocr is (needs_ocr and scanned)

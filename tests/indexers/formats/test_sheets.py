@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import xlsxwriter
+import xlwt
 
 from hybrid_core.errors import DocumentError
 from indexers.formats.office.number_formats import show
@@ -194,3 +195,41 @@ def test_excel_of_before_1993_is_called_so(tmp_path: Path, head: bytes) -> None:
     (tmp_path / "a.xls").write_bytes(head + bytes(100))
     with pytest.raises(DocumentError, match=r"Excel before 1993.*Save it as XLSX"):
         read(tmp_path / "a.xls")
+
+
+def test_xls_shows_formats_raised_and_struck_words_and_merges(tmp_path: Path) -> None:
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("Ports")
+    formats = ["", "0.0%", "00000", "yyyy-mm-dd", "[h]:mm", "0", "#,##0.00", "General"]
+    values = ["dues", 0.153, 421, 45323, 1.520833, 1234567890123456, 1234.5, 0.1 + 0.2]
+    for row, (code, value) in enumerate(zip(formats, values, strict=True)):
+        sheet.write(row, 0, f"port {row}")
+        sheet.write(row, 1, value, xlwt.easyxf(num_format_str=code) if code else xlwt.Style.default_style)
+    sheet.write_rich_text(8, 0, ["10", ("6", xlwt.easyfont("escapement superscript")), " m"])
+    sheet.write(8, 1, "old", xlwt.easyxf("font: struck_out on"))
+    sheet.write_merge(9, 10, 0, 0, "Oban")
+    sheet.write(9, 1, True)
+    sheet.write(10, 1, "tern")
+    book.save(str(tmp_path / "a.xls"))
+    text = text_of(tmp_path / "a.xls")
+    for at, shown in enumerate(["15.3%", "00421", "2024-02-01", "36:30", "1234567890123456", "1,234.50", "0.3"], 1):
+        assert f"| port {at} | {shown} |" in text
+    assert "| 10^6 m | ~~old~~ |" in text and "| Oban | TRUE |\n| Oban | tern |" in text
+
+
+def test_ods_shows_times_and_formulas_without_values(tmp_path: Path) -> None:
+    cells = [
+        '<table:table-cell office:value-type="time" office:time-value="PT36H30M00S"/>',
+        '<table:table-cell office:value-type="time" office:time-value="PT0H05M09S"/>',
+        '<table:table-cell table:formula="of:=[.A1]*2"/>',
+        '<table:table-cell table:formula="of:=SUM([.A1:.B2])"/>',
+    ]
+    rows = "".join(
+        f"<table:table-row><table:table-cell><text:p>port {at}</text:p></table:table-cell>{cell}</table:table-row>"
+        for at, cell in enumerate(cells)
+    )
+    body = f'<table:table table:name="S">{rows}</table:table>'
+    text = text_of(opendocument(tmp_path / "a.ods", body, "spreadsheet"))
+    assert [line.split(" | ")[1].strip(" |") for line in text.split("\n") if "port" in line] == [
+        "36:30", "0:05:09", "=A1*2", "=SUM(A1:B2)",
+    ]  # fmt: skip
