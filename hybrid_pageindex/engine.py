@@ -829,7 +829,7 @@ class Engine:
         return await read_in_thread(lambda: versions(self._catalog(), name, document))
 
     async def glossary(self, document: str, *, library: str | None = None) -> list[DefinedTerm]:
-        """Return the terms that a document defines itself («"Affiliate" means …»), in alphabetical order."""
+        """Return the terms that a document defines itself (such as 'Affiliate means …'), in alphabetical order."""
         from hybrid_pageindex.services.glossary import glossary
 
         name = arguments.library(library, self.settings.library)

@@ -49,7 +49,7 @@ def glossary(catalog: Catalog, library: str, document: str) -> list[DefinedTerm]
         chosen = reading.one(snapshot, library, document)
         pages = [(page.number, page.text) for page in snapshot.pages(chosen.content_id)]
     terms: dict[str, DefinedTerm] = {}
-    for find in (definitions, introductions):  # «"X" means …» says more than «(the "X")»
+    for find in (definitions, introductions):  # a definition says more than a name in brackets
         for number, text in pages:
             for term, sentence in find(text):
                 if len(terms) < _MOST:

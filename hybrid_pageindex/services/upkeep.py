@@ -107,6 +107,13 @@ def empty_bin(
     from hybrid_core.store.catalog.bin import contents_of_bin
 
     doomed = contents_of_bin(catalog, entry, expired=expired)
+    if doomed:
+        try:
+            indexes.check()  # vectors on a server that does not answer would stay there
+        except PageIndexError:
+            if expired:
+                return 0  # the next look deletes them
+            raise
     for each in doomed:
         _remove_library(catalog, each)
         indexes.forget(each)
@@ -130,6 +137,7 @@ def clear(
 
     with catalog.snapshot() as snapshot:
         cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
+        binned = set(snapshot.library_ids()).difference(each.id for each in cleared) if library is None else ()
     with catalog.writing():
         pass  # a home that cannot be written is refused before anything is deleted
     indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
@@ -140,6 +148,8 @@ def clear(
             _remove_library(catalog, one.id)
         indexes.forget(one.id)
         forget_use(home, one.id)
+    for entry in binned:
+        indexes.forget(entry)
     if library is None:
         catalog.clear(session)
         cache.clear()

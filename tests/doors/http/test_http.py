@@ -357,3 +357,31 @@ def test_answers_are_told_as_they_come(served: Serving) -> None:
             assert told[-1][1] == last and told[-1][2]["query"] == "When was the mill sold?"
         with client.stream("POST", "/search", json={"question": "x", "libraries": ["none"]}) as answered:
             assert answered.status_code == 404
+
+
+def test_the_bin_shows_and_gives_back_only_what_a_token_may(served: Serving) -> None:
+    with served.client() as owner:
+        secrets = {}
+        for name in ("near", "far"):
+            owner.post("/libraries", json={"name": name})
+            upload(owner, name, one="# One\n\nA buoy.\n", two="# Two\n\nA bell.\n")
+        for role in ("read", "write"):
+            token = {"name": f"bin {role}", "role": role, "libraries": ["near"]}
+            secrets[role] = owner.post("/tokens", json=token).json()["secret"]
+        entries = {name: owner.delete(f"/libraries/{name}/documents/one.md").json()["bin"] for name in ("near", "far")}
+    with served.client(secrets["read"]) as reader:
+        assert reader.get("/bin").json() == []
+        assert reader.post(f"/bin/{entries['near']}/restore").status_code == 403
+    with served.client(secrets["write"]) as writer:
+        assert [entry["id"] for entry in writer.get("/bin").json()] == [entries["near"]]
+        assert writer.delete("/bin").status_code == 403
+        assert writer.post(f"/bin/{entries['far']}/restore").status_code in (403, 404)
+        assert writer.post(f"/bin/{entries['near']}/restore").json()["documents"] == 1
+        assert writer.get("/libraries/near/documents").json()["total"] == 2
+    with served.client() as owner:
+        owner.delete("/libraries/near")
+        with served.client(secrets["write"]) as writer:
+            assert writer.get("/bin").json() == [] and writer.post("/bin/near/restore").status_code == 403
+        assert owner.delete("/bin/near").status_code == 204
+        assert owner.delete("/libraries/far", params={"for_good": True}).json()["bin"] == ""
+        assert entries["far"] not in [entry["id"] for entry in owner.get("/bin").json()], "it goes with its library"

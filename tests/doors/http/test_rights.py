@@ -74,6 +74,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Itera
             owner.post("/libraries", json={"name": name})
             upload(owner, name, **{f"{name}-document": text})
         owner.patch("/libraries/theirs", json={"alias": HIDDEN})
+        upload(owner, "theirs", **{f"{HIDDEN}-gone": THEIRS})
+        entry = owner.delete(f"/libraries/theirs/documents/{HIDDEN}-gone.md").json()["bin"]
         (document,) = owner.get("/libraries/theirs/documents").json()["documents"]
         note = owner.post("/libraries/theirs/notes", json={"text": HIDDEN}).json()
         conversation = owner.post("/conversations", json={"libraries": ["theirs"], "title": HIDDEN}).json()
@@ -82,7 +84,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Itera
             "library": "theirs", "document": document["doc_id"], "note": note["id"], "one": note["id"],
             "conversation": conversation["id"], "number": "1", "message": "1", "model": "theirs", "kind": "llm",
             "job": str(owner.get("/jobs", params={"library": "theirs"}).json()["jobs"][0]["id"]),
-            "action": "cancel", "name": "owner", "vector_store": "theirs", "file": document["doc_id"],
+            "action": "cancel", "name": "owner", "vector_store": "theirs", "file": document["doc_id"], "entry": entry,
         }  # fmt: skip
         yield Shared(owner, stack.enter_context(served.client(made.json()["secret"])), theirs)
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from hybrid_core.errors import NotFoundError
 from hybrid_core.store.catalog.bin import BinEntry
 from hybrid_core.types.access import Role
-from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, check
+from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, caller_of, check
 from hybrid_pageindex.doors.http.replies import said, tagged
 from hybrid_pageindex.doors.http.shapes import EmptiedBin
 
@@ -48,7 +48,9 @@ async def empty_bin(server: At, _: Admin) -> Response:
 
 async def _require_entry(request: Request, server: At, entry: str) -> None:
     """Raise NotFoundError for an entry that the caller cannot see, Refusal where the role is missing."""
-    match = next((each for each in await server.engine.bin() if each.id == entry), None)
+    caller = caller_of(request)
+    readable = (each for each in await server.engine.bin() if caller.may("read", each.library_id))
+    match = next((each for each in readable if each.id == entry), None)
     if match is None:
         raise NotFoundError(f"There is no '{entry}' in the bin.", "List the bin; entries last 30 days.")
     check(request, _role(match), match.library_id)
