@@ -51,6 +51,8 @@ def continues(title: str) -> str:
 
 def closed_up(text: str) -> str:
     """Letter-spaced words without their spaces: two or more stand between words."""
+    if text[1:2] != " ":  # most lines, at once
+        return text
     pieces = text.split()
     letters = sum(len(piece) == 1 and piece.isalpha() and piece.isascii() for piece in pieces)
     if letters < _SPACED or letters < 0.8 * len(pieces):
