@@ -98,10 +98,10 @@ def evidence(items: Sequence[Possible], rules: Settled, doc: DocumentView, locat
     )
     page = np.array([item.heading.page for item in items])
     parts = [own, *(_grouped(own, key, page, pages) for key in keys)]
-    listed, kept = own[:, _AT["listed"]], own[:, _AT["kept"]]
+    listed, likely = own[:, _AT["listed"]], own[:, _AT["kept"]]
     whole = (
-        pages, len(items) / pages, listed.sum() / pages, located, listed.sum() / max(1.0, kept.sum()),
-        own[:, _AT["numbered"]].mean(), float(_is_cjk(doc)), kept.mean(), _decimals_listed(items),
+        pages, len(items) / pages, listed.sum() / pages, located, listed.sum() / max(1.0, likely.sum()),
+        own[:, _AT["numbered"]].mean(), float(_is_cjk(doc)), likely.mean(), _decimals_listed(items),
     )  # fmt: skip
     return np.hstack([*parts, np.tile(whole, (len(items), 1))])
 
@@ -227,12 +227,12 @@ class _Rows:
     def _neighbours(self, at: int, item: Possible, page: PageView) -> tuple[float, ...]:
         first, last, units = item.heading.unit, item.last, page.units
         after = self._items[at + 1].heading if at + 1 < len(self._items) else None
-        here = after is not None and after.page == item.heading.page
+        same_page = after is not None and after.page == item.heading.page
         if first < 0:
-            return (log1p(_PAGE / 2 if here else _PAGE), 1, 0)
+            return (log1p(_PAGE / 2 if same_page else _PAGE), 1, 0)
         if after is None or after.page > item.heading.page + 1:
             text = _PAGE
-        elif here:
+        elif same_page:
             text = sum(len(unit.text) for unit in units[last + 1 : max(0, after.unit)])
         else:
             text = _PAGE / 3 + sum(len(unit.text) for unit in units[last + 1 :])

@@ -45,8 +45,8 @@ def clean_title(text: str) -> str:
 
 def continues(title: str) -> str:
     """Return the title that "Title (continued)" carries on; "" where it carries on none."""
-    found = _CONTINUED.search(title)
-    return title[: found.start()].rstrip() if found and found.start() else ""
+    mark = _CONTINUED.search(title)
+    return title[: mark.start()].rstrip() if mark and mark.start() else ""
 
 
 def closed_up(text: str) -> str:
