@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from indexers.outline.heading_model import BoostedTrees
+from hybrid_pageindex.services.headings import BoostedTrees
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

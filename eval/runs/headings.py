@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -21,12 +20,17 @@ from eval.records.progress import Progress
 from eval.records.questions import Dataset
 from eval.runs.trees import TreeScore, score
 from hybrid_core.types.documents import ParsedDocument
-from indexers.outline.evidence import FEATURES, Possible
-from indexers.outline.heading_model import PRIOR, BoostedTrees
-from indexers.outline.merge import possible_headings
-from indexers.outline.numbering import bare, compact
-from indexers.outline.tree import TreeLimits, build_tree
-from indexers.outline.view import view
+from hybrid_pageindex.services.headings import (
+    FEATURES,
+    PRIOR,
+    BoostedTrees,
+    Possible,
+    bare,
+    compact,
+    make_tree,
+    parse_pdf,
+    possibilities,
+)  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -71,23 +75,8 @@ class JudgedTree:
     milliseconds: float
 
 
-def parse(path: Path) -> ParsedDocument:
-    """Parse a PDF without its bookmarks and without OCR. Raises DocumentError."""
-    from hybrid_core.errors import DocumentError
-    from indexers.formats.limits import ParseLimits
-    from indexers.formats.pdf.format import PDF
-
-    with closing(PDF.open(path, None, ParseLimits())) as file:
-        pages = []
-        for page in file.read(range(1, file.pages + 1), lambda _: None):
-            if isinstance(page, DocumentError):
-                raise page
-            pages.append(page)
-    return ParsedDocument("pdf", tuple(pages), (), {})
-
-
 def outlined_documents(
-    datasets: Iterable[Dataset], progress: Progress, parse: Parse = parse
+    datasets: Iterable[Dataset], progress: Progress, parse: Parse = parse_pdf
 ) -> Iterator[OutlinedDocument]:
     """Parse the documents of sets that have outlines."""
     for dataset in datasets:
@@ -100,7 +89,7 @@ def outlined_documents(
 def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> JudgedTree:
     """Score a document's tree as the engine makes it, or as other trees or the rules alone (``NO_TREES``) do."""
     begun = time.process_time()
-    sections = build_tree(document.parsed, trees=trees)
+    sections = make_tree(document.parsed, trees)
     spent = time.process_time() - begun
     outline, pages = document.outline, len(document.parsed.pages)
     return JudgedTree(
@@ -111,11 +100,10 @@ def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> Judg
 
 def lesson(document: OutlinedDocument) -> Lesson:
     """Return what a document teaches. Optional headings and pages that are not judged teach nothing."""
-    doc, outline = view(document.parsed.pages), document.outline
-    possible = possible_headings([], doc, TreeLimits().toc_pages)
+    outline, possible = document.outline, possibilities(document.parsed)
     right = matches(possible.items, outline.rows)
     optional = matches(possible.items, outline.optional) & ~right
-    last = outline.last or len(doc.pages)
+    last = outline.last or len(document.parsed.pages)
     inside = np.array([outline.first <= item.heading.page <= last for item in possible.items], bool) & ~optional
     likely = np.array([item.likely for item in possible.items], bool)
     return Lesson(possible.evidence[inside], likely[inside], right[inside])
