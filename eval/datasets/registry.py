@@ -90,7 +90,7 @@ SOURCES: dict[str, Source] = {
         ),
         Source(
             "bookmarks", "manuals, theses, standards and reports in many languages with their authors' outlines",
-            "Debian packages and public repositories", "that of the documents",
+            "https://www.debian.org/doc/ and public repositories (sources in index.csv)", "that of the documents",
             "PDFs and their .toc, with index.csv", bookmarks.read,
         ),
         Source(

@@ -5,12 +5,13 @@ The trees of Kohavi and Li (1995), boosted as CatBoost does (Prokhorenkova et al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from indexers.outline.heading_model import BoostedTrees
+from hybrid_pageindex.services.headings import BoostedTrees
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -53,11 +54,11 @@ def fit_trees(
         slope, curve = (right - likely) * shares, likely * (1 - likely) * shares
         part = np.flatnonzero(chance.random(rows) < plan.rows)
         tried = chance.permutation(usable)[: max(1, round(plan.columns * len(usable)))]
+        inside = bins[np.ix_(part, tried)]
+        weights = [np.repeat(each[part], len(tried)) for each in (slope, curve, shares)]
         leaf = np.zeros(rows, np.int64)
         for level in range(plan.depth):
-            at, cut = _question(
-                bins[part][:, tried], leaf[part], 2**level, slope[part], curve[part], shares[part], plan
-            )
+            at, cut = _question(inside, leaf[part], 2**level, weights, plan)
             column = int(tried[at])
             cut = min(cut, len(cuts[column]) - 1)
             columns[tree, level], bounds[tree, level] = column, cuts[column][cut]
@@ -78,23 +79,17 @@ def _cuts(column: Floats) -> Floats:
 
 
 def _question(
-    bins: npt.NDArray[np.int32],
-    leaf: Ints,
-    leaves: int,
-    slope: Floats,
-    curve: Floats,
-    shares: Floats,
-    plan: BoostingPlan,
+    bins: npt.NDArray[np.int32], leaf: Ints, leaves: int, weights: Sequence[Floats], plan: BoostingPlan
 ) -> tuple[int, int]:
-    """Return the column and the bin above which rows go right that gain most over all leaves."""
+    """Return the column and the bin above which rows go right that gain most over all leaves.
+
+    weights: the slope, curve and share of each row, repeated for each column.
+    """
     columns = bins.shape[1]
-    slots = (leaf[:, None] * columns + np.arange(columns)) * _BINS + bins
+    slots = ((leaf[:, None] * columns + np.arange(columns)) * _BINS + bins).ravel()
     size, shape = leaves * columns * _BINS, (leaves, columns, _BINS)
-    flat = slots.ravel()
-    left_slope, left_curve, left_shares = (
-        np.bincount(flat, np.repeat(each, columns), size).reshape(shape).cumsum(axis=2)
-        for each in (slope, curve, shares)
-    )
+    sums = (np.bincount(slots, each, size).reshape(shape).cumsum(axis=2) for each in weights)
+    left_slope, left_curve, left_shares = sums
     right_slope, right_curve = left_slope[..., -1:] - left_slope, left_curve[..., -1:] - left_curve
     gain = (left_slope**2 / (left_curve + plan.l2) + right_slope**2 / (right_curve + plan.l2)).sum(axis=0)
     fewer = np.minimum(left_shares, left_shares[..., -1:] - left_shares).sum(axis=0)

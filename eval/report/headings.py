@@ -65,15 +65,15 @@ def fit(options: argparse.Namespace) -> int:
         raise UsageError("All documents are of one kind, so that nothing can be held out.", "Name more sets.")
     lessons = [lesson(document) for document in documents]
     rules = [judge(document, NO_TREES) for document in documents]
-    held = held_out(documents, lessons, Progress())
-    model = written(learn(lessons), documents, rules, held)
+    unseen = held_out(documents, lessons, Progress())
+    model = written(learn(lessons), documents, rules, unseen)
     try:
         options.write.parent.mkdir(parents=True, exist_ok=True)
         options.write.write_text(_compact(model), encoding="utf-8")
     except OSError as error:
         message = f"{options.write}: cannot be written ({error.strerror})."
         raise StoreError(message, "Choose another --write.") from error
-    _show(options, {"rules": rules, "held out": held}, [f"The model is in {options.write}."])
+    _show(options, {"rules": rules, "held out": unseen}, [f"The model is in {options.write}."])
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -21,12 +20,17 @@ from eval.records.progress import Progress
 from eval.records.questions import Dataset
 from eval.runs.trees import TreeScore, score
 from hybrid_core.types.documents import ParsedDocument
-from indexers.outline.evidence import FEATURES, Possible
-from indexers.outline.heading_model import PRIOR, BoostedTrees
-from indexers.outline.merge import possible_headings
-from indexers.outline.numbering import bare, compact
-from indexers.outline.tree import TreeLimits, build_tree
-from indexers.outline.view import view
+from hybrid_pageindex.services.headings import (
+    FEATURES,
+    PRIOR,
+    BoostedTrees,
+    Possible,
+    bare,
+    compact,
+    make_tree,
+    parse_pdf,
+    possibilities,
+)  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -50,7 +54,7 @@ class OutlinedDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """What a document teaches: the evidence of its possible headings, what the rules say, and which are headings."""
+    """Evidence of a document's possible headings, the verdict of the rules, and which are headings."""
 
     evidence: Floats
     likely: Bools
@@ -71,23 +75,8 @@ class JudgedTree:
     milliseconds: float
 
 
-def parse(path: Path) -> ParsedDocument:
-    """Parse a PDF without its bookmarks and without OCR. Raises DocumentError."""
-    from hybrid_core.errors import DocumentError
-    from indexers.formats.limits import ParseLimits
-    from indexers.formats.pdf.format import PDF
-
-    with closing(PDF.open(path, None, ParseLimits())) as file:
-        pages = []
-        for page in file.read(range(1, file.pages + 1), lambda _: None):
-            if isinstance(page, DocumentError):
-                raise page
-            pages.append(page)
-    return ParsedDocument("pdf", tuple(pages), (), {})
-
-
 def outlined_documents(
-    datasets: Iterable[Dataset], progress: Progress, parse: Parse = parse
+    datasets: Iterable[Dataset], progress: Progress, parse: Parse = parse_pdf
 ) -> Iterator[OutlinedDocument]:
     """Parse the documents of sets that have outlines."""
     for dataset in datasets:
@@ -100,7 +89,7 @@ def outlined_documents(
 def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> JudgedTree:
     """Score a document's tree as the engine makes it, or as other trees or the rules alone (``NO_TREES``) do."""
     begun = time.process_time()
-    sections = build_tree(document.parsed, trees=trees)
+    sections = make_tree(document.parsed, trees)
     spent = time.process_time() - begun
     outline, pages = document.outline, len(document.parsed.pages)
     return JudgedTree(
@@ -111,14 +100,13 @@ def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> Judg
 
 def lesson(document: OutlinedDocument) -> Lesson:
     """Return what a document teaches. Optional headings and pages that are not judged teach nothing."""
-    doc, outline = view(document.parsed.pages), document.outline
-    found = possible_headings([], doc, TreeLimits().toc_pages)
-    right = matches(found.items, outline.rows)
-    optional = matches(found.items, outline.optional) & ~right
-    last = outline.last or len(doc.pages)
-    inside = np.array([outline.first <= item.heading.page <= last for item in found.items], bool) & ~optional
-    likely = np.array([item.likely for item in found.items], bool)
-    return Lesson(found.evidence[inside], likely[inside], right[inside])
+    outline, possible = document.outline, possibilities(document.parsed)
+    right = matches(possible.items, outline.rows)
+    optional = matches(possible.items, outline.optional) & ~right
+    last = outline.last or len(document.parsed.pages)
+    inside = np.array([outline.first <= item.heading.page <= last for item in possible.items], bool) & ~optional
+    likely = np.array([item.likely for item in possible.items], bool)
+    return Lesson(possible.evidence[inside], likely[inside], right[inside])
 
 
 def matches(items: Sequence[Possible], rows: Sequence[Row]) -> Bools:
@@ -134,8 +122,8 @@ def matches(items: Sequence[Possible], rows: Sequence[Row]) -> Bools:
         titles = {compact(item.heading.title), bare(item.heading.title)}
         size = item.look.size if item.look else 0.0
         for page in (item.heading.page + away for away in (0, -1, 1)):
-            for at, wanted in rows_on[page]:
-                likeness = max(_likeness(title, wanted) for title in titles)
+            for at, goal in rows_on[page]:
+                likeness = max(_likeness(title, goal) for title in titles)
                 if likeness >= _ALIKE:
                     pairs.append((-likeness + _OTHER_PAGE * (page != item.heading.page), -size, i, at))
     out = np.zeros(len(items), bool)
@@ -147,13 +135,13 @@ def matches(items: Sequence[Possible], rows: Sequence[Row]) -> Bools:
     return out
 
 
-def _likeness(title: str, wanted: str) -> float:
-    if title == wanted:
+def _likeness(title: str, goal: str) -> float:
+    if title == goal:
         return float(bool(title))
-    longer = max(len(title), len(wanted))
-    if not title or not wanted or abs(len(title) - len(wanted)) > 0.35 * longer:
+    longer = max(len(title), len(goal))
+    if not title or not goal or abs(len(title) - len(goal)) > 0.35 * longer:
         return 0.0
-    return SequenceMatcher(None, wanted, title).ratio()
+    return SequenceMatcher(None, goal, title).ratio()
 
 
 def learn(lessons: Sequence[Lesson], plan: BoostingPlan = BoostingPlan()) -> BoostedTrees:
@@ -193,14 +181,17 @@ def means(judged: Sequence[JudgedTree]) -> dict[str, float]:
 
 
 def written(
-    trees: BoostedTrees, documents: Sequence[OutlinedDocument], rules: Sequence[JudgedTree], held: Sequence[JudgedTree]
+    trees: BoostedTrees,
+    documents: Sequence[OutlinedDocument],
+    rules: Sequence[JudgedTree],
+    unseen: Sequence[JudgedTree],
 ) -> dict[str, Any]:
     """Return trees as ``headings.json`` has them, with what they learned from and what they are worth held out."""
     counts = Counter(document.dataset for document in documents)
     learned: dict[str, Mapping[str, Any]] = {}
     for name in counts:
         figures = {}
-        for which, judged in (("rules", rules), ("held_out", held)):
+        for which, judged in (("rules", rules), ("held_out", unseen)):
             own = means([each for each in judged if each.dataset == name])
             figures[which] = {key: round(own[key], 3) for key in ("f1", "tolerant", "at_depth", "parent")}
         learned[name] = {"documents": counts[name], **figures}

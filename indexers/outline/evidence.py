@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 _OWN = (
     "ratio rise bold above below indent off_centre width y lines page_top position "
     "characters words full_stop capitalised digits signs numbered in_sequence "
-    "prominence kept look_share title repeats repeat_share listed listed_level contents larger_looks "
+    "prominence kept look_share title repeats repeat_share listed listed_level contents larger_looks size_to_listed "
     "text next_size next_length"
 ).split()
 _MEANS = (
@@ -35,7 +35,17 @@ _MEANS = (
 )
 _GROUPS = ("style", "look", "numbering")
 _GROUP_SIZES = ("count", "per_page", "pages")
-_DOCUMENT = ("pages", "candidates", "entries", "located", "listed_share", "numbered_share", "cjk", "kept_share")
+_DOCUMENT = (
+    "pages",
+    "candidates",
+    "entries",
+    "located",
+    "listed_share",
+    "numbered_share",
+    "cjk",
+    "kept_share",
+    "decimals_listed",
+)
 FEATURES = (
     *_OWN,
     *(f"{group}_{name}" for group in _GROUPS for name in (*_MEANS, *_GROUP_SIZES)),
@@ -88,12 +98,18 @@ def evidence(items: Sequence[Possible], rules: Settled, doc: DocumentView, locat
     )
     page = np.array([item.heading.page for item in items])
     parts = [own, *(_grouped(own, key, page, pages) for key in keys)]
-    listed, kept = own[:, _AT["listed"]], own[:, _AT["kept"]]
+    listed, likely = own[:, _AT["listed"]], own[:, _AT["kept"]]
     whole = (
-        pages, len(items) / pages, listed.sum() / pages, located, listed.sum() / max(1.0, kept.sum()),
-        own[:, _AT["numbered"]].mean(), float(_is_cjk(doc)), kept.mean(),
+        pages, len(items) / pages, listed.sum() / pages, located, listed.sum() / max(1.0, likely.sum()),
+        own[:, _AT["numbered"]].mean(), float(_is_cjk(doc)), likely.mean(), _decimals_listed(items),
     )  # fmt: skip
     return np.hstack([*parts, np.tile(whole, (len(items), 1))])
+
+
+def _decimals_listed(items: Sequence[Possible]) -> float:
+    """The share of headings numbered 1.2 or deeper that are listed; -1 where there are none."""
+    listed = [item.entry for item in items if item.number and item.number.kind.startswith("decimal")]
+    return sum(listed) / len(listed) if listed else -1.0
 
 
 def style_numbers(items: Sequence[Possible]) -> npt.NDArray[np.int64]:
@@ -136,6 +152,7 @@ class _Rows:
         looks = [item.look for item in items if item.look]
         self._in_sequence = {id(c) for c, follows in zip(looks, in_sequence(looks), strict=True) if follows}
         self._sizes = sorted({c.size for c in rules.headings})
+        self._smallest = min((item.look.size for item in items if item.entry and item.look), default=0.0)
         self._texts = [compact(item.heading.title) for item in items]
         self._repeats = Counter(self._texts)
         lefts = Counter(round(unit.x0 / 4) for page in doc.pages for unit in page.units if len(unit.text) > 30)
@@ -204,17 +221,18 @@ class _Rows:
         return (
             log1p(times), times / len(self._doc.pages), item.entry, item.heading.level if item.entry else 0,
             opens_contents(item.heading.title), larger,
+            item.look.size / self._smallest if item.look and self._smallest else 1,
         )  # fmt: skip
 
     def _neighbours(self, at: int, item: Possible, page: PageView) -> tuple[float, ...]:
         first, last, units = item.heading.unit, item.last, page.units
         after = self._items[at + 1].heading if at + 1 < len(self._items) else None
-        here = after is not None and after.page == item.heading.page
+        same_page = after is not None and after.page == item.heading.page
         if first < 0:
-            return (log1p(_PAGE / 2 if here else _PAGE), 1, 0)
+            return (log1p(_PAGE / 2 if same_page else _PAGE), 1, 0)
         if after is None or after.page > item.heading.page + 1:
             text = _PAGE
-        elif here:
+        elif same_page:
             text = sum(len(unit.text) for unit in units[last + 1 : max(0, after.unit)])
         else:
             text = _PAGE / 3 + sum(len(unit.text) for unit in units[last + 1 :])

@@ -45,12 +45,14 @@ def clean_title(text: str) -> str:
 
 def continues(title: str) -> str:
     """Return the title that "Title (continued)" carries on; "" where it carries on none."""
-    found = _CONTINUED.search(title)
-    return title[: found.start()].rstrip() if found and found.start() else ""
+    mark = _CONTINUED.search(title)
+    return title[: mark.start()].rstrip() if mark and mark.start() else ""
 
 
 def closed_up(text: str) -> str:
     """Letter-spaced words without their spaces: two or more stand between words."""
+    if text[1:2] != " ":  # most lines, at once
+        return text
     pieces = text.split()
     letters = sum(len(piece) == 1 and piece.isalpha() and piece.isascii() for piece in pieces)
     if letters < _SPACED or letters < 0.8 * len(pieces):

@@ -20,7 +20,7 @@ _NEXT = (1, 2)  # how far on the next number may be: one may have been overlooke
 @dataclass(frozen=True, slots=True)
 class Settled:
     """``spare`` are weaker ones, which could split a section without headings of its own. ``possible`` are all that the
-    rules leave in doubt: no steps of instructions and no sentences that announce a list.
+    rules leave in doubt: no steps of instructions, no sentences that announce a list, no letters on plates.
     """
 
     headings: list[PossibleHeading]
@@ -60,8 +60,10 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
         announced = c.number is None and c.sentence and c.title[-1] == ":"
         if announced or (c.counted and c.look in looks.steps):
             continue
-        possible.append(c)
-        if opens_contents(c.title) or _numbered_well(c, in_order, ratio):
+        well = opens_contents(c.title) or _numbered_well(c, in_order, ratio)
+        if well or c.page not in plates:
+            possible.append(c)
+        if well:
             kept.append(c)
             continue
         if c.page in plates or c.look in looks.captions:

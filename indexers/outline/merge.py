@@ -64,18 +64,20 @@ def outline(
     bookmarks = from_bookmarks(document.bookmarks, doc)
     if len(bookmarks) < _SMALLEST_FRAME and is_deck(doc):
         return HeadingList(tuple(slide_titles(doc)), ())
-    found = possible_headings(bookmarks, doc, toc_pages, regions)
-    if not found.items:
+    possible = possible_headings(bookmarks, doc, toc_pages, regions)
+    if not possible.items:
         return HeadingList((), ())
     trees = heading_model() if trees is None else trees
-    likely = np.array([item.likely for item in found.items])
+    likely = np.array([item.likely for item in possible.items])
     chosen = (
-        choose(likelihoods(trees, found.evidence, likely, style_numbers(found.items))) if len(trees.columns) else likely
+        choose(likelihoods(trees, possible.evidence, likely, style_numbers(possible.items)))
+        if len(trees.columns)
+        else likely
     )
     pairs = []
     titles: set[str] = set()
-    weak = [_heading(c) for c in found.rules.spare]
-    for item, is_chosen in zip(found.items, chosen.tolist(), strict=True):
+    weak = [_heading(c) for c in possible.rules.spare]
+    for item, is_chosen in zip(possible.items, chosen.tolist(), strict=True):
         h = replace(item.heading, title=clean_title(item.heading.title))
         if (earlier := continues(h.title)) and compact(earlier) in titles:
             continue
@@ -86,9 +88,9 @@ def outline(
             pairs.append((replace(h, confirmed=confirmed), FlatHeading(h.title, level, item.look, flat=item.title)))
         elif item.likely and item.look:
             weak.append(_heading(item.look))
-    found_levels = levels([item for _, item in pairs])
+    depths = levels([item for _, item in pairs])
     return HeadingList(
-        tuple(replace(h, level=level) for (h, _), level in zip(pairs, found_levels, strict=True)),
+        tuple(replace(h, level=level) for (h, _), level in zip(pairs, depths, strict=True)),
         tuple(sorted(weak, key=lambda h: (h.page, h.unit))),
     )
 
@@ -96,7 +98,7 @@ def outline(
 def possible_headings(
     bookmarks: list[Heading], doc: DocumentView, toc_pages: int, regions: Regions | None = None
 ) -> Possibilities:
-    """What bookmarks or printed contents list, whichever say more, and lines that look like headings."""
+    """Return what bookmarks or printed contents list, whichever say more, and lines that look like headings."""
     printed = from_printed_toc(doc, toc_pages)
     skip = printed.pages | find_listings(doc)
     looked = candidates(doc, skip)
@@ -142,7 +144,7 @@ def _graft(
     printed: PrintedToc,
     doc: DocumentView,
 ) -> Iterable[Possible]:
-    """What is not in the frame yet: entries of chapters' own contents, and headings by layout."""
+    """Yield what is not in the frame yet: entries of chapters' own contents, and headings by layout."""
     titles = {(h.page + d, bare(h.title), _word(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
     taken = {(h.page, h.unit) for h in frame}

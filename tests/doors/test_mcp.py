@@ -308,7 +308,7 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
     with stdio(tmp_path / "home") as served:
         assert answer(served.call("list_libraries")) == {"libraries": []}
         for tool, arguments in (("search", {"question": "a"}), ("list_documents", {}), ("outline", {"question": "a"})):
-            assert "add_documents" in refusal(served.call(tool, **arguments))
+            assert "add documents" in refusal(served.call(tool, **arguments))
 
 
 @pytest.mark.parametrize(
@@ -332,9 +332,9 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("outline", {"document": "book.pdf", "depth": 0}, "Choose 1 or more"),
         ("outline", {}, "Name a document or ask a question"),
         ("get_detail", {"file_path": "book.pdf", "page": -1}, "has no page -1"),
-        ("get_detail", {"file_path": "/etc/passwd", "page": 1}, "--root"),
-        ("get_index", {"file_path": "/etc/passwd"}, "--root"),
-        ("get_index", {"file_path": "../../../../etc/passwd\x00.pdf"}, "--root"),
+        ("get_detail", {"file_path": "/etc/passwd", "page": 1}, "a folder that the server may read"),
+        ("get_index", {"file_path": "/etc/passwd"}, "a folder that the server may read"),
+        ("get_index", {"file_path": "../../../../etc/passwd\x00.pdf"}, "a folder that the server may read"),
         ("list_documents", {"sort": "age"}, "Choose name, newest, pages"),
         ("list_documents", {"filter": "colour=red"}, "No document has a field"),
         ("remove_documents", {"documents": ["book.pdf"]}, "read-only"),

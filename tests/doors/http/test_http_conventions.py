@@ -50,7 +50,7 @@ def names(mills: Serving) -> dict[str, str]:
     return {
         "library": "mills", "document": document["doc_id"], "number": "1", "note": note, "one": note,
         "conversation": conversation, "message": str(asked["id"]), "job": str(job), "action": "pause", "kind": "llm",
-        "name": "nobody", "model": "mills", "vector_store": "mills", "file": document["doc_id"],
+        "name": "nobody", "model": "mills", "vector_store": "mills", "file": document["doc_id"], "entry": "none",
     }  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def test_errors_are_problem_documents(mills: Serving) -> None:
         answers = [
             client.get("/libraries/nothing"), client.get("/nowhere"), client.put("/libraries", json={}),
             client.post("/search", json={}), client.post("/search", content=b"{", headers=JSON),
-            client.post("/libraries", json={"name": "mills"}), client.post("/libraries", json={"name": "a/b"}),
+            client.post("/libraries", json={"name": "mills"}), client.post("/libraries", json={"name": ".."}),
             client.post("/libraries", content=b"x", headers={"Content-Type": "text/plain"}), stranger.get("/libraries"),
             client.get("/libraries", headers={"Origin": "https://evil.example"}),
         ]  # fmt: skip

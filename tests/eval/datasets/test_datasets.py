@@ -214,7 +214,7 @@ def test_hips_outlines(write: Write, tmp_path: Path) -> None:
     found = load("hips", tmp_path)
     assert ([path.name for path in found.files], found.outlines) == (
         ["book.pdf"],
-        {"book.pdf": HumanOutline(((1, "Foreword", 5),))},
+        {"book.pdf": HumanOutline(((1, "Foreword", 5),), kind="books")},
     )
     assert found.left_out == (
         "book.toc, line 2: '2,Contents' is not level,heading,page.",
@@ -236,7 +236,8 @@ def test_outlines_of_documents_of_other_sets(write: Write, tmp_path: Path) -> No
     found = load("outlines", tmp_path)
     assert [path.name for path in found.files] == ["on cranes.pdf"]
     rows = (1, "Abstract", 1), (1, "Cranes", 2)
-    assert found.outlines == {"on cranes.pdf": HumanOutline(rows, ((2, "Case A", 2),), (rows[1],), 1, 9)}
+    kind = "papers"
+    assert found.outlines == {"on cranes.pdf": HumanOutline(rows, ((2, "Case A", 2),), (rows[1],), 1, 9, kind)}
     assert [note.split(":")[0] for note in found.left_out] == ["SCOPE.csv, line 2", "elsewhere.toc"]
 
 
@@ -400,6 +401,7 @@ def test_half_a_set(write: Write, tmp_path: Path) -> None:
         ("statutes_zh", 355, 463, 393, {"absent": 70}),  # 368 files without 9 index pages and 4 repeated laws
         ("hips", 12, 0, 0, {}),
         ("outlines", 20, 0, 0, {}),
+        ("bookmarks", 33, 0, 0, {}),
     ],
 )
 def test_real_sets(name: str, documents: int, questions: int, answerable: int, kinds: Mapping[str, int]) -> None:
@@ -410,4 +412,4 @@ def test_real_sets(name: str, documents: int, questions: int, answerable: int, k
     assert sum(question.answerable for question in found.questions) == answerable
     assert sum(bool(question.evidence) for question in found.questions) == answerable
     assert kinds.items() <= Counter(question.kind for question in found.questions).items()
-    assert len(found.outlines) == (documents if name in ("hips", "outlines") else 0)
+    assert len(found.outlines) == (documents if name in ("hips", "outlines", "bookmarks") else 0)

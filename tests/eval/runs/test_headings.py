@@ -14,6 +14,7 @@ from eval.records.progress import Progress
 from eval.runs import headings
 from eval.runs.headings import OutlinedDocument
 from hybrid_core.errors import DocumentError
+from hybrid_pageindex.services.headings import parse_pdf
 from indexers.outline.evidence import Possible
 from indexers.outline.heading import Heading
 from indexers.outline.heading_model import BoostedTrees, read_trees
@@ -39,8 +40,8 @@ def test_a_line_is_a_heading_where_only_numbering_spacing_or_a_page_differ(title
 
 
 def test_each_heading_of_an_outline_is_one_line() -> None:
-    found = headings.matches(_items(("Ropes", 3), ("1 Ropes", 4), ("Sails", 4)), [(1, "Ropes", 4), (1, "Sails", 4)])
-    assert found.tolist() == [False, True, True]
+    matched = headings.matches(_items(("Ropes", 3), ("1 Ropes", 4), ("Sails", 4)), [(1, "Ropes", 4), (1, "Sails", 4)])
+    assert matched.tolist() == [False, True, True]
 
 
 def _documents() -> list[OutlinedDocument]:
@@ -86,10 +87,10 @@ def test_a_pdf_is_read_without_its_bookmarks(tmp_path: Path) -> None:
     pdf.new_page().insert_text((72, 72), "Of ropes")
     pdf.set_toc([[1, "Of ropes", 1]])
     pdf.save(tmp_path / "a.pdf")
-    assert headings.parse(tmp_path / "a.pdf").bookmarks == ()
+    assert parse_pdf(tmp_path / "a.pdf").bookmarks == ()
     (tmp_path / "b.pdf").write_bytes(b"no pdf at all")
     with pytest.raises(DocumentError):
-        headings.parse(tmp_path / "b.pdf")
+        parse_pdf(tmp_path / "b.pdf")
 
 
 def test_an_index_says_of_which_kind_and_language_documents_are(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def test_an_index_says_of_which_kind_and_language_documents_are(tmp_path: Path) 
         (tmp_path / f"{name}.toc").write_text("1,Ropes,1\n")
     rows = "name,lang,kind,source\na,de,manual,yard\nb,en,thesis sample,gate\n"
     (tmp_path / "index.csv").write_text(rows)
-    found = bookmarks.read(tmp_path).outlines
-    assert [(found[name].kind, found[name].language) for name in ("a.pdf", "b.pdf", "c.pdf")] == [
+    outlines = bookmarks.read(tmp_path).outlines
+    assert [(outlines[name].kind, outlines[name].language) for name in ("a.pdf", "b.pdf", "c.pdf")] == [
         ("manual, yard", "de"), ("thesis", "en"), ("", ""),
     ]  # fmt: skip

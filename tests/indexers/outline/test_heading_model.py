@@ -29,10 +29,10 @@ def _guide(sections: int = 6) -> list[Sheet]:
 
 
 def test_evidence_has_a_row_of_finite_features_for_each_possible_heading() -> None:
-    found = possible_headings([], view(document(_guide()).pages), 30)
-    assert found.evidence.shape == (len(found.items), len(FEATURES)) and len(found.items) >= 12
-    assert np.isfinite(found.evidence).all()
-    sizes = dict(zip((item.heading.title for item in found.items), found.evidence[:, 0].tolist(), strict=True))
+    possible = possible_headings([], view(document(_guide()).pages), 30)
+    assert possible.evidence.shape == (len(possible.items), len(FEATURES)) and len(possible.items) >= 12
+    assert np.isfinite(possible.evidence).all()
+    sizes = dict(zip((item.heading.title for item in possible.items), possible.evidence[:, 0].tolist(), strict=True))
     assert sizes["1 Yard B"] == pytest.approx(1.6) and sizes["1.1 Ropes"] == pytest.approx(1.2)
 
 

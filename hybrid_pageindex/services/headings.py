@@ -1,0 +1,43 @@
+"""The heading model beside the engine: what the harness learns it from and judges it by."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.types.documents import ParsedDocument, Section
+from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.format import PDF
+from indexers.outline.evidence import FEATURES, Possible
+from indexers.outline.heading_model import PRIOR, BoostedTrees, read_trees
+from indexers.outline.merge import Possibilities, possible_headings
+from indexers.outline.numbering import bare, compact
+from indexers.outline.tree import TreeLimits, build_tree
+from indexers.outline.view import view
+
+__all__ = [
+    "FEATURES", "PRIOR", "BoostedTrees", "Possibilities", "Possible", "bare", "compact", "make_tree", "parse_pdf",
+    "possibilities", "read_trees",
+]  # fmt: skip
+
+
+def parse_pdf(path: Path) -> ParsedDocument:
+    """Parse a PDF without its bookmarks and without OCR. Raise DocumentError."""
+    with closing(PDF.open(path, None, ParseLimits())) as file:
+        pages = []
+        for page in file.read(range(1, file.pages + 1), lambda _: None):
+            if isinstance(page, DocumentError):
+                raise page
+            pages.append(page)
+    return ParsedDocument("pdf", tuple(pages), (), {})
+
+
+def possibilities(parsed: ParsedDocument) -> Possibilities:
+    """Return what may be a heading of a document, by its printed contents and its lines."""
+    return possible_headings([], view(parsed.pages), TreeLimits().toc_pages)
+
+
+def make_tree(parsed: ParsedDocument, trees: BoostedTrees | None = None) -> tuple[Section, ...]:
+    """Return the sections that the shipped model, or another one, makes of a document."""
+    return build_tree(parsed, trees=trees)
