@@ -42,7 +42,6 @@ for name in list(os.environ):
     own = name.startswith("PAGEINDEX_") and name not in ("PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY")
     if own or name.lower().endswith("_proxy") or name in _SHOWN:
         del os.environ[name]
-os.environ["PAGEINDEX_WORKERS"] = "1"  # where a test sets no other: to begin a second takes longer than small files
 
 
 @pytest.hookimpl(wrapper=True)
