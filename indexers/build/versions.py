@@ -10,7 +10,7 @@ from indexers.build.chunks import ChunkSize
 from indexers.formats.format import Format
 from indexers.ocr.find import Ocr
 
-_BUILD = f"tree-4+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
+_BUILD = f"tree-5+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
 
 
 def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
