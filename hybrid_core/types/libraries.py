@@ -46,5 +46,7 @@ def library_called(name: str, libraries: Iterable[Library]) -> Library | None:
 def no_library(name: str, libraries: Iterable[Library]) -> NotFoundError:
     """What to say where there is none of this name."""
     known = ", ".join(one.name for one in libraries)
-    nothing = Advice("Nothing is indexed yet: add documents first.", "Nothing is indexed yet: begin with the command index.")
+    nothing = Advice(
+        "Nothing is indexed yet: add documents first.", "Nothing is indexed yet: begin with the command index."
+    )
     return NotFoundError(f"No library '{name}'.", f"There are: {known}." if known else nothing)
