@@ -97,6 +97,8 @@ def test_a_provider_that_refuses_the_key_says_why_in_its_own_words(
     with served.client(reader) as other:
         assert other.post("/models/local", json={}).status_code == 403
         assert other.post("/models/local", json={"ports": [70000]}).status_code == 422
+    with served.client() as client:
+        client.delete("/tokens/boss").raise_for_status()
 
 
 def test_packs_show_what_they_make_of_a_question(served: Serving, page: Any) -> None:
