@@ -28,7 +28,7 @@ from hybrid_pageindex.services.headings import (
     bare,
     compact,
     make_tree,
-    parse_pdf,
+    parse_document,
     possibilities,
 )  # fmt: skip
 
@@ -76,7 +76,7 @@ class JudgedTree:
 
 
 def outlined_documents(
-    datasets: Iterable[Dataset], progress: Progress, parse: Parse = parse_pdf
+    datasets: Iterable[Dataset], progress: Progress, parse: Parse = parse_document
 ) -> Iterator[OutlinedDocument]:
     """Parse the documents of sets that have outlines."""
     for dataset in datasets:

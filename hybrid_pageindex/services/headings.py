@@ -8,7 +8,7 @@ from pathlib import Path
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import ParsedDocument, Section
 from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.format import PDF
+from indexers.formats.registry import format_of, open_file
 from indexers.outline.evidence import FEATURES, Possible
 from indexers.outline.heading_model import PRIOR, BoostedTrees, read_trees
 from indexers.outline.merge import Possibilities, possible_headings
@@ -17,20 +17,20 @@ from indexers.outline.tree import TreeLimits, build_tree
 from indexers.outline.view import view
 
 __all__ = [
-    "FEATURES", "PRIOR", "BoostedTrees", "Possibilities", "Possible", "bare", "compact", "make_tree", "parse_pdf",
+    "FEATURES", "PRIOR", "BoostedTrees", "Possibilities", "Possible", "bare", "compact", "make_tree", "parse_document",
     "possibilities", "read_trees",
 ]  # fmt: skip
 
 
-def parse_pdf(path: Path) -> ParsedDocument:
-    """Parse a PDF without its bookmarks and without OCR. Raise DocumentError."""
-    with closing(PDF.open(path, None, ParseLimits())) as file:
+def parse_document(path: Path) -> ParsedDocument:
+    """Parse a document without its bookmarks and without OCR. Raise DocumentError."""
+    with closing(open_file(path, None, ParseLimits())) as file:
         pages = []
         for page in file.read(range(1, file.pages + 1), lambda _: None):
             if isinstance(page, DocumentError):
                 raise page
             pages.append(page)
-    return ParsedDocument("pdf", tuple(pages), (), {})
+    return ParsedDocument(format_of(path).name, tuple(pages), (), {})
 
 
 def possibilities(parsed: ParsedDocument) -> Possibilities:

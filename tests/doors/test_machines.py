@@ -85,7 +85,7 @@ def test_what_is_uploaded_on_one_is_indexed_on_the_other_and_read_on_both(machin
     link = run(beta.original_link("albatross.pdf"))
     assert link is not None and kept in link and "X-Amz-Signature" in link
 
-    assert len(run(alpha.remove(["albatross.pdf"]))) == 1
+    assert len(run(alpha.remove(["albatross.pdf"], for_good=True))) == 1
     assert list(alpha._catalog().objects.names()) == []
 
 

@@ -217,7 +217,7 @@ def test_what_is_removed_meanwhile_is_left_out_and_told(tmp_path: Path) -> None:
     book = pdfs.numbered(tmp_path / "lagoon.pdf", 40, "lagoon")
 
     def answer(_: Request) -> dict[str, Any]:
-        run(engine.remove(["lagoon"]))
+        run(engine.remove(["lagoon"], for_good=True))
         return turn(pages=[{"document": "D1", "page": page} for page in (first, last)])
 
     engine = thinking(tmp_path / "home", answer)

@@ -14,7 +14,7 @@ from eval.records.progress import Progress
 from eval.runs import headings
 from eval.runs.headings import OutlinedDocument
 from hybrid_core.errors import DocumentError
-from hybrid_pageindex.services.headings import parse_pdf
+from hybrid_pageindex.services.headings import parse_document
 from indexers.outline.evidence import Possible
 from indexers.outline.heading import Heading
 from indexers.outline.heading_model import BoostedTrees, read_trees
@@ -87,10 +87,10 @@ def test_a_pdf_is_read_without_its_bookmarks(tmp_path: Path) -> None:
     pdf.new_page().insert_text((72, 72), "Of ropes")
     pdf.set_toc([[1, "Of ropes", 1]])
     pdf.save(tmp_path / "a.pdf")
-    assert parse_pdf(tmp_path / "a.pdf").bookmarks == ()
+    assert parse_document(tmp_path / "a.pdf").bookmarks == ()
     (tmp_path / "b.pdf").write_bytes(b"no pdf at all")
     with pytest.raises(DocumentError):
-        parse_pdf(tmp_path / "b.pdf")
+        parse_document(tmp_path / "b.pdf")
 
 
 def test_an_index_says_of_which_kind_and_language_documents_are(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_an_embedder_that_fails_to_compare_is_said(
 def test_reranking_needs_an_embedder_that_can(tmp_path: Path) -> None:
     engine = Engine(settings=settings_of(tmp_path / "home", rerank="multi-vector"))
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "estuaries")))
-    with pytest.raises(UsageError, match=r"library 'default' has no embedder.*embed --embedder bge-m3"):
+    with pytest.raises(UsageError, match=r"library 'default' has no embedder.*embed the library with it"):
         run(engine.search(QUESTION))
     run(engine.embed("hashed:64"))
     with pytest.raises(UsageError, match=r"hashed:64 cannot compare token by token.*set rerank to none"):
