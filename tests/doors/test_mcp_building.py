@@ -73,12 +73,8 @@ def test_only_roots_and_indexed_documents_can_be_read(root: Path, tmp_path: Path
                 outside / "none.pdf", "~/.ssh/id_rsa", "/dev/zero", "..", "../outside/secret.pdf",
             ):  # fmt: skip
                 more = {"page": 1} if tool == "get_detail" else {}
-                assert "that the server may read" in refusal(client.call(tool, file_path=str(path), **more)), (
-                    path
-                )
-        assert "that the server may read" in refusal(
-            client.call("add_documents", paths=[str(root / "folder")])
-        )
+                assert "that the server may read" in refusal(client.call(tool, file_path=str(path), **more)), path
+        assert "that the server may read" in refusal(client.call("add_documents", paths=[str(root / "folder")]))
         assert "not a regular file" in refusal(client.call("build_index", file_path=str(root / "pipe.pdf")))
         assert "not a PDF" in refusal(client.call("build_index", file_path=str(root / "words.pdf")))
         assert "no such file" in refusal(client.call("build_index", file_path=str(root / "none.pdf")))
