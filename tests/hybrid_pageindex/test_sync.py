@@ -113,7 +113,7 @@ def test_a_forgotten_await_is_told_in_words(tmp_path: Path, use: object) -> None
 
 
 async def test_a_call_is_a_coroutine_all_the_same(mills: SyncEngine) -> None:
-    engine = Engine(mills.home)
+    engine = Engine(settings=mills._inner.settings)
     call = engine.search(SOLD)
     assert inspect.isawaitable(call) and asyncio.iscoroutine(call) and not hasattr(call, "_repr_html_")
     assert "search" in repr(call)

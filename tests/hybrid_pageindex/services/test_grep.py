@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,9 +33,9 @@ def _indexed(engine: Engine, folder: Path) -> Engine:
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory, library_url: str) -> Iterator[Engine]:
+def texts(tmp_path_factory: pytest.TempPathFactory, databases: Callable[[], str]) -> Iterator[Engine]:
     folder = tmp_path_factory.mktemp("texts")
-    with_texts = _indexed(Engine(settings=Settings(storage_path=folder / "home", postgres_url=library_url)), folder)
+    with_texts = _indexed(Engine(settings=Settings(storage_path=folder / "home", postgres_url=databases())), folder)
     yield with_texts
     with_texts.close()
 
