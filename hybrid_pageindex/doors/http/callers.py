@@ -9,9 +9,11 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 from pydantic import AfterValidator
 
+from hybrid_core.errors import NotFoundError
 from hybrid_core.types.access import EVERYWHERE, Caller, Role
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_pageindex.doors.http.errors import Refusal
+from hybrid_pageindex.doors.http.fields import Fault
 from hybrid_pageindex.doors.http.security.guard import SLASH
 from hybrid_pageindex.doors.http.server import Server, server_of
 
@@ -38,6 +40,18 @@ async def find_library(request: Request, name: str, role: Role) -> Library:
         raise no_library(name[:200], seen)
     check(request, role, found.id)
     return found
+
+
+async def find_openai_library(request: Request, name: str, code: str, detail: str, fault: tuple[str, str]) -> Library:
+    """Return a library that may be read, as a model or a vector store of OpenAI's protocol.
+
+    ``fault`` is the name and the place of the parameter that names it. Raises Refusal with ``code`` and ``detail``
+    where it is unknown or may not be read.
+    """
+    try:
+        return await find_library(request, name, "read")
+    except NotFoundError as error:
+        raise Refusal(404, code, detail, error.advice, faults=[Fault(*fault, detail)]) from error
 
 
 def check(request: Request, role: Role, library: str = EVERYWHERE) -> Caller:

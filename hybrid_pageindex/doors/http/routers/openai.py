@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from hybrid_core.errors import NotFoundError
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.usage import Usage
-from hybrid_pageindex.doors.http.callers import At, find_library, visible
+from hybrid_pageindex.doors.http.callers import At, find_openai_library, visible
 from hybrid_pageindex.doors.http.completions import (
     DONE,
     CompletionBody,
@@ -22,9 +21,7 @@ from hybrid_pageindex.doors.http.completions import (
     errand,
     marked,
 )
-from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.events import SENT, Event, as_it_works, stream
-from hybrid_pageindex.doors.http.fields import Fault
 from hybrid_pageindex.doors.http.replies import said
 from hybrid_pageindex.doors.http.shapes import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
 from hybrid_pageindex.services.conversations.turn import Turn
@@ -89,12 +86,8 @@ async def complete_chat(request: Request, server: At, body: CompletionBody) -> R
 
 async def _library(request: Request, name: str) -> Library:
     """Raises Refusal in OpenAI's words for a model that is unknown or may not be read."""
-    try:
-        return await find_library(request, name, "read")
-    except NotFoundError as error:
-        detail = f"The model '{name[:200]}' does not exist, or you do not have access to it."
-        faults = [Fault("model", "body", detail)]
-        raise Refusal(404, "model_not_found", detail, error.advice, faults=faults) from error
+    detail = f"The model '{name[:200]}' does not exist, or you do not have access to it."
+    return await find_openai_library(request, name, "model_not_found", detail, ("model", "body"))
 
 
 async def _unless_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:

@@ -9,10 +9,9 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field, StrictBool
 from starlette.responses import Response
 
-from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
-from hybrid_pageindex.doors.http.callers import At, check, find_library, visible
+from hybrid_pageindex.doors.http.callers import At, check, find_openai_library, visible
 from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.fields import Fault
 from hybrid_pageindex.doors.http.models import QUESTION, Strict
@@ -150,12 +149,8 @@ async def delete_store_file(request: Request, server: At, vector_store: Id, file
 
 
 async def _library(request: Request, name: str) -> Library:
-    try:
-        return await find_library(request, name, "read")
-    except NotFoundError as error:
-        detail = f"No vector store found with id '{name[:200]}'."
-        faults = [Fault("vector_store_id", "path", detail)]
-        raise Refusal(404, "vector_store_not_found", detail, error.advice, faults=faults) from error
+    detail = f"No vector store found with id '{name[:200]}'."
+    return await find_openai_library(request, name, "vector_store_not_found", detail, ("vector_store_id", "path"))
 
 
 async def _size(server: Server, library: Library) -> LibrarySize:
