@@ -119,22 +119,18 @@ def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool
     with catalog.reading() as connection:
         marks = _marks(connection)
         if entry is not None:
-            marks[entry] = _required(connection, entry)
+            _required(connection, entry)
     chosen = {entry} if entry is not None else set(marks)
     if expired:
         chosen = {each for each in chosen if _expiry(marks[each]["at"]) < _now()}
-    return documents_removed_from(marks, chosen) + [each for each in chosen if not marks[each]["from"]]
+    removed = [each for each, mark in marks.items() if mark["from"] and (each in chosen or mark["from"] in chosen)]
+    return removed + [each for each in chosen if not marks[each]["from"]]
 
 
 def entries_from(catalog: Catalog, library: str) -> list[str]:
     """Return the ids of the entries whose documents were removed from a library."""
     with catalog.reading() as connection:
         return [entry for entry, mark in _marks(connection).items() if mark["from"] == library]
-
-
-def documents_removed_from(marks: dict[str, dict[str, str]], chosen: set[str]) -> list[str]:
-    """Return the entries of documents that are chosen, or whose library is."""
-    return [entry for entry, mark in marks.items() if mark["from"] and (entry in chosen or mark["from"] in chosen)]
 
 
 def _mark(connection: Connection, entry: str, origin: str) -> None:

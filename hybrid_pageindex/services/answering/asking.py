@@ -89,7 +89,7 @@ class Answerer:
         if asked is None:
             return None, ""
         parts = self._parts
-        found = parts.searcher.search(replace(request, effort="fast", trace=False))
+        found = self._search(request, request.question)
         counting = Counting(parts, request, asked)
         made = counting.answer(found, usable=bool(parts.chat.named("llm")))
         if made is not None:
