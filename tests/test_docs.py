@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,9 @@ def test_every_benchmark_that_is_named_can_be_run_and_says_what_it_measures() ->
     named = {name for page in PAGES for name in re.findall(r"-m\s+benchmarks (\w+)", page.read_text(encoding="utf-8"))}
     assert named and named <= names.keys()
     assert all(names.values())
+
+
+def test_pages_made_from_the_code_are_as_the_code_says() -> None:
+    command = [sys.executable, str(ROOT / "docs" / "reference" / "generate.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"run python docs/reference/generate.py\n{done.stdout}{done.stderr}"

@@ -1,0 +1,201 @@
+"""Write the pages of reference that the code describes: ``python docs/reference/generate.py [--check]``.
+
+Each page stands between hand-written pages of the same folder and is checked in, so that it can be read without a
+build. ``--check`` writes nothing, and ends with 1 where a page differs from what the code says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import json
+import os
+import re
+import sys
+import typing
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.types.scoring import ScoringConfig
+from hybrid_pageindex.config import fields as groups
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.doors.cli.parser import build_parser
+from hybrid_pageindex.doors.http.describing import described
+
+FOLDER = Path(__file__).parent
+TOOLS = FOLDER.parent.parent / "tests" / "doors" / "mcp_tools.json"
+MADE = "<!-- Made by docs/reference/generate.py: change the code that it describes, not this page. -->\n"
+_ERRORS = "../errors.md"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    check = parser.parse_args().check
+    different = False
+    for name, page in pages().items():
+        path = FOLDER / name
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        if not check:
+            path.write_text(page, encoding="utf-8")
+        elif before != page:
+            different = True
+            sys.stdout.writelines(
+                difflib.unified_diff(before.splitlines(True), page.splitlines(True), str(path), "the code", n=0)
+            )
+    return int(different)
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each generated page by its file name."""
+    return {"commands.md": commands(), "settings.md": settings(), "http.md": http(), "tools.md": tools()}
+
+
+def commands() -> str:
+    """Return the page of the command line: what ``--help`` prints, for each command."""
+    os.environ["COLUMNS"] = "100"  # argparse breaks its lines by the terminal's width
+    parts = [MADE, "# Command line: all options\n", "What `hybrid-pageindex COMMAND --help` prints.\n"]
+    parser = build_parser()
+    parts += [f"```text\n{parser.format_help()}```\n"]
+    for name, command in _subcommands(parser):
+        parts += [f"## {name}\n", f"```text\n{command.format_help()}```\n"]
+    return "\n".join(parts)
+
+
+def _subcommands(parser: argparse.ArgumentParser, above: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name in dict.fromkeys(choice.dest for choice in action._choices_actions):
+                command = action.choices[name]
+                yield f"{above}{name}", command
+                yield from _subcommands(command, f"{above}{name} ")
+
+
+def settings() -> str:
+    """Return the page of all settings: name, default, limits and help of each, by group."""
+    parts = [
+        MADE,
+        "# Settings\n",
+        "How a setting is given is in [Configuration](../configuration.md). A variable is the name in capitals behind "
+        "`PAGEINDEX_`.\n",
+    ]
+    seen: set[str] = set()
+    for group in vars(groups).values():
+        if not (isinstance(group, type) and dataclasses.is_dataclass(group)) or group.__module__ != groups.__name__:
+            continue
+        own = [one for one in dataclasses.fields(group) if one.name not in seen]
+        if not own or group is groups.AllSettings:
+            continue
+        seen |= {one.name for one in own}
+        title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", group.__name__.removesuffix("Settings")) or group.__name__
+        parts += [f"## {title}\n", "| setting | default | values | meaning |\n|---|---|---|---|"]
+        parts += [_setting(one, typing.get_type_hints(group)[one.name]) for one in own]
+        parts += [""]
+    numbers = [
+        f"| `{part.name}` | `{number.name}` | {number.default} |"
+        for part in dataclasses.fields(ScoringConfig)
+        for number in dataclasses.fields(getattr(Settings.scoring, part.name))
+    ]
+    parts += ["## Ranking\n", "Below `scoring:` in `config.yaml`, by group and name.\n"]
+    parts += ["| group | number | default |\n|---|---|---|", *numbers, ""]
+    missing = {one.name for one in dataclasses.fields(Settings)} - seen - {"scoring"}
+    if missing:
+        raise SystemExit(f"No group holds these settings: {', '.join(sorted(missing))}.")
+    return "\n".join(parts)
+
+
+def _setting(field: dataclasses.Field[Any], kind: Any) -> str:
+    known = field.metadata
+    default = known["usual"] or ("" if field.default in ("", None) else f"`{_plain(field.default)}`")
+    if typing.get_origin(kind) is typing.Literal:
+        values = ", ".join(f"`{choice}`" for choice in typing.get_args(kind))
+    elif kind is bool:
+        values = "`true`, `false`"
+    else:
+        limits = [f"{'from' if side == 'least' else 'to'} {known[side]:,}" for side in ("least", "most")
+                  if known[side] is not None]  # fmt: skip
+        values = " ".join(["bytes" if known["size"] else "", *limits]).strip()
+    meaning = known["help"]
+    return f"| `{field.name}` | {default} | {values} | {_cell(meaning)} |"
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def http() -> str:
+    """Return the page of the HTTP API: each route with its parameters and replies, from the OpenAPI document."""
+    api = json.loads(described())
+    parts = [
+        MADE,
+        "# HTTP: all routes\n",
+        "A running server describes itself at `/api/openapi.json`. Errors are [problem documents]"
+        f"({_ERRORS}). How to begin is in [HTTP API](../http.md).\n",
+    ]
+    groups_of: dict[str, list[str]] = {}
+    for path, methods in api["paths"].items():
+        for method, operation in methods.items():
+            if method in {"get", "post", "put", "patch", "delete"}:
+                tag = (operation.get("tags") or ["other"])[0]
+                groups_of.setdefault(tag, []).append(_route(method, path, operation))
+    for tag, routes in groups_of.items():
+        parts += [f"## {tag.capitalize()}\n", *routes]
+    return "\n".join(parts)
+
+
+def _route(method: str, path: str, operation: Mapping[str, Any]) -> str:
+    lines = [f"### `{method.upper()} {path}`\n"]
+    text = (operation.get("description") or operation.get("summary") or "").strip()
+    lines += [f"{text}\n"] if text else []
+    lines += [f"- operation: `{operation['operationId']}`"]
+    for parameter in operation.get("parameters", ()):
+        needed = ", required" if parameter.get("required") else ""
+        about = f": {' '.join(parameter['description'].split())}" if parameter.get("description") else ""
+        lines.append(f"- {parameter['in']} `{parameter['name']}` ({_kind(parameter.get('schema', {}))}{needed}){about}")
+    for media, content in operation.get("requestBody", {}).get("content", {}).items():
+        lines.append(f"- body `{media}`: {_kind(content.get('schema', {}))}")
+    replies = [f"`{code}` {' '.join(reply.get('description', '').split())}".strip()
+               for code, reply in operation.get("responses", {}).items()]  # fmt: skip
+    return "\n".join([*lines, f"- replies: {'; '.join(replies)}", ""])
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "$ref" in schema:
+        return f"`{schema['$ref'].rsplit('/', 1)[1]}`"
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            return " or ".join(_kind(one) for one in schema[several])
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    kind = schema.get("type", "any")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+
+
+def tools() -> str:
+    """Return the page of the MCP tools, from the list that a test compares with the server's."""
+    parts = [MADE, "# MCP tools\n", "How to connect a client is in [Agents (MCP)](../mcp.md).\n"]
+    for tool in json.loads(TOOLS.read_text(encoding="utf-8")):
+        schema = tool["inputSchema"]
+        reads = "reads only" if tool.get("annotations", {}).get("readOnlyHint") else "changes the index"
+        parts += [f"## {tool['name']}\n", f"{tool['description']} ({reads})\n"]
+        if schema.get("properties"):
+            parts += ["| argument | kind | default | meaning |\n|---|---|---|---|"]
+            for name, about in schema["properties"].items():
+                default = "required" if name in schema.get("required", ()) else f"`{json.dumps(about.get('default'))}`"
+                parts.append(
+                    f"| `{name}` | {_cell(_kind(about))} | {default} | {_cell(about.get('description', ''))} |"
+                )
+            parts += [""]
+    return "\n".join(parts)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Commands and snippets of the documentation work as they are written, page by page, in a home of their own.
+
+A comment ``<!-- not run: REASON -->`` before a block leaves it out. Lines of a console block that begin with ``$``
+are commands; a line that ends with a backslash goes on. The files that pages name are made from the sample report.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from hybrid_pageindex import Engine, run
+from hybrid_pageindex.sample import main as write_sample
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"^(?P<skip><!-- not run: (?P<reason>.+?) -->\n)?```(?P<kind>console|python)\n(?P<text>.*?)^```$", re.M | re.S
+)
+REPORTS = ("report.pdf", "report-2023.pdf", "report-2024.pdf", "report-2025.pdf", "q1.pdf", "q2.pdf", "a.pdf")
+FOLDERS = (".", "Documents/reports", "filings", "reports", "documents", "scans/2025")
+
+
+class Block(NamedTuple):
+    kind: str
+    text: str
+    line: int
+    reason: str
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found["kind"], found["text"], text[: found.start("text")].count("\n") + 1, found["reason"] or "")
+        for found in BLOCK.finditer(text)
+    ]
+
+
+def commands(block: Block) -> Iterator[str]:
+    for line in block.text.replace("\\\n", " ").splitlines():
+        if line.startswith("$ "):
+            yield line[2:].strip()
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a user's folder with the files that the pages name, indexed."""
+    folder = tmp_path_factory.mktemp("prepared")
+    assert write_sample([str(folder / "sample.pdf")]) == 0
+    for name in (*REPORTS, *(f"{name}/annual-report.pdf" for name in FOLDERS)):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(folder / "sample.pdf", folder / name)
+    (folder / "lease.md").write_text("# Lease\n\nThe tenant indemnifies the owner.\nA change of control ends it.\n")
+    (folder / "old.md").write_text("# Terms\n\n## Fees\n\nThe fee is 10.\n")
+    (folder / "new.md").write_text("# Terms\n\n## Fees\n\nThe fee is 12.\n\n## Notice\n\nThree months.\n")
+    engine = Engine(folder / ".pageindex")
+    report = run(engine.index([*(folder / name for name in REPORTS), *folder.glob("*.md")]))
+    assert all(file.status == "indexed" for file in report.files)
+    engine.close()
+    return folder
+
+
+@pytest.fixture
+def desk(tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the page under test a copy of that folder as its home folder and working directory."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    for name in [name for name in os.environ if name.startswith("PAGEINDEX_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_is_written_works(page: Path, desk: Path) -> None:
+    for block in blocks(page):
+        if block.reason:
+            continue
+        if block.kind == "python":
+            run_python(block, page)
+            continue
+        for command in commands(block):
+            done = subprocess.run(["bash", "-c", command], cwd=desk, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, f"{page.name}:{block.line}: {command}\n{done.stdout}{done.stderr}"
+
+
+def run_python(block: Block, page: Path) -> None:
+    """Run a snippet in a process of its own, as a script."""
+    done = subprocess.run([sys.executable, "-c", block.text], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{page.name}:{block.line}\n{done.stdout}{done.stderr}"
+
+
+def test_every_block_that_is_left_out_says_why() -> None:
+    reasons = [block.reason for page in PAGES for block in blocks(page) if block.reason]
+    assert reasons and all(len(reason.split()) > 2 for reason in reasons)
+    assert sum(1 for page in PAGES for block in blocks(page) if not block.reason) > 20
