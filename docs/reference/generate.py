@@ -11,7 +11,6 @@ import dataclasses
 import difflib
 import json
 import os
-import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping
@@ -27,7 +26,10 @@ from hybrid_pageindex.doors.http.describing import described
 FOLDER = Path(__file__).parent
 TOOLS = FOLDER.parent.parent / "tests" / "doors" / "mcp_tools.json"
 MADE = "<!-- Made by docs/reference/generate.py: change the code that it describes, not this page. -->\n"
-_ERRORS = "../errors.md"
+_GROUPS = {
+    "Storage": "Storage", "Index": "Indexing", "Embedding": "Embedding", "Model": "Models", "Search": "Search",
+    "Answer": "Answers", "Mcp": "Agents (MCP)", "Http": "HTTP API",
+}  # fmt: skip
 
 
 def main() -> int:
@@ -89,7 +91,7 @@ def settings() -> str:
         if not own or group is groups.AllSettings:
             continue
         seen |= {one.name for one in own}
-        title = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", group.__name__.removesuffix("Settings")) or group.__name__
+        title = _GROUPS[group.__name__.removesuffix("Settings")]
         parts += [f"## {title}\n", "| setting | default | values | meaning |\n|---|---|---|---|"]
         parts += [_setting(one, typing.get_type_hints(group)[one.name]) for one in own]
         parts += [""]
@@ -108,7 +110,7 @@ def settings() -> str:
 
 def _setting(field: dataclasses.Field[Any], kind: Any) -> str:
     known = field.metadata
-    default = known["usual"] or ("" if field.default in ("", None) else f"`{_plain(field.default)}`")
+    default = known["usual"] or ("" if field.default in ("", None) else f"`{_plain(field.default, known['size'])}`")
     if typing.get_origin(kind) is typing.Literal:
         values = ", ".join(f"`{choice}`" for choice in typing.get_args(kind))
     elif kind is bool:
@@ -121,7 +123,9 @@ def _setting(field: dataclasses.Field[Any], kind: Any) -> str:
     return f"| `{field.name}` | {default} | {values} | {_cell(meaning)} |"
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, size: bool) -> str:
+    if size:
+        return f"{value / 10**9:g} GB"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
@@ -132,7 +136,7 @@ def http() -> str:
         MADE,
         "# HTTP: all routes\n",
         "A running server describes itself at `/api/openapi.json`. Errors are [problem documents]"
-        f"({_ERRORS}). How to begin is in [HTTP API](../http.md).\n",
+        "(../errors.md). How to begin is in [HTTP API](../http.md).\n",
     ]
     groups_of: dict[str, list[str]] = {}
     for path, methods in api["paths"].items():

@@ -123,17 +123,6 @@ def test_an_option_says_what_its_setting_says() -> None:
         build_parser().parse_args(["search", "q", "--fusion", "borda"])
 
 
-def test_every_setting_is_on_its_page_with_its_default() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text(encoding="utf-8")
-    assert "| `scoring` | |" in page
-    for one in (one for one in fields(Settings) if one.name != "scoring"):
-        row = next((line for line in page.splitlines() if line.startswith(f"| `{one.name}` |")), "")
-        default = f"{one.default / 10**9:g} GB" if one.metadata["size"] else one.default
-        shown = default if isinstance(default, str | Path) else f"{default:,}".removesuffix(".0")
-        written = row.split("|")[2] if row else "(no row)"
-        assert written.strip("` ") == str(shown), one.name
-
-
 def test_numbers_that_rank_can_be_set_in_the_file_and_by_variables(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("scoring:\n  pages: {headings: 0}\n  first_stage.rrf_k: 30\nmmr: 0.5\n")
     settings = load_settings(tmp_path, {})
