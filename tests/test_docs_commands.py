@@ -69,15 +69,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the page under test a copy of that folder as its home folder and working directory."""
-    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+def desk(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the page under test that folder as its home folder and working directory, and restore the index after it."""
+    kept = shutil.copytree(prepared / ".pageindex", tmp_path / "kept")
     for name in [name for name in os.environ if name.startswith("PAGEINDEX_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(prepared))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    monkeypatch.chdir(prepared)
+    yield prepared
+    shutil.rmtree(prepared / ".pageindex")
+    shutil.move(kept, prepared / ".pageindex")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
