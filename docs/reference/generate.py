@@ -21,7 +21,7 @@ from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.doors.cli.parser import build_parser
-from hybrid_pageindex.doors.http.describing import described
+from hybrid_pageindex.doors.http.api import describe_api
 
 FOLDER = Path(__file__).parent
 TOOLS = FOLDER.parent.parent / "tests" / "doors" / "mcp_tools.json"
@@ -131,7 +131,7 @@ def _plain(value: Any, size: bool) -> str:
 
 def http() -> str:
     """Return the page of the HTTP API: each route with its parameters and replies, from the OpenAPI document."""
-    api = json.loads(described())
+    api = json.loads(describe_api())
     parts = [
         MADE,
         "# HTTP: all routes\n",

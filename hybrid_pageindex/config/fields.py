@@ -1,6 +1,6 @@
-"""Everything that can be set, in groups: each setting's name, kind, default, limits and help are written here alone.
+"""All settings in groups, each with its name, type, default, limits and help.
 
-What is told at start and typed at the command line comes from here, so this imports nothing slow.
+Start-up and the command line read it, so it imports nothing slow.
 """
 
 from dataclasses import dataclass, field
@@ -36,11 +36,11 @@ def setting(
     return field(default=default, repr=not secret, metadata={"help": help, "advice": advice, "usual": usual, **limits})
 
 
-def _asked(name: str, default: Any, usual: str = "") -> Any:
-    """One that a search request may say otherwise: its help and limits are those of the request's field."""
-    one = OPTIONS[name].metadata
-    least, most, advice = one.get("range", (None, None, ""))
-    return setting(default, one["help"], least=least, most=most, advice=advice, usual=usual)
+def _request_field(name: str, default: Any, usual: str = "") -> Any:
+    """Define a setting that a search request may override: help and limits are those of the request's field."""
+    metadata = OPTIONS[name].metadata
+    low, high, advice = metadata.get("range", (None, None, ""))
+    return setting(default, metadata["help"], least=low, most=high, advice=advice, usual=usual)
 
 
 @dataclass(frozen=True)
@@ -214,15 +214,15 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    top_k: int = _asked("top_k", 5)
-    effort: Effort = _asked("effort", "auto")
-    expert: str = _asked("expert", "auto")
+    top_k: int = _request_field("top_k", 5)
+    effort: Effort = _request_field("effort", "auto")
+    expert: str = _request_field("expert", "auto")
     aliases: str = setting("", 'path of a file of nicknames: "Organisation: [nickname, …]" lines')
     ranking_weights: str = setting("", "path of a file of ranking weights; empty: those that come along")
-    fusion: Fusion = _asked("fusion", "weighted")
-    mmr: float = _asked("mmr", 1.0)
-    route: Route = _asked("route", "auto", usual="auto, by cards and text")
-    strategy: Strategy = _asked("strategy", "outline")
+    fusion: Fusion = _request_field("fusion", "weighted")
+    mmr: float = _request_field("mmr", 1.0)
+    route: Route = _request_field("route", "auto", usual="auto, by cards and text")
+    strategy: Strategy = _request_field("strategy", "outline")
     rerank: Literal["none", "multi-vector"] = setting(
         "none", "multi-vector: the best pages are compared with the question token by token"
     )
