@@ -39,7 +39,7 @@ _HOME = {
     "SearchRequest": "hybrid_core.types.requests",
     "SearchResult": "hybrid_core.types.results",
     "PageIndexError": "hybrid_core.errors",
-    "STAGES": "retrievers.pipeline.result_stages",
+    "STAGES": "retrievers.pipeline.search",
     "SearchState": "retrievers.pipeline.state",
     "Stage": "retrievers.pipeline.state",
     "stage": "retrievers.pipeline.state",

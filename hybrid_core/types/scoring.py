@@ -43,7 +43,7 @@ class DocumentScoring:
 
 @dataclass(frozen=True, slots=True)
 class PageScoring:
-    """BM25 within a document. What features weigh is learned: retrievers/features/weights.json."""
+    """BM25 within a document. What features weigh is learned: retrievers/ranking/weights.json."""
 
     k1: float = 2.0  # of BM25 within the document
     b: float = 1.0

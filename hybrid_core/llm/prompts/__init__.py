@@ -80,7 +80,7 @@ def prompt(name: str, language: str = "") -> Prompt:
     files = [folder / f"{name}.{language}.md", folder / f"{name}.md"]
     source = next((file for file in files if file.is_file()), None)
     if source is None:
-        raise UsageError(f"There is no prompt '{name}'.", "Prompts are the .md files of hybrid_core/prompts.")
+        raise UsageError(f"There is no prompt '{name}'.", "Prompts are the .md files of hybrid_core/llm/prompts.")
     text = source.read_text(encoding="utf-8")
     version = hashlib.sha256((RULE + text).encode()).hexdigest()[:10]
     parts = _TURN.split(text)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from hybrid_core.llm.prompts import fence
 from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.prompts import fence
 from hybrid_core.types.documents import Card
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, Settings, run
