@@ -169,7 +169,7 @@ def _models_of(annotation: Any) -> list[type[BaseModel]]:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTold:
-    """What clients of earlier versions read of a problem; ``advice`` is what to do, "" where there is nothing."""
+    """Fields of a problem that clients of earlier versions read. ``advice`` is what to do, "" if there is none."""
 
     code: str
     message: str
@@ -195,7 +195,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class OpenAIProblem:
-    """What OpenAI's clients read of an error."""
+    """Error in the form that OpenAI's clients read."""
 
     message: str
     type: str

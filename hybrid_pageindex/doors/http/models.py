@@ -125,7 +125,7 @@ class GrepBody(Body):
 
 
 class CompareSide(Body):
-    """A document by name or id, and one section of it or all; of the server's usual library where none is named."""
+    """Document by name or id, and one of its sections or all. Without a library the server's default counts."""
 
     document: Name
     library: Annotated[Text, Field(max_length=200)] = ""
@@ -154,7 +154,7 @@ class NewLibrary(Body):
 
 
 class LibraryNames(Body):
-    """What is left out stays; an empty alias takes it away."""
+    """New names of a library. A field that is missing stays; an empty alias removes it."""
 
     name: LibraryName | None = None
     alias: Annotated[Text, Field(max_length=200)] | None = None
@@ -168,7 +168,7 @@ class Corrections(Body):
 
 
 class PasswordGiven(Body):
-    """A password; it is used once and kept nowhere."""
+    """Password of a file. It is used once and not stored."""
 
     password: Annotated[Text, Field(min_length=1, max_length=500)]
 

@@ -34,7 +34,7 @@ ShownDocument = create_model(  # a new field of Document is described at once
 
 
 class DocumentPart(BaseModel):
-    """A part of a list; ``cursor`` asks for the next one, "" at the end."""
+    """Part of a list. ``cursor`` asks for the next part and is "" at the end."""
 
     documents: list[ShownDocument]  # type: ignore[valid-type]
     total: int
@@ -183,7 +183,7 @@ class JobQueue(BaseModel):
 
 
 class Decided(BaseModel):
-    """The numbers of the jobs that it was done to, and what that means in words."""
+    """Numbers of the jobs that the decision concerned, and what it means for them in words."""
 
     jobs: list[int]
     said: str
@@ -226,7 +226,7 @@ class SampleState(BaseModel):
 
 
 class CompletionOfOpenAI(BaseModel):
-    """As OpenAI has it; ``sources`` are the pages that the answer rests on."""
+    """Completion in OpenAI's form. ``sources`` are the pages that the answer rests on."""
 
     id: str
     object: Literal["chat.completion"]

@@ -44,14 +44,14 @@ completions_router = APIRouter(tags=["openai"])
 
 
 class Part(BaseModel):
-    """A part of a message: of pictures, sound and files none is read, and none is dropped without a word."""
+    """Part of a message. Pictures, sound and files are refused, not dropped."""
 
     type: Literal["text", "input_text", "output_text", "refusal"] = "text"
     text: str = ""
 
 
 class Said(Strict):
-    """What a program adds to its messages beyond these is not read."""
+    """Message of a conversation. Other fields that a program adds are ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
@@ -288,7 +288,7 @@ def _usage_payload(usage: Usage) -> dict[str, int]:
 
 @completions_router.get("/models", response_model=ModelsOfOpenAI)
 async def list_models(request: Request) -> Response:
-    """The libraries that the caller may read."""
+    """List the libraries that the caller may read, as models."""
     return json_response(
         {"object": "list", "data": [_model_payload(library) for library in await readable_libraries(request)]}
     )
@@ -301,7 +301,7 @@ async def show_model(request: Request, model: str) -> Response:
 
 @completions_router.post("/chat/completions", responses=EVENT_RESPONSES, response_model=CompletionOfOpenAI)
 async def complete_chat(request: Request, server: ServerState, body: CompletionBody) -> Response:
-    """A turn over what the program sends along: its messages are the conversation, and nothing of it is kept."""
+    """Answer the last message. The messages are the conversation, and nothing of it is stored."""
     library = await _find_model_library(request, body.model)
     reply = Completion(library.name)
     if (done := errand_reply(body)) is not None:

@@ -63,9 +63,9 @@ class NewConversation(Body):
 
 
 class ConversationChange(Body):
-    """What is left out stays. ``leaf`` is the answer of any branch that it ends with from now on; ``branch`` a message,
-    so that it ends with the newest answer that follows from it. ``documents`` are those that are searched, of its
-    libraries; none for all of them.
+    """Change of a conversation. A field that is missing stays. ``leaf`` is the answer that the conversation ends with
+    from now on. ``branch`` is a message: the conversation then ends with the newest answer below it. ``documents``
+    limits the search to these documents; an empty list means all.
     """
 
     title: Annotated[Text, Field(min_length=1, max_length=500)] | None = None
@@ -148,7 +148,7 @@ async def list_conversations(
     before: Annotated[str, Query(max_length=200, description="`next` of the list before")] = "",
     find: Annotated[str, Query(max_length=200, description="words of the title, a question or an answer")] = "",
 ) -> Response:  # fmt: skip
-    """The one that was used last first."""
+    """List conversations, the last used first."""
     at, _, id = before.partition(":")
     position = (int(at), id) if at.isascii() and at.isdigit() and len(at) < 19 else None
     owner = owner_of(caller) or None
@@ -161,7 +161,9 @@ async def list_conversations(
 async def read_conversation(
     request: Request, server: ServerState, conversation: OwnConversation, leaf: LeafId = None
 ) -> Response:
-    """With its messages, from the first to the last, or to ``leaf``; each names its ``siblings``, the branches."""
+    """Return a conversation with its messages, from the first to the last or to ``leaf``. Each message names its
+    ``siblings``, the branches.
+    """
     path = await server.engine.conversations.messages(conversation.id, leaf)
     return tagged_response(request, conversation.to_dict() | {"messages": [message.to_dict() for message in path]})
 
@@ -182,7 +184,7 @@ async def change_conversation(server: ServerState, conversation: OwnConversation
 
 @router.delete("/{conversation}", response_model=DeletedConversations)
 async def delete_conversation(server: ServerState, conversation: OwnConversation) -> Response:
-    """With all that was said."""
+    """Delete a conversation with all its messages."""
     await server.engine.conversations.remove(conversation.id)
     return json_response({"deleted": [conversation.id]})
 
@@ -204,8 +206,8 @@ async def export_conversation(
 async def ask_in_conversation(
     request: Request, server: ServerState, conversation: OwnConversation, body: NewMessage
 ) -> Response:
-    """Ask. What comes back is the answer as it is begun, or with ``Accept: text/event-stream`` its events; it is made
-    to its end whether or not anybody listens.
+    """Ask a question. The reply is the answer as it begins, or its events with ``Accept: text/event-stream``. The
+    answer is completed even if nobody listens.
     """
     conversations, fields = server.engine.conversations, _search_options(body)
     return await _start_answer(
@@ -215,7 +217,7 @@ async def ask_in_conversation(
 
 @messages_router.get("/messages/{message}", response_model=ConversationMessage)
 async def find_message(request: Request, server: ServerState, message: MessageId) -> Response:
-    """A message by its number alone; it names its conversation."""
+    """Return a message by its number alone. It names its conversation."""
     answer = await server.engine.conversations.message(message)
     await find_own_conversation(request, server, answer.conversation)
     return json_response(answer)
@@ -228,15 +230,15 @@ async def read_message(message: OwnMessage) -> Response:
 
 @router.get("/{conversation}/messages/{message}/events", responses=EVENT_RESPONSES, response_class=Response)
 async def follow_message(server: ServerState, message: OwnMessage, heard: LastEvent) -> Response:
-    """What happens to an answer until it has ended, from its beginning or after ``Last-Event-ID`` (or ``?after=``);
-    where that is not kept any more, first the ``state`` as it is.
+    """Stream the events of an answer until it ends, from its beginning or after ``Last-Event-ID`` (or ``?after=``). If
+    those events are no longer stored, the ``state`` comes first.
     """
     return stream_events(server, _answer_events(server, message.id, heard or 0))
 
 
 @router.post("/{conversation}/messages/{message}/cancel", response_model=CancelledMessage)
 async def cancel_message(server: ServerState, message: OwnMessage) -> Response:
-    """What there is of the answer stays."""
+    """Stop an answer. The part that exists stays."""
     return json_response({"cancelled": await server.engine.conversations.cancel(message.id)})
 
 
@@ -247,7 +249,7 @@ async def cancel_message(server: ServerState, message: OwnMessage) -> Response:
     response_model=ConversationMessage,
 )
 async def answer_again(request: Request, server: ServerState, message: OwnMessage, body: Asking) -> Response:
-    """One that did not get done in its place; a complete one as a branch beside it."""
+    """Answer a question again. A new answer replaces one that failed; beside a complete one it begins a branch."""
     conversations, fields = server.engine.conversations, _search_options(body)
     return await _start_answer(request, server, lambda: conversations.again(message.id, **fields))
 
@@ -259,7 +261,7 @@ async def answer_again(request: Request, server: ServerState, message: OwnMessag
     response_model=ConversationMessage,
 )
 async def edit_question(request: Request, server: ServerState, message: OwnMessage, body: NewQuestion) -> Response:
-    """Ask something else in place of an earlier question: a branch."""
+    """Ask another question in place of an earlier one, which begins a branch."""
     conversations, fields = server.engine.conversations, _search_options(body)
     return await _start_answer(request, server, lambda: conversations.edit(message.id, body.question, **fields))
 
@@ -268,7 +270,7 @@ async def edit_question(request: Request, server: ServerState, message: OwnMessa
 async def find_citation(
     server: ServerState, message: OwnMessage, number: Annotated[int, PathParam(ge=1, le=10_000)]
 ) -> Response:
-    """Where ``[[source:number]]`` leads: document, page, and the boxes of the quote on it."""
+    """Return the place of ``[[source:number]]``: document, page, and the boxes of its quote on the page."""
     return json_response(await server.turn(server.answers, server.engine.conversations.place(message.id, number)))
 
 

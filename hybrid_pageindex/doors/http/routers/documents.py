@@ -95,8 +95,8 @@ class DocumentListing:
 async def list_documents(
     request: Request, server: ServerState, library: ReadableLibrary, listing: Annotated[DocumentListing, Depends()]
 ) -> Response:
-    """A part at a time. ``where`` as in a search; ``sort`` is path, name, title, pages, size or indexed_at, with "-"
-    before it downwards.
+    """List documents, a part at a time. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
+    indexed_at, with "-" before it for descending order.
     """
     work = server.engine.list_documents(library=library.name, **asdict(listing))
     part = await server.turn(server.reads, work)
@@ -115,8 +115,8 @@ async def upload_documents(
     library: WritableLibrary,
     name: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> Response:
-    """Files to index: one as the body itself, with its name as ``?name=``, or several as multipart/form-data. Folders
-    in names are kept. Each is a job.
+    """Upload files and index them, each as a job. One file may be the body, with its name in ``?name=``; several come
+    as multipart/form-data. Folders in names are kept.
     """
     limit = server.engine.settings.max_upload_size
     async with server.uploads.take(), received_files(request, server.engine.home, name, limit) as uploads:
@@ -129,7 +129,7 @@ async def upload_documents(
 async def show_document(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
-    """Everything that is known of it."""
+    """Return everything that is known of a document."""
     return tagged_response(request, document_payload(await server.engine.info(document, library=library.name)))
 
 
@@ -137,7 +137,7 @@ async def show_document(
 async def list_versions(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
-    """Each content that was published of it, the newest first: of which bytes, by which rules and models."""
+    """List the published versions of a document, the newest first: their bytes, rules and models."""
     return tagged_response(request, await server.engine.versions(document, library=library.name))
 
 
@@ -145,8 +145,8 @@ async def list_versions(
 async def correct_document(
     request: Request, server: ServerState, library: WritableLibrary, document: DocumentName, body: Corrections
 ) -> Response:
-    """Correct by hand what it is: title, organisation, year, quarter, date, type, tags. With ``If-Match``, the ETag of
-    the document, only where nobody else changed it meanwhile.
+    """Correct title, organisation, year, quarter, date, type or tags by hand. With ``If-Match``, the ETag of the
+    document, the change is made only if nobody else changed it meanwhile.
     """
     current = await server.engine.info(document, library=library.name)
     seen = current if check_match(request, document_payload(current)) else None
@@ -160,8 +160,8 @@ async def correct_document(
 async def remove_document(
     server: ServerState, library: WritableLibrary, document: DocumentName, for_good: bool = False
 ) -> Response:
-    """With what lies in it. It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original
-    files is left of it.
+    """Move a document, with the documents inside it, into the bin. It can be restored for 30 days by the id ``bin``.
+    With ``for_good`` everything but original files is deleted.
     """
     removal = await server.engine.remove_documents([document], library=library.name, for_good=for_good)
     return json_response({"removed": [document_payload(each) for each in removal.documents], "bin": removal.entry})
@@ -169,7 +169,7 @@ async def remove_document(
 
 @router.post("/{document}/rebuild", status_code=202, response_model=DocumentRebuildAsked)
 async def rebuild_document(server: ServerState, library: WritableLibrary, document: DocumentName) -> Response:
-    """Make it anew from its file; what is published serves until then."""
+    """Index a document again from its file. The published version serves until then."""
     report = await server.engine.rebuild([document], library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
@@ -179,7 +179,7 @@ async def rebuild_document(server: ServerState, library: WritableLibrary, docume
 async def unlock_document(
     server: ServerState, library: WritableLibrary, document: DocumentName, body: PasswordGiven
 ) -> Response:
-    """Index an encrypted file with its password, which is kept nowhere. Answers when the file can be searched."""
+    """Index an encrypted file with its password, which is not stored. The reply comes when the file can be searched."""
     report = await server.engine.rebuild([document], library=library.name, password=body.password)
     [file] = report.files[:1]
     if file.reason == LockedError.reason:
@@ -191,7 +191,7 @@ async def unlock_document(
 
 @router.get("/{document}/original", responses=content_responses("application/octet-stream"), response_class=Response)
 async def original(request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName) -> Response:
-    """The file itself, to be kept and never shown inside a page of ours; ranges of it can be asked for."""
+    """Send the original file as an attachment. Ranges can be requested."""
     info = await server.engine.info(document, library=library.name)
     if link := await server.engine.original_link(info.doc_id, library=library.name):
         return RedirectResponse(link)
@@ -214,8 +214,8 @@ async def original(request: Request, server: ServerState, library: ReadableLibra
 async def brief_document(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, model: bool = False
 ) -> Response:
-    """What it is, its sections, figures that it states, and questions that it answers; with ``model`` as the language
-    model says it.
+    """Describe a document: its sections, figures that it states, and questions that it answers. With ``model`` the
+    language model writes the description.
     """
     work = server.engine.briefing(document, library=library.name, model=model)
     return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
@@ -225,7 +225,7 @@ async def brief_document(
 async def list_terms(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
-    """The terms that it defines itself, each with its first definition and the page of that."""
+    """List the terms that a document defines, each with its first definition and page."""
     work = server.engine.glossary(document, library=library.name)
     return tagged_response(request, await server.turn(server.reads, work))
 
@@ -246,7 +246,7 @@ async def outline(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName,
     view: Annotated[OutlineView, Depends()],
 ) -> Response:  # fmt: skip
-    """The section tree; with ``q`` every section scored for a question."""
+    """Return the section tree. With ``q`` each section has a score for that question."""
     work = server.engine.outline(
         document, library=library.name, query=view.q, depth=view.depth, node=view.node, text=view.text
     )
@@ -277,7 +277,7 @@ async def read_pages(
     pages: Annotated[str, Query(max_length=2000, description="a list like 3,7-9, or a place")] = "1",
     tables: bool = False,
 ) -> Response:  # fmt: skip
-    """Text, summary and place in the tree; with ``tables`` these in Markdown. 100 pages at most."""
+    """Return text, summary and section of up to 100 pages. With ``tables`` tables are in Markdown."""
     info = await _find_published(server, library, document)
     numbers = pages if any(map(str.isalpha, pages)) else page_list(pages, info)[:_PAGES_PER_REPLY]
     read = await server.engine.pages(info.doc_id, numbers, library=library.name)
@@ -294,7 +294,7 @@ async def find_words(
     q: Annotated[str, Query(min_length=1, max_length=500)], first: Annotated[int, Query(ge=1, le=10**6)] = 1,
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
-    """Where words stand in the document as they are written, from page ``first`` on."""
+    """Find words in a document as they are written, from page ``first`` on."""
     info = await _find_published(server, library, document)
     work = server.engine.find_words(info.doc_id, q, library=library.name, first=first, most=most)
     return tagged_response(request, await server.turn(server.searches, work))
@@ -320,7 +320,7 @@ async def read_page(
 async def layout(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber
 ) -> Response:
-    """Where words, figures and tables stand, in points from the top left of the page as its picture shows it."""
+    """Return words, figures and tables with their boxes, in points from the top left of the page picture."""
     work = server.engine.layout(document, number, library=library.name)
     return tagged_response(request, await server.turn(server.answers, work))
 
@@ -330,7 +330,7 @@ async def boxes(
     server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
     quote: Annotated[str, Query(min_length=1, max_length=5000)],
 ) -> Response:  # fmt: skip
-    """Where quoted words stand, a box for each line; "…" stands for words left out."""
+    """Return the boxes of quoted words, one for each line. "…" stands for words left out."""
     work = server.engine.boxes(document, number, quote, library=library.name)
     return json_response({"boxes": await server.turn(server.answers, work)})
 
@@ -342,8 +342,8 @@ async def picture(
     of: Annotated[str, Query(max_length=100, description="the content_id that is meant")] = "",
     view: Literal["page", "office"] = "page",
 ) -> Response:  # fmt: skip
-    """The page drawn. With ``of`` it is that content's for ever, and 404 once the document has another. ``view``
-    "office" is the page on which it begins as LibreOffice prints the file.
+    """Draw a page. With ``of`` the picture belongs to that content for ever, and 404 follows once the document has
+    another. With ``view`` "office" it is the page as LibreOffice prints the file.
     """
     info = await _find_published(server, library, document)
     if of and of != info.content_id:
@@ -360,7 +360,7 @@ async def thumbnail(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
     side: Annotated[int, Query(ge=32, le=800)] = 200, of: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:  # fmt: skip
-    """The page drawn small, its longer side so many pixels."""
+    """Draw a page small, with the given length of its longer side in pixels."""
     info = await _find_published(server, library, document)
     if of and of != info.content_id:
         raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
@@ -374,7 +374,7 @@ async def thumbnail(
 async def contact_sheet(
     server: ServerState, library: ReadableLibrary, document: DocumentName, pages: Annotated[str, Query(max_length=200)]
 ) -> Response:
-    """Up to 12 pages drawn small on one picture, each with its number."""
+    """Draw up to 12 pages small on one picture, each with its number."""
     info = await _find_published(server, library, document)
     work = server.engine.contact_sheet(info.doc_id, page_list(pages, info), library=library.name)
     return Response(await server.turn(server.answers, work), media_type="image/jpeg")

@@ -55,7 +55,7 @@ async def list_jobs(
     status: Annotated[tuple[JobStatus, ...], Query(max_length=5)] = (),
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
-    """What runs first, then what waits in its order, then what has ended."""
+    """List running jobs, then waiting ones in their order, then ended ones."""
     if library:
         readable = await find_library(request, library, "read")
         return json_response(await server.engine.jobs(library=readable.name, status=status, most=most))
@@ -73,9 +73,9 @@ async def follow_jobs(
     request: Request, server: ServerState, caller: AnyCaller, heard: LastEvent,
     library: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:  # fmt: skip
-    """What happens to jobs, as it happens. It begins with the state as it is, or after ``Last-Event-ID`` (or
-    ``?after=``), where what happened since is still kept. ``changed`` names a library (its id) that came, changed or
-    went; "" stands for what concerns no library alone: jobs were paused or forgotten, or everything was cleared.
+    """Stream the events of jobs. The stream begins with the current state, or after ``Last-Event-ID`` (or ``?after=``)
+    if those events are still stored. ``changed`` names the id of a library that was made, changed or deleted; "" means
+    that jobs were paused or forgotten, or everything was cleared.
     """
     if library:
         ids: list[str] | None = [(await find_library(request, library, "read")).id]
@@ -89,13 +89,13 @@ async def follow_jobs(
 
 @router.get("/{job}", response_model=JobDetail)
 async def show_job(request: Request, server: ServerState, job: JobId) -> Response:
-    """With all that happened to it."""
+    """Return a job with its history."""
     return json_response(await _find_job(request, server, job, "read"))
 
 
 @router.get("/{job}/events", responses=EVENT_RESPONSES, response_class=Response)
 async def follow_job(request: Request, server: ServerState, job: JobId, heard: LastEvent) -> Response:
-    """What happens to one job, until it has ended."""
+    """Stream the events of one job until it ends."""
     await _find_job(request, server, job, "read")
     return stream_events(server, _job_stream(server, heard, job, None))
 
@@ -117,7 +117,7 @@ async def decide_about_jobs(
     action: Literal["pause", "resume", "cancel", "retry", "forget"],
     body: JobsChosen,
 ) -> Response:
-    """About several jobs, those of a library, or all."""
+    """Pause, resume, cancel, retry or forget several jobs, those of a library, or all."""
     if body.library:
         writable = await find_library(request, body.library, "write")
         decided = await getattr(server.engine, action)(*body.jobs, library=writable.name, everything=body.everything)
@@ -184,7 +184,7 @@ async def list_sources(request: Request, server: ServerState, library: ReadableL
 
 @sources_router.post("/sources", status_code=201, response_model=Source)
 async def watch_folder(server: ServerState, library: AdminLibrary, _: Admin, body: NewSource) -> Response:
-    """Keep the library up to date with a folder below --root."""
+    """Watch a folder below --root and keep the library up to date with it."""
     folder = server.access.path(body.folder)
     source = await server.engine.watch_folder(
         folder, library=library.name, poll=body.poll, outline=body.outline, vision=body.vision, enrich=body.enrich
@@ -200,7 +200,7 @@ async def unwatch_folder(
     folder: Annotated[str, Query(max_length=2000)],
     forget: bool = False,
 ) -> Response:
-    """Its documents stay; with ``forget`` an update looks at it no more either."""
+    """Stop watching a folder. Its documents stay. With ``forget`` updates no longer look at it either."""
     return json_response(await server.engine.unwatch_folder(folder, library=library.name, forget=forget))
 
 

@@ -73,7 +73,7 @@ _IMPORT_BODY: dict[str, Any] = {
 async def list_libraries(
     request: Request, server: ServerState, caller: AnyCaller, find: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
-    """With what can be searched, waits and failed; the last used first."""
+    """List libraries, the last used first, with their sizes, waiting and failed files."""
     sizes = await server.turn(server.reads, server.engine.libraries(find))
     readable = [size for size in sizes if caller.may("read", size.id)]
     return weakly_tagged_response(request, readable, _UNTAGGED)
@@ -97,8 +97,8 @@ async def show_library(request: Request, server: ServerState, library: ReadableL
 async def brief_library(
     request: Request, server: ServerState, library: ReadableLibrary, model: bool = False
 ) -> Response:
-    """What it holds, its newest documents, and questions that these answer; with ``model`` as the language model says
-    it.
+    """Describe a library: its newest documents, and questions that these answer. With ``model`` the language model
+    writes the description.
     """
     work = server.engine.briefing(library=library.name, model=model)
     return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
@@ -106,7 +106,7 @@ async def brief_library(
 
 @router.post("/{library}/estimate", response_model=Estimate)
 async def estimate_improving(server: ServerState, library: AdminLibrary, body: DocumentsChosen) -> Response:
-    """What the models that are configured would take to improve documents: pages to be seen, calls, tokens, price. None
+    """Estimate what the configured models would take to improve documents: pages to see, calls, tokens, price. No model
     is asked.
     """
     return json_response(
@@ -116,13 +116,15 @@ async def estimate_improving(server: ServerState, library: AdminLibrary, body: D
 
 @router.patch("/{library}", response_model=Library)
 async def name_library(server: ServerState, library: AdminLibrary, body: LibraryNames) -> Response:
-    """Give it another name or alias; nothing is indexed again, and its id stays."""
+    """Give a library another name or alias. Nothing is indexed again, and its id stays."""
     return json_response(await server.engine.name_library(library.name, name=body.name, alias=body.alias))
 
 
 @router.delete("/{library}", response_model=DeletedLibraries)
 async def delete_library(server: ServerState, library: AdminLibrary, for_good: bool = False) -> Response:
-    """It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original files is left of it."""
+    """Move a library into the bin. It can be restored for 30 days by the id ``bin``. With ``for_good`` everything but
+    original files is deleted.
+    """
     about = await server.engine.conversations.about(library.name)
     deleted = await server.engine.clear(library=library.name, for_good=for_good)
     return json_response({"deleted": deleted, "conversations_kept": about, "bin": "" if for_good else library.id})
@@ -130,7 +132,7 @@ async def delete_library(server: ServerState, library: AdminLibrary, for_good: b
 
 @router.post("/{library}/embed", status_code=202, response_model=JobMade)
 async def embed_library(server: ServerState, library: AdminLibrary, _: Admin, body: ModelNamed) -> Response:
-    """Ask for vectors of its documents: a job."""
+    """Queue a job that makes vectors of the library's documents."""
     job = await server.engine.request_embedding(body.model, library=library.name)
     server.standby.wake()
     return json_response({"job": job}, 202)
@@ -138,15 +140,15 @@ async def embed_library(server: ServerState, library: AdminLibrary, _: Admin, bo
 
 @router.delete("/{library}/embed", status_code=204)
 async def drop_vectors(server: ServerState, library: AdminLibrary) -> Response:
-    """From now on it is searched by words alone."""
+    """Delete the vectors of a library, which is then searched by words alone."""
     await server.engine.embed("none", library=library.name)
     return Response(status_code=204)
 
 
 @router.get("/{library}/rows", response_model=Rows)
 async def list_rows(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
-    """Every document as one line of a list, by path: ten thousand in one answer, to be filtered and sorted where they
-    are shown. A row has its values in the order of ``columns``.
+    """List every document as one short line, by path, for lists that are filtered and sorted where they are shown. A
+    row has its values in the order of ``columns``.
     """
     rows = await server.turn(server.reads, server.engine.document_rows(library=library.name))
     return tagged_response(request, {"columns": DocumentRow._fields, "rows": rows})
@@ -154,7 +156,7 @@ async def list_rows(request: Request, server: ServerState, library: ReadableLibr
 
 @router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)
 async def rebuild_library(server: ServerState, library: AdminLibrary) -> Response:
-    """Make all of its documents anew from their files; what is published serves until then."""
+    """Index all documents of a library again from their files. The published versions serve until then."""
     report = await server.engine.rebuild(library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": len(report.files)}, 202)
@@ -162,7 +164,7 @@ async def rebuild_library(server: ServerState, library: AdminLibrary) -> Respons
 
 @router.post("/{library}/update", status_code=202, response_model=list[dict[str, Any]])
 async def update_library(server: ServerState, library: WritableLibrary) -> Response:
-    """Look at the sources again: what is new or changed is asked for."""
+    """Look at the sources again and index new and changed files."""
     updates = await server.engine.update(library=library.name, detach=True)
     server.standby.wake()
     return json_response([asdict(update) | {"report": asdict(update.report)} for update in updates], 202)
@@ -170,7 +172,7 @@ async def update_library(server: ServerState, library: WritableLibrary) -> Respo
 
 @bin_router.get("", response_model=list[BinEntry])
 async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> Response:
-    """Return what the caller can restore, the newest first. An entry is deleted for good at ``expires_at``."""
+    """List what the caller can restore, the newest first. An entry is deleted for good at ``expires_at``."""
     entries = await server.turn(server.reads, server.engine.bin())
     return tagged_response(
         request, [entry for entry in entries if caller.may(_role_for_entry(entry), entry.library_id)]
@@ -179,14 +181,14 @@ async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> 
 
 @bin_router.post("/{entry}/restore", response_model=BinEntry)
 async def restore_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
-    """Bring documents or a library back as they were; notes, conversations and rights fit again."""
+    """Bring documents or a library back as they were, with their notes, conversations and rights."""
     await _require_entry(request, server, entry)
     return json_response(await server.engine.restore(entry))
 
 
 @bin_router.delete("/{entry}", status_code=204)
 async def delete_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
-    """Delete it for good: no copy is left."""
+    """Delete an entry of the bin for good."""
     await _require_entry(request, server, entry)
     await server.engine.empty_bin(entry)
     return Response(status_code=204)
@@ -194,7 +196,7 @@ async def delete_entry(request: Request, server: ServerState, caller: AnyCaller,
 
 @bin_router.delete("", response_model=EmptiedBin)
 async def empty_bin(server: ServerState, _: Admin) -> Response:
-    """Delete for good whatever is in the bin."""
+    """Delete everything in the bin for good."""
     return json_response({"deleted": await server.engine.empty_bin()})
 
 
@@ -214,15 +216,15 @@ def _role_for_entry(entry: BinEntry) -> Role:
 
 @sample_router.get("", response_model=SampleState)
 async def show_sample(request: Request, server: ServerState, _: Reader) -> Response:
-    """``library`` is its name, "" where it is not there. ``offered``: it can be made."""
+    """Return the sample library. ``library`` is its name, "" if it does not exist. ``offered`` says that it can be
+    made.
+    """
     return json_response(await _sample_state(request, server))
 
 
 @sample_router.post("", status_code=201, response_model=SampleState)
 async def make_sample(request: Request, server: ServerState, _: Writer) -> Response:
-    """The annual report of an invented company, in a library of its own. Refused where there are libraries, or it was
-    made before.
-    """
+    """Make a library of a sample report. It is refused if there are libraries, or if the sample was made before."""
     state = await _sample_state(request, server)
     if not state["offered"]:
         raise Refusal(409, "not_offered", "The sample was here before, or there are libraries already.")
@@ -265,7 +267,7 @@ def _write_mark(home: Path, library: str) -> None:
     "/libraries/{library}/export", responses=content_responses("application/zip"), response_class=Response
 )
 async def export_library(server: ServerState, library: AdminLibrary) -> Response:
-    """Its documents as files, its alias, notes and feedback; whoever imports it indexes them."""
+    """Export originals, alias, notes and feedback of a library as one file, which an import indexes."""
     with ExitStack() as stack:
         parent = working_folder(server.engine.home / "tmp", 1, "An export")
         folder = Path(stack.enter_context(scratch_folder(parent)))
@@ -280,7 +282,7 @@ async def export_library(server: ServerState, library: AdminLibrary) -> Response
 async def import_library(
     request: Request, server: ServerState, name: Annotated[str | None, Query(max_length=64)] = None
 ) -> Response:
-    """A new library of a file that was exported, by default of its name."""
+    """Make a library from an exported file, by default under its name."""
     require_role(request, "admin")
     settings = server.engine.settings
     async with received_files(request, server.engine.home, "library.zip", settings.max_upload_size) as uploads:

@@ -60,7 +60,7 @@ tokens_router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 @router.get("/health", response_model=HealthState)
 async def health(server: ServerState) -> Response:
-    """Whether the process answers."""
+    """Answer while the process runs."""
     return json_response(
         {"status": "ending" if server.ending.is_set() else "ok", "version": __version__, "source": SOURCE_ADDRESS}
     )
@@ -70,7 +70,7 @@ async def health(server: ServerState) -> Response:
     "/ready", responses={503: {"description": "A part is missing, or the server ends."}}, response_model=Readiness
 )
 async def ready(server: ServerState) -> Response:
-    """Whether it can do what it is asked; where it cannot, ``missing`` names the parts."""
+    """Say whether the server can work. If it cannot, ``missing`` names the missing parts."""
     missing = await server.missing()
     if server.ending.is_set():
         missing["server"] = "It ends."
@@ -79,14 +79,14 @@ async def ready(server: ServerState) -> Response:
 
 @router.get("/health/checks", response_model=ChecksShown)
 async def checks(server: ServerState, _: Admin) -> Response:
-    """Everything that a search and an index run need, tried."""
+    """Try everything that searching and indexing need."""
     health = await server.engine.doctor()
     return json_response(asdict(health) | {"ok": health.ok})
 
 
 @router.get("/metrics", responses=content_responses("text/plain", text=True), response_class=Response)
 async def metrics(server: ServerState, _: Reader) -> Response:
-    """In the text format of Prometheus."""
+    """Return metrics in the text format of Prometheus."""
     jobs = await server.engine.jobs(most=1)
     gauges = {f'jobs{{status="{name}"}}': float(getattr(jobs.counts, name)) for name in _COUNTED_STATES}
     gauges |= {"workers": len(jobs.workers), "searches_held": server.searches.held, "answers_held": server.answers.held}
@@ -112,28 +112,28 @@ async def audit(
     server: ServerState, _: Admin,
     before: Annotated[int, Query(ge=0, lt=2**53)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
-    """What callers changed, the newest first; ``before`` a number."""
+    """List what callers changed, the newest first. ``before`` is the number of an entry."""
     entries = await asyncio.to_thread(lambda: server.engine.audit.entries(before=before, limit=most))
     return json_response([asdict(entry) for entry in entries])
 
 
 @router.get("/disk", response_model=HomeSize)
 async def disk(server: ServerState, _: Reader) -> Response:
-    """What the home takes on the disk."""
+    """Return how much disk the home takes."""
     return json_response(await server.engine.overview())
 
 
 @router.get("/usage", response_model=UsageReport)
 async def usage(server: ServerState, _: Admin, since: _Day = "", until: _Day = "") -> Response:
-    """What models took, by day, model, library and caller, of this month or of the days (YYYY-MM-DD) from ``since`` to
-    ``until``; and what counts for the limits of this month.
+    """Return what models took, by day, model, library and caller, in this month or between the days ``since`` and
+    ``until`` (YYYY-MM-DD), and what counts for this month's limits.
     """
     return json_response(await server.engine.model_usage(since, until))
 
 
 @router.get("/session", response_model=SessionState)
 async def session(caller: AnyCaller) -> Response:
-    """Who is signed in, and with which rights."""
+    """Return who is signed in, and with which rights."""
     return json_response({"name": caller.name, "grants": dict(caller.grants)})
 
 
@@ -159,7 +159,7 @@ async def sign_in(request: Request, server: ServerState, body: SignIn) -> Respon
 
 @router.delete("/session", status_code=204)
 async def sign_out(request: Request, server: ServerState, caller: AnyCaller) -> Response:
-    """Forget the cookie, here and in the browser."""
+    """End the session, here and in the browser."""
     secret = request.cookies.get(server.cookie) if caller.by_cookie else None
     if secret and not server.callers.let_go(secret):
         await asyncio.to_thread(lambda: server.engine.tokens.close_session(secret))
@@ -177,7 +177,7 @@ async def openapi(request: Request, _: AnyCaller) -> Response:
 
 @settings_router.get("/settings", response_model=list[SettingView])
 async def show_settings(request: Request, server: ServerState, caller: Admin) -> Response:
-    """Never secrets, but whether there are any."""
+    """Return the settings. Secrets are shown only as set or not set."""
     return tagged_response(request, server.engine.setting_views(owner=server.callers.owns(caller)))
 
 
@@ -188,9 +188,9 @@ async def change_settings(
     caller: Admin,
     body: Annotated[dict[str, str | int | float | bool], BodyParam(max_length=50)],
 ) -> Response:
-    """From now on, and in the home's config.yaml. Those that decide how is searched, answered and read;
-    for whoever signed in with the start token also which models are asked, where and with which key.
-    With ``If-Match``, the ETag of the settings, only where they are still those.
+    """Change settings from now on, and in the home's config.yaml. Callers who signed in with the start token may also
+    change models, their addresses and keys. With ``If-Match``, the ETag of the settings, the change is made only if
+    nobody else changed them meanwhile.
     """
     owner = server.callers.owns(caller)
     check_match(request, server.engine.setting_views(owner=owner))
@@ -199,7 +199,7 @@ async def change_settings(
 
 @settings_router.post("/models/{kind}/test", response_model=ModelTest)
 async def test_model(server: ServerState, _: Admin, kind: Literal["llm", "vlm"]) -> Response:
-    """One cheap call."""
+    """Test a model with one cheap call."""
     try:
         learnt = await server.turn(server.answers, server.engine.test_model(kind))
     except ModelError as error:
@@ -209,9 +209,8 @@ async def test_model(server: ServerState, _: Admin, kind: Literal["llm", "vlm"])
 
 @settings_router.post("/models/local", response_model=list[LocalServer])
 async def find_local_models(server: ServerState, caller: Admin, body: PortsAsked) -> Response:
-    """Servers of models on the machine of this server, asked now at their usual ports: Ollama, LM Studio, llama.cpp.
-
-    For whoever signed in with the start token, who alone decides which models are asked.
+    """Ask for model servers on the usual ports of this machine: Ollama, LM Studio, llama.cpp. Only callers who signed
+    in with the start token may.
     """
     if not server.callers.owns(caller):
         raise Refusal(403, "not_allowed", "Only who started the server sets up models.", "Sign in with its token.")
@@ -220,7 +219,7 @@ async def find_local_models(server: ServerState, caller: Admin, body: PortsAsked
 
 @settings_router.get("/packs", response_model=list[str])
 async def list_packs(_: AnyCaller) -> Response:
-    """Expert knowledge that comes along."""
+    """List the packs of expert knowledge that are included."""
     return json_response(list(PACKS))
 
 
@@ -229,7 +228,7 @@ async def preview_packs(
     server: ServerState, _: AnyCaller, question: Annotated[str, Query(min_length=1, max_length=QUESTION)],
     expert: Annotated[str | None, Query(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN})] = None,
 ) -> Response:  # fmt: skip
-    """What they make of a question: words that are looked for too."""
+    """Return the words that packs add to a question."""
     work: Any = server.engine.preview(question, expert=checked_expert(expert))
     return json_response(await server.turn(server.searches, work))
 
@@ -246,13 +245,13 @@ class TokenWanted(Body):
 
 @tokens_router.get("", response_model=list[Token])
 async def list_tokens(server: ServerState, _: Admin) -> Response:
-    """Never their secrets."""
+    """List tokens, never their secrets."""
     return json_response([asdict(token) for token in await asyncio.to_thread(server.engine.tokens.all)])
 
 
 @tokens_router.post("", status_code=201, response_model=NewToken)
 async def create_token(server: ServerState, _: Admin, body: TokenWanted) -> Response:
-    """Its secret is in this answer, and never again."""
+    """Make a token. Its secret is in this reply only."""
     tokens = server.engine.tokens
     return json_response(
         await asyncio.to_thread(
@@ -264,7 +263,7 @@ async def create_token(server: ServerState, _: Admin, body: TokenWanted) -> Resp
 
 @tokens_router.delete("/{name}", response_model=Token)
 async def revoke_token(server: ServerState, _: Admin, name: Annotated[str, PathParam(max_length=200)]) -> Response:
-    """By name or id; browsers that were signed in with it are signed out."""
+    """Revoke a token by name or id. Browsers that signed in with it are signed out."""
     revoked = await asyncio.to_thread(lambda: server.engine.tokens.revoke(name))
     server.callers.forget()
     return json_response(revoked)

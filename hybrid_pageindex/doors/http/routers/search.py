@@ -75,8 +75,8 @@ async def _scoped_fields(request: Request, server: Server, body: SearchBody | Gr
 
 @router.post("/search", response_model=SearchResult, responses=EVENT_RESPONSES)
 async def search(request: Request, server: ServerState, body: SearchBody) -> Response:
-    """The pages that answer, best first. With ``Accept: text/event-stream`` the steps of a model come as they are
-    taken, and the result last.
+    """Return the pages that answer, best first. With ``Accept: text/event-stream`` the steps of a model come as they
+    happen, and the result last.
     """
     question, fields = body.question, await _scoped_fields(request, server, body)
 
@@ -101,7 +101,7 @@ async def search(request: Request, server: ServerState, body: SearchBody) -> Res
 
 @router.post("/grep", response_model=GrepResult)
 async def grep(request: Request, server: ServerState, body: GrepBody) -> Response:
-    """Every page that holds the pattern, counted; a part of them, or of their documents, listed."""
+    """Return every page that holds the pattern, counted, and list a part of the pages or of their documents."""
     fields = await _scoped_fields(request, server, body)
     named = fields.pop("libraries", None) or None
     work = server.engine.grep(body.pattern, **fields | {"library": named, "seconds": body.seconds})
@@ -110,7 +110,7 @@ async def grep(request: Request, server: ServerState, body: GrepBody) -> Respons
 
 @router.post("/compare", response_model=Comparison)
 async def compare(request: Request, server: ServerState, body: CompareBody) -> Response:
-    """What was added, removed, moved and changed from one document to another, section by section."""
+    """Compare two documents or sections: what was added, removed, moved and changed, section by section."""
     usual = server.engine.settings.library
     left, right = [await find_library(request, side.library or usual, "read") for side in (body.left, body.right)]
     work = server.engine.compare(
@@ -122,8 +122,8 @@ async def compare(request: Request, server: ServerState, body: CompareBody) -> R
 
 @router.post("/ask", response_model=Answer, responses=EVENT_RESPONSES)
 async def ask(request: Request, server: ServerState, body: AskBody) -> Response:
-    """An answer with its sources. With ``Accept: text/event-stream`` its words come as the model says them, and all of
-    it last.
+    """Answer a question with sources. With ``Accept: text/event-stream`` words come as the model writes them, and the
+    whole answer last.
     """
     fields, question = await _scoped_fields(request, server, body), body.question
     more = {"force": fields.pop("force", False), "vision": fields.pop("vision", None)}
@@ -160,7 +160,7 @@ class NewNote(NoteText):
 
 
 class NewFeedback(Body):
-    """Whether a page answers a question; without a document: that nothing in the library does."""
+    """Judgement whether a page answers a question. Without a document it says that nothing in the library answers."""
 
     question: Annotated[Text, Field(min_length=1, max_length=QUESTION)]
     document: Annotated[Text, Field(max_length=2000)] = ""
@@ -176,7 +176,7 @@ async def list_notes(
     library: ReadableLibrary,
     document: Annotated[str, Query(max_length=2000)] = "",
 ) -> Response:
-    """The last changed first."""
+    """List notes, the last changed first."""
     doc_id = (await server.engine.info(document, library=library.name)).doc_id if document else ""
     return tagged_response(request, await asyncio.to_thread(lambda: server.engine.notes.all(library.id, doc_id)))
 
@@ -232,7 +232,9 @@ async def remove_feedback(server: ServerState, library: WritableLibrary, one: No
     "/feedback.jsonl", responses=content_responses("application/jsonl", text=True), response_class=Response
 )
 async def export_feedback(server: ServerState, library: ReadableLibrary) -> Response:
-    """As a question set for ``hybrid-pageindex eval run custom``: a question a line, with the pages that answer it."""
+    """Export ratings as a question set for ``hybrid-pageindex eval run custom``: a question per line, with the pages
+    that answer it.
+    """
     feedback: Sequence[Feedback] = await asyncio.to_thread(lambda: server.engine.feedback.all(library.id))
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _question_rows(feedback))
     named = {"Content-Disposition": 'attachment; filename="questions.jsonl"'}

@@ -59,7 +59,7 @@ async def list_vector_stores(
     request: Request, server: ServerState, limit: _Limit = 20, after: Annotated[str, Query(max_length=200)] = "",
     before: Annotated[str, Query(max_length=0)] = "", order: Literal["asc", "desc"] = "desc",
 ) -> Response:  # fmt: skip
-    """The libraries that the caller may read, in the order of their names."""
+    """List the libraries that the caller may read, by name."""
     readable = {item.id for item in await readable_libraries(request)}
     sizes = [item for item in await server.engine.libraries() if item.id in readable]
     sizes.sort(key=lambda item: item.name, reverse=order == "desc")
@@ -80,7 +80,7 @@ async def show_vector_store(request: Request, server: ServerState, vector_store:
 
 @router.delete("/{vector_store}", response_model=dict[str, Any])
 async def delete_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
-    """The library with all of its documents."""
+    """Delete a library with all its documents."""
     library = await _find_store_library(request, vector_store)
     require_role(request, "admin", library.id)
     await server.engine.clear(library=library.name)
@@ -91,7 +91,7 @@ async def delete_vector_store(request: Request, server: ServerState, vector_stor
 async def search_vector_store(
     request: Request, server: ServerState, vector_store: StoreId, body: StoreSearch
 ) -> Response:
-    """The pages that answer, whole, with a score from 0 to 1."""
+    """Return the pages that answer, whole, with a score from 0 to 1."""
     library = await _find_store_library(request, vector_store)
     queries = [body.query] if isinstance(body.query, str) else body.query
     question = " ".join(queries).strip()
@@ -121,7 +121,7 @@ async def list_store_files(
     filter: Literal["in_progress", "completed", "failed", "cancelled", ""] = "",
     order: Literal["asc", "desc"] = "desc",
 ) -> Response:  # fmt: skip
-    """Its documents, in the order of their paths."""
+    """List the documents of a library, by path."""
     library = await _find_store_library(request, vector_store)
     documents = sorted(await server.engine.documents(library=library.name), key=lambda item: item.path)
     files = [_file_payload(item, library) for item in (reversed(documents) if order == "desc" else documents)]
@@ -136,7 +136,7 @@ async def show_store_file(request: Request, server: ServerState, vector_store: S
 
 @router.get("/{vector_store}/files/{file}/content", response_model=dict[str, Any])
 async def read_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
-    """Its text, a part a page, of the first thousand pages."""
+    """Return the text of a document, one part per page, of the first thousand pages."""
     library = await _find_store_library(request, vector_store)
     document = await server.engine.info(file, library=library.name)
     numbers = list(range(1, min(document.pages, 1000) + 1))
