@@ -21,16 +21,15 @@ from pathlib import Path
 
 from benchmarks.filings import options_of
 from eval.datasets import load
-from eval.datasets.locate import locate
+from eval.datasets.corpus import locate
 from eval.records.questions import EvalQuestion
 from eval.runs.run import gold_pages
-from eval.runs.scripted.questions import Pages, scripted
+from eval.runs.scripted import Pages, scripted
 from hybrid_core.types.documents import Effort
 from hybrid_core.types.results import PageFound
 from hybrid_pageindex import Engine, Settings, run
-from hybrid_pageindex.services.answering.page_pictures import PagePictures
-from retrievers.answer.far import near
-from retrievers.answer.showing import MOST, Showing, pictured
+from hybrid_pageindex.engine.answers.pages import PagePictures
+from retrievers.answer.sources import MOST, Showing, near, pictured
 
 SEEN = ("chart", "figure")
 Shown = dict[tuple[str, int], Showing | None]
@@ -44,7 +43,7 @@ def main() -> int:
     parser.add_argument("--missed", action="store_true", help="name the gold pages that were not sent")
     options = parser.parse_args()
     dataset = load(options.set, options.data)
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     shown: Shown = {}
     with tempfile.TemporaryDirectory() as temporary:
         home = Path(options.home or temporary)
@@ -55,8 +54,8 @@ def main() -> int:
             gold |= {q.text: gold_pages(q) for q in run(locate(engine, dataset.questions)).questions}
             pictures = PagePictures(engine._parts().pages, engine.settings.library, {})
             for setting in ("library", "given"):
-                found |= _measured(engine, pictures, dataset.questions, setting, options, shown)
-    print(json.dumps(found) if options.json else "\n".join(f"{name:<38}{value}" for name, value in found.items()))
+                figures |= _measured(engine, pictures, dataset.questions, setting, options, shown)
+    print(json.dumps(figures) if options.json else "\n".join(f"{name:<38}{value}" for name, value in figures.items()))
     return 0
 
 
@@ -65,31 +64,31 @@ def _measured(
     shown: Shown,
 ) -> dict[str, float]:  # fmt: skip
     effort: Effort = "deep" if options.model else "fast"
-    among = sent = most = drawn = kept = lost = there = several = bounded = reached = 0
+    among = sent = largest = drawn = gold_sources = lost = gold_seen = several = bounded = reached = 0
     for question in questions:
-        given = {"documents": list(question.given)} if setting == "given" else {}
-        results = engine.search_now(question.text, effort=effort, top_k=options.top_k, **given).results
-        gold = {(one.document, one.page) for one in question.evidence}
+        scope = {"documents": list(question.given)} if setting == "given" else {}
+        results = engine.search_now(question.text, effort=effort, top_k=options.top_k, **scope).results
+        gold = {(item.document, item.page) for item in question.evidence}
         sources = near(results)
-        kept += sum(_place(page) in gold for page in sources)
+        gold_sources += sum(_place(page) in gold for page in sources)
         lost += sum(_place(page) in gold for page in results if page not in sources)
         if not gold:
             continue
         seen = [_showing(pictures, page, shown) for page in sources]
         together = pictured(seen, [page.doc_id for page in sources], MOST)
-        chosen = {_place(sources[at]) for one in together for at in one}
-        wanted = {_place(page) for page, one in zip(sources, seen, strict=True) if _place(page) in gold
-                  and (question.kind in SEEN or (one is not None and one.scan))}  # fmt: skip
-        here = len(gold) if question.kind in SEEN else len(wanted)
-        there += here
-        bounded += min(MOST, here)
-        reached += min(MOST, len(wanted & chosen))
-        if not wanted:
+        chosen = {_place(sources[at]) for item in together for at in item}
+        gold_places = {_place(page) for page, item in zip(sources, seen, strict=True) if _place(page) in gold
+                  and (question.kind in SEEN or (item is not None and item.scan))}  # fmt: skip
+        gold_count = len(gold) if question.kind in SEEN else len(gold_places)
+        gold_seen += gold_count
+        bounded += min(MOST, gold_count)
+        reached += min(MOST, len(gold_places & chosen))
+        if not gold_places:
             continue
-        most, drawn = max(most, len(together)), drawn + len(together)
-        several += sum(len(one) > 1 for one in together)
-        among, sent = among + len(wanted), sent + len(wanted & chosen)
-        for place in sorted(wanted - chosen) if options.missed else ():
+        largest, drawn = max(largest, len(together)), drawn + len(together)
+        several += sum(len(item) > 1 for item in together)
+        among, sent = among + len(gold_places), sent + len(gold_places & chosen)
+        for place in sorted(gold_places - chosen) if options.missed else ():
             at = [_place(page) for page in sources].index(place)
             share = f"{showing.share:.2f} of the page" if (showing := seen[at]) else "not to be seen"
             print(f"{setting}: {place[0]} page {place[1]}, source {at + 1}, {question.kind}: figures {share}")
@@ -97,12 +96,12 @@ def _measured(
         f"{setting}: gold among sources": among,
         f"{setting}: sent as pictures": sent,
         f"{setting}: recall": round(sent / among, 3) if among else 0.0,
-        f"{setting}: recall of all gold": round(sent / there, 3) if there else 0.0,
+        f"{setting}: recall of all gold": round(sent / gold_seen, 3) if gold_seen else 0.0,
         f"{setting}: recall, at most {MOST} a question": round(reached / bounded, 3) if bounded else 0.0,
-        f"{setting}: most of a question": most,
+        f"{setting}: most of a question": largest,
         f"{setting}: pictures": drawn,
         f"{setting}: of several slides": several,
-        f"{setting}: gold pages kept": kept,
+        f"{setting}: gold pages kept": gold_sources,
         f"{setting}: gold pages left out": lost,
     }
 

@@ -48,18 +48,20 @@ def worked(pids: Sequence[int]) -> float:
     return seconds
 
 
-def asked(engine: Engine, questions: Sequence[str], pids: Sequence[int], warm: int) -> tuple[Row, list[Ranking]]:
+def timed_searches(
+    engine: Engine, questions: Sequence[str], pids: Sequence[int], warm: int
+) -> tuple[Row, list[Ranking]]:
     for question in questions[:warm]:
         engine.search_now(question, effort="fast")
     own, others = time.process_time(), worked(pids)
     seconds, rankings = list[float](), list[Ranking]()
     for question in questions:
         began = time.perf_counter()
-        found = engine.search_now(question, effort="fast")
+        ranking = engine.search_now(question, effort="fast")
         seconds.append(1000 * (time.perf_counter() - began))
-        if late := [note for note in found.notes if "behind" in note]:
+        if late := [note for note in ranking.notes if "behind" in note]:
             sys.exit(late[0])
-        rankings.append([(page.doc_id, page.page, page.score) for page in found.results])
+        rankings.append([(page.doc_id, page.page, page.score) for page in ranking.results])
     own, others = time.process_time() - own, worked(pids) - others
     ordered = sorted(seconds)
     return {
@@ -69,9 +71,9 @@ def asked(engine: Engine, questions: Sequence[str], pids: Sequence[int], warm: i
     }, rankings  # fmt: skip
 
 
-def same(found: Ranking, expected: Ranking) -> bool:
-    pages = [(doc, page) for doc, page, _ in found] == [(doc, page) for doc, page, _ in expected]
-    return pages and all(abs(one[2] - other[2]) <= _ALIKE for one, other in zip(found, expected, strict=True))
+def same(actual: Ranking, expected: Ranking) -> bool:
+    pages = [(doc, page) for doc, page, _ in actual] == [(doc, page) for doc, page, _ in expected]
+    return pages and all(abs(hit[2] - other[2]) <= _ALIKE for hit, other in zip(actual, expected, strict=True))
 
 
 @contextmanager
@@ -89,25 +91,25 @@ def opened(home: Path, urls: str = "", nodes: int = 1) -> Iterator[tuple[Engine,
 
 def measured(home: Path, questions: Sequence[str], nodes: Sequence[int], host: str, warm: int) -> Iterator[Row]:
     with opened(home) as (engine, rate):
-        row, expected = asked(engine, questions, [], warm)
+        row, expected = timed_searches(engine, questions, [], warm)
     yield {"on": "embedded", "points_per_s": round(rate), **row}
     for many in nodes:
         with qdrant_real.cluster(many) as running:
             pids = [node.pid for node in running]
             urls = ",".join(node.url.replace("127.0.0.1", host) for node in running)
             with opened(home, urls, many) as (engine, rate):
-                row, found = asked(engine, questions, pids, warm)
-                alike = sum(map(same, found, expected))
+                row, rankings = timed_searches(engine, questions, pids, warm)
+                alike = sum(map(same, rankings, expected))
                 yield {"on": f"{many} nodes", "points_per_s": round(rate), **row, "same": alike}
                 if many < 3:
                     continue
                 running[0].kill()
-                row, found = asked(engine, questions, pids[1:], warm=0)
-                yield {"on": "one of them killed", **row, "same": sum(map(same, found, expected))}
+                row, rankings = timed_searches(engine, questions, pids[1:], warm=0)
+                yield {"on": "one of them killed", **row, "same": sum(map(same, rankings, expected))}
                 running[0].start()
                 running[0].wait_for(running[0].answers)
-                row, found = asked(engine, questions, [node.pid for node in running], warm=0)
-                yield {"on": "it is back", **row, "same": sum(map(same, found, expected))}
+                row, rankings = timed_searches(engine, questions, [node.pid for node in running], warm=0)
+                yield {"on": "it is back", **row, "same": sum(map(same, rankings, expected))}
 
 
 def main() -> int:

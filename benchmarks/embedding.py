@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from eval.datasets import load
-from eval.measures.significance import paired_bootstrap
+from eval.measures.comparison import paired_bootstrap
 from eval.records.questions import EvalQuestion
 from hybrid_core.embed.embedder import Embedder, Vectors
 from hybrid_core.embed.load import load_embedder
@@ -67,14 +67,14 @@ def main() -> int:
     return 0
 
 
-def pages_of(engine: Engine, most: int | None) -> dict[tuple[str, int], str]:
-    found = {}
-    for document in run(engine.documents())[:most]:
+def pages_of(engine: Engine, limit: int | None) -> dict[tuple[str, int], str]:
+    texts = {}
+    for document in run(engine.documents())[:limit]:
         if document.pages:
             for page in run(engine.pages(document.doc_id, f"1-{document.pages}")):
                 if page.text.strip():
-                    found[document.name, page.page] = page.text
-    return found
+                    texts[document.name, page.page] = page.text
+    return texts
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
@@ -118,11 +118,11 @@ def compare(models: Sequence[Embedder], pages: dict[tuple[str, int], str], quest
     vectors = [model.embed(texts, "document") for model in models]
     cosines = (vectors[0] * vectors[1]).sum(axis=1)
     print(f"{len(texts)} pages, cosine {cosines.mean():.4f}, least {cosines.min():.4f}")
-    asked = [model.embed([q.text for q in questions], "query") for model in models]
+    query_vectors = [model.embed([q.text for q in questions], "query") for model in models]
     for setting in ("given", "library"):
         ranks = [
             [rank(rows, query, places, question, setting) for query, question in zip(queries, questions, strict=True)]
-            for rows, queries in zip(vectors, asked, strict=True)
+            for rows, queries in zip(vectors, query_vectors, strict=True)
         ]
         for at in _AT:
             hits = [[float(place <= at) for place in each] for each in ranks]

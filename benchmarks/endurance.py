@@ -39,7 +39,7 @@ from typing import Any
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.home import CATALOG
 from hybrid_core.store.index.edge.folders import copy_shard
-from hybrid_core.store.recovery.recover import recover_catalog
+from hybrid_core.store.recovery.recovery import recover_catalog
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.doors.killing import AT_ONCE, Killing, answer, mixed_folder

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.datasets import data_folder
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.chat import Request
 from hybrid_pageindex import Engine, Settings, run
 from tests.doubles.replies import FakeReply, fake_reply
 from tests.doubles.scripted_server import scripted_server
@@ -51,8 +51,8 @@ def reads(request: Request) -> dict[str, Any]:
     if request.title == "SectionSummaries":
         numbered = re.split(r"^\[section (\d+)\].*$", _shown(text, "Sections"), flags=re.MULTILINE)
         pairs = zip(numbered[1::2], numbered[2::2], strict=True)
-        said = [{"section": int(n), "summary": f"{_mark(body)} {_first(body)}", "gaps": []} for n, body in pairs]
-        return {"summaries": said}
+        summaries = [{"section": int(n), "summary": f"{_mark(body)} {_first(body)}", "gaps": []} for n, body in pairs]
+        return {"summaries": summaries}
     if request.title == "Description":
         return {"description": _first(text)}
     if request.title == "Checks":
@@ -63,8 +63,10 @@ def reads(request: Request) -> dict[str, Any]:
     shown = [(int(n), body) for n, body in zip(pages[1::2], pages[2::2], strict=True)]
     if request.title == "FoundHeadings":
         lines = [(number, line.strip()) for number, body in shown for line in body.split("\n")]
-        found = [(number, line) for number, line in lines if re.match(r"(PART|ITEM|Item|NOTE|Note) [\dIV]+", line)]
-        return {"headings": [{"page": number, "level": 1, "title": line} for number, line in found if len(line) < 90]}
+        headings = [(number, line) for number, line in lines if re.match(r"(PART|ITEM|Item|NOTE|Note) [\dIV]+", line)]
+        return {
+            "headings": [{"page": number, "level": 1, "title": line} for number, line in headings if len(line) < 90]
+        }
     if request.title == "Places":
         titles = re.findall(r"^(\d+)\. (.*)$", _shown(text, "Titles"), re.MULTILINE)
         return {
@@ -77,8 +79,8 @@ def reads(request: Request) -> dict[str, Any]:
 
 
 def _shown(text: str, name: str) -> str:
-    found = re.search(name + _DATA, text, re.DOTALL)
-    return found[2] if found else ""
+    match = re.search(name + _DATA, text, re.DOTALL)
+    return match[2] if match else ""
 
 
 def _mark(text: str) -> str:
@@ -157,14 +159,14 @@ def chosen(path: Path, starts: Collection[int]) -> dict[str, int]:
     with pymupdf.open(path) as document:
         middle = document.page_count // 2 + 1
         texts = {number: document[number - 1].get_text() for number in range(1, min(12, document.page_count) + 1)}
-    found = {"a page in the middle": middle}
+    pages = {"a page in the middle": middle}
     if others := set(starts) - {middle}:
-        found["a page with a heading"] = min(others, key=lambda page: abs(page - middle * 2 // 3))
+        pages["a page with a heading"] = min(others, key=lambda page: abs(page - middle * 2 // 3))
     headed = [n for n, text in texts.items() if re.search(r"(?im)^(table of )?contents|^index$", text)]
     rows = {number: len(re.findall(r"(?m)\d+\s*$", texts[number])) for number in headed}
     if rows and max(rows.values()) > 5:
-        found["the contents"] = max(rows, key=rows.__getitem__)
-    return found
+        pages["the contents"] = max(rows, key=rows.__getitem__)
+    return pages
 
 
 def alter(path: Path, number: int, copy: Path) -> None:
@@ -197,12 +199,12 @@ def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for step in steps
     }}  # fmt: skip
     for change in dict.fromkeys(row["run"] for row in rows if row["run"] != NEW):
-        made = [row for row in rows if (row["run"], row["step"]) == (change, "all")]
-        worst = max(made, key=lambda row: row["calls"])
-        spread = {calls: sum(row["calls"] == calls for row in made) for calls in sorted({r["calls"] for r in made})}
+        totals = [row for row in rows if (row["run"], row["step"]) == (change, "all")]
+        worst = max(totals, key=lambda row: row["calls"])
+        spread = {calls: sum(row["calls"] == calls for row in totals) for calls in sorted({r["calls"] for r in totals})}
         yield {
-            "after a change of": change, "filings": len(made), "filings by calls": spread,
-            "calls": round(sum(row["calls"] for row in made) / len(made), 2), "most": worst["calls"],
+            "after a change of": change, "filings": len(totals), "filings by calls": spread,
+            "calls": round(sum(row["calls"] for row in totals) / len(totals), 2), "most": worst["calls"],
             "there": f"{worst['file']}, page {worst['page']}",
             "steps": {r["step"]: r["calls"] for r in rows if (r["file"], r["run"]) == (worst["file"], change)},
         }  # fmt: skip
@@ -211,9 +213,9 @@ def summed(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def throughput(path: Path, url: str, folder: Path, limit: int, seconds: float) -> dict[str, Any]:
     """One filing, every page described, so many calls at once."""
     home = folder / f"limit{limit}-{seconds}"
-    made = engine(home, url, vision="always", max_concurrent_calls=limit, max_concurrent_pages=limit, llm_model="")
-    file = run(made.index(path)).files[0]
-    made.close()
+    improved = engine(home, url, vision="always", max_concurrent_calls=limit, max_concurrent_pages=limit, llm_model="")
+    file = run(improved.index(path)).files[0]
+    improved.close()
     (step,) = file.steps
     ideal = -(-step.usage.calls // limit) * seconds
     return {
@@ -229,19 +231,19 @@ def main(typed: Sequence[str] | None = None) -> None:
     parser.add_argument("--limits", type=int, nargs="*", default=(1, 4, 16, 32))
     parser.add_argument("--server-ms", type=float, default=200)
     parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
-    given = parser.parse_args(typed)
-    if given.serve is not None:
+    options = parser.parse_args(typed)
+    if options.serve is not None:
 
         def answer(request: Request) -> FakeReply:
-            return FakeReply(fake_reply(reads(request)).text, wait=0 if request.title == "Word" else given.serve)
+            return FakeReply(fake_reply(reads(request)).text, wait=0 if request.title == "Word" else options.serve)
 
         with scripted_server(answer) as served:
             print(served.url, flush=True)
             sys.stdin.read()
         return
     pdfs = data_folder() / "financebench" / "pdfs"
-    named = [pdfs / f"{name}.pdf" for name in given.filings]
-    paths = list(dict.fromkeys([*named, *sorted(pdfs.glob("*.pdf"))[: given.first]]))
+    named = [pdfs / f"{name}.pdf" for name in options.filings]
+    paths = list(dict.fromkeys([*named, *sorted(pdfs.glob("*.pdf"))[: options.first]]))
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -256,9 +258,9 @@ def main(typed: Sequence[str] | None = None) -> None:
             drawn = throughput(paths[0], url, folder, 32, 0)
             print(json.dumps(drawn | {"pages drawn per second": round(drawn["calls"] / drawn["seconds"], 1)}))
             print(f"{time.perf_counter() - began:.1f} s with reading the file", flush=True)
-        with server(given.server_ms) as url:
-            for limit in given.limits:
-                print(json.dumps(throughput(paths[0], url, folder, limit, given.server_ms / 1000)), flush=True)
+        with server(options.server_ms) as url:
+            for limit in options.limits:
+                print(json.dumps(throughput(paths[0], url, folder, limit, options.server_ms / 1000)), flush=True)
 
 
 if __name__ == "__main__":

@@ -45,8 +45,8 @@ def times(folder: Path, outline: str) -> Times:
         first = last = 0.0
         published = at_first_region = 0
         while process.poll() is None and not at_first_region:
-            if (found := count(home / "catalog.sqlite", "SELECT count(*) FROM documents")) > published:
-                published, last = found, time.monotonic() - began
+            if (count_now := count(home / "catalog.sqlite", "SELECT count(*) FROM documents")) > published:
+                published, last = count_now, time.monotonic() - began
                 first = first or last
             if count(home / "cache.sqlite", "SELECT count(*) FROM entries WHERE key LIKE 'regions/%'"):
                 at_first_region = published
@@ -61,23 +61,23 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     measured: dict[str, list[Times]] = {"fast": [], "refined": []}
-    for _ in range(asked.runs):
+    for _ in range(options.runs):
         for outline, runs in measured.items():
-            runs.append(times(asked.folder, outline))
-    told = {
+            runs.append(times(options.folder, outline))
+    report = {
         outline: {
-            "first": round(median(one.first for one in runs), 2),
-            "last": round(median(one.last for one in runs), 2),
-            "published before a page was refined": min(one.at_first_region for one in runs),
+            "first": round(median(run_times.first for run_times in runs), 2),
+            "last": round(median(run_times.last for run_times in runs), 2),
+            "published before a page was refined": min(run_times.at_first_region for run_times in runs),
         }
         for outline, runs in measured.items()
     }
-    if asked.json:
-        print(json.dumps(told))
+    if options.json:
+        print(json.dumps(report))
         return
-    for outline, values in told.items():
+    for outline, values in report.items():
         print(f"{outline:8} " + ", ".join(f"{name} {value}" for name, value in values.items()))
 
 

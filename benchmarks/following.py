@@ -31,6 +31,7 @@ from benchmarks.scale import grow
 from eval.datasets import load
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication
 from hybrid_core.types.documents import Document
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
@@ -48,13 +49,15 @@ def publish_new(catalog: Catalog, originals: list[Document], pages: int, first: 
             content = snapshot.content(stored.content_id)
         name = f"Newcomer {copy} Incorporated"
         catalog.publish(
-            library="default",
-            doc_id=f"new{copy:07}",
-            path=f"/new/{copy}/{original.name}",
-            version=replace(stored.version, sha256=hashlib.sha256(name.encode()).hexdigest()),
-            content=content,
-            card=replace(original.card, names=(name,), symbols=()),
-            stamp=FileStamp(original.size, 0.0, 0.0, "", 0.0),
+            Publication(
+                library="default",
+                doc_id=f"new{copy:07}",
+                path=f"/new/{copy}/{original.name}",
+                version=replace(stored.version, sha256=hashlib.sha256(name.encode()).hexdigest()),
+                content=content,
+                card=replace(original.card, names=(name,), symbols=()),
+                stamp=FileStamp(original.size, 0.0, 0.0, "", 0.0),
+            )
         )
         have += original.pages
         copy += 1
@@ -86,19 +89,19 @@ class Reader:
 
 
 def read(home: str) -> None:
-    """What a reader does."""
+    """Run a reader."""
     with_engine = Engine(home)
     for line in sys.stdin:
         began, worked = time.perf_counter(), time.process_time()
-        found = with_engine.search_now(json.loads(line), effort="fast")
+        result = with_engine.search_now(json.loads(line), effort="fast")
         taken, worked = (time.perf_counter() - began) * 1000, (time.process_time() - worked) * 1000
-        answer = {"ms": taken, "cpu_ms": worked, "notes": found.notes, "timings": found.timings_ms}
-        answer |= {"ids": [page.doc_id for page in found.results], "names": [page.doc_name for page in found.results]}
+        answer = {"ms": taken, "cpu_ms": worked, "notes": result.notes, "timings": result.timings_ms}
+        answer |= {"ids": [page.doc_id for page in result.results], "names": [page.doc_name for page in result.results]}
         print(json.dumps(answer), flush=True)
     with_engine.close()
 
 
-def asked(name: str) -> str:
+def question_line(name: str) -> str:
     return f"What were the capital expenditures of {name}?"
 
 
@@ -117,7 +120,7 @@ def measure(home: str, originals: list[Document], questions: list[str], new: int
     os.kill(reader.process.pid, signal.SIGSTOP)
     pages, copy, name = publish_new(catalog, originals, new)
     os.kill(reader.process.pid, signal.SIGCONT)
-    first = reader.ask(asked(name))
+    first = reader.ask(question_line(name))
     during, began, up_to_date = [], time.perf_counter(), 0.0
     while not up_to_date:
         answer = reader.ask(questions[len(during) % len(questions)])
@@ -129,7 +132,7 @@ def measure(home: str, originals: list[Document], questions: list[str], new: int
     fresh = [cold(home, question) for question in questions[:7]]
     *_, name = publish_new(catalog, originals, new, copy)
     catalog.close()
-    behind = cold(home, asked(name))
+    behind = cold(home, question_line(name))
     return {
         "new_pages": pages,
         "warm_p50_ms": middle(warm),
@@ -137,19 +140,22 @@ def measure(home: str, originals: list[Document], questions: list[str], new: int
         "found_new": any(doc_id.startswith("new") for doc_id in first["ids"]),
         "notes": first["notes"],
         "during_p50_ms": middle(during),
-        "during_max_ms": [round(max((one[kind] for one in during), default=0.0)) for kind in ("ms", "cpu_ms")],
+        "during_max_ms": [round(max((sample[kind] for sample in during), default=0.0)) for kind in ("ms", "cpu_ms")],
         "up_to_date_s": round(up_to_date, 1),
         "process_p50_ms": middle(fresh),
         "process_behind_ms": middle([behind]),
         "process_found_new": any(doc_id.startswith("new") for doc_id in behind["ids"]),
-        "process_ends_s": [round(statistics.median(one["ends_s"] for one in fresh), 2), round(behind["ends_s"], 2)],
+        "process_ends_s": [
+            round(statistics.median(sample["ends_s"] for sample in fresh), 2),
+            round(behind["ends_s"], 2),
+        ],
         "timings": [first["timings"], behind["timings"]],
     }
 
 
 def middle(answers: Sequence[dict[str, Any]]) -> list[int]:
     """Medians: of the clock, of the processor."""
-    return [round(statistics.median(one[kind] for one in answers)) if answers else 0 for kind in ("ms", "cpu_ms")]
+    return [round(statistics.median(sample[kind] for sample in answers)) if answers else 0 for kind in ("ms", "cpu_ms")]
 
 
 def main() -> int:

@@ -24,19 +24,19 @@ from indexers.formats.registry import format_of, of_suffix, open_file
 
 def read(paths: list[str]) -> dict[str, float]:
     """Files, pages, refused files, computing seconds and the peak of memory in MB, of this process."""
-    found: dict[str, float] = defaultdict(int, files=len(paths))
+    totals: dict[str, float] = defaultdict(int, files=len(paths))
     began = time.process_time()
     for path in paths:
         try:
             file = open_file(Path(path), None, ParseLimits())
             file.info()
-            found["pages"] += sum(1 for _ in file.read(range(1, file.pages + 1), lambda _: None))
+            totals["pages"] += sum(1 for _ in file.read(range(1, file.pages + 1), lambda _: None))
             file.close()
         except PageIndexError:
-            found["refused"] += 1
-    found["seconds"] = round(time.process_time() - began, 2)
-    found["mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return dict(found)
+            totals["refused"] += 1
+    totals["seconds"] = round(time.process_time() - began, 2)
+    totals["mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return dict(totals)
 
 
 def main() -> int:
@@ -58,9 +58,9 @@ def main() -> int:
         print(json.dumps(figures))
         return 0
     print(f"{'format':10}{'files':>7}{'refused':>9}{'pages':>8}{'pages/s':>9}{'MB':>6}")
-    for name, one in figures.items():
-        speed = one.get("pages", 0) / max(one["seconds"], 0.01)
-        print(f"{name:10}{one['files']:7}{one.get('refused', 0):9}{one.get('pages', 0):8}{speed:9.0f}{one['mb']:6.0f}")
+    for name, row in figures.items():
+        speed = row.get("pages", 0) / max(row["seconds"], 0.01)
+        print(f"{name:10}{row['files']:7}{row.get('refused', 0):9}{row.get('pages', 0):8}{speed:9.0f}{row['mb']:6.0f}")
     return 0
 
 

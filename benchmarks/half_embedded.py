@@ -55,8 +55,13 @@ def main() -> int:
                 options.set, fusion=options.fusion, expert=options.expert, data=options.data, home=home,
                 out=folder / f"{options.set}-{name}-{options.fusion}-{options.expert}",
             )  # fmt: skip
-            found = measure(plan, Progress(quiet=True)).head.measures["all"]
-            print(f"| {name} | " + " | ".join(f"{found[one]:.3f}".lstrip("0") for one in MEASURES) + " |", flush=True)
+            measures = measure(plan, Progress(quiet=True)).head.measures["all"]
+            print(
+                f"| {name} | "
+                + " | ".join(f"{measures[measure_name]:.3f}".lstrip("0") for measure_name in MEASURES)
+                + " |",
+                flush=True,
+            )
     return 0
 
 

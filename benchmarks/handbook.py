@@ -50,31 +50,31 @@ class Handbook:
 
 
 def handbooks(count: int) -> list[Handbook]:
-    made = []
+    books = []
     for number in range(count):
         draw = random.Random(number)
         system, task = SYSTEMS[number % len(SYSTEMS)], TASKS[number // len(SYSTEMS) % len(TASKS)]
         site = f"site {chr(65 + number % 26)}{number // 26 + 1}"
-        port, most, word = 1_024 + 7 * number, 64 + number, f"{system.split()[0].lower()}-{number:03d}"
+        port, limit, word = 1_024 + 7 * number, 64 + number, f"{system.split()[0].lower()}-{number:03d}"
         parts = (
             Part("Purpose", 2, _prose(draw, system, task, site, 4)),
             Part("Procedure", 2, _prose(draw, system, task, site, 2)),
             Part("Restart by hand", 3, _prose(draw, system, task, site, 2), "command",
                  f"systemctl stop {word}\nrsync -a /srv/{word}/ /backup/{word}/\nsystemctl start {word}"),
             Part("Settings", 2, _prose(draw, system, task, site, 2), "config",
-                 f"port: {port}\nmax_connections: {most}\ntimeout: {draw.randint(5, 90)}s\ndata_dir: /srv/{word}"),
+                 f"port: {port}\nmax_connections: {limit}\ntimeout: {draw.randint(5, 90)}s\ndata_dir: /srv/{word}"),
             Part("Thresholds", 2, _prose(draw, system, task, site, 2), "table",
-                 f"Measure|Warning|Alarm\nconnections|{most - 20}|{most - 5}\nlag in ms|{draw.randint(9, 90)}|900"),
+                 f"Measure|Warning|Alarm\nconnections|{limit - 20}|{limit - 5}\nlag in ms|{draw.randint(9, 90)}|900"),
             Part("Check", 2, _prose(draw, system, task, site, 2), "code",
                  f"def healthy(node):\n    if node.port != {port}:\n        return False\n    return node.lag() < 900"),
             Part("Contacts", 2, _prose(draw, system, task, site, 3)),
         )  # fmt: skip
-        least = number % 11 == 0 or number == 1  # 2,267 chunks, with the title's, in 462 documents
-        others = draw.sample([part for part in parts if part.title != "Settings"], 2 if least else 3)
+        short = number % 11 == 0 or number == 1  # 2,267 chunks, with the title's, in 462 documents
+        others = draw.sample([part for part in parts if part.title != "Settings"], 2 if short else 3)
         parts = tuple(part for part in parts if part.title == "Settings" or part in others)
         title = f"{system}: {task} at {site}"
-        made.append(Handbook(word, title, parts, f"Which port does {system} use for {task} at {site}?"))
-    return made
+        books.append(Handbook(word, title, parts, f"Which port does {system} use for {task} at {site}?"))
+    return books
 
 
 def _prose(draw: random.Random, system: str, task: str, site: str, sentences: int) -> str:
@@ -150,13 +150,13 @@ async def measure(folder: Path, books: list[Handbook]) -> dict[str, object]:
         nodes = {node.section.title: node.section for node in (await engine.outline(name)).nodes}
         for part in book.parts:
             section = nodes.get(part.title)
-            wanted = {f"has_{part.kind}"} if part.kind else set()
+            expected = {f"has_{part.kind}"} if part.kind else set()
             if part.kind in ("command", "config"):
-                wanted.add("has_code")
-            found = set() if section is None else set(section.flags) & set(FLAGS)
-            right[FORMATS[at % 3]] += section is not None and found == wanted
-            if found != wanted and len(wrong) < 12:
-                wrong.append(f"{name}, {part.title}: {sorted(found)}, not {sorted(wanted)}")
+                expected.add("has_code")
+            flags = set() if section is None else set(section.flags) & set(FLAGS)
+            right[FORMATS[at % 3]] += section is not None and flags == expected
+            if flags != expected and len(wrong) < 12:
+                wrong.append(f"{name}, {part.title}: {sorted(flags)}, not {sorted(expected)}")
     first = 0
     seconds = []
     await engine.search(books[0].question)

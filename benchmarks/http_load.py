@@ -35,12 +35,12 @@ _TOKEN = "benchmark-token-of-this-run-alone"
 _SETTINGS = {"PAGEINDEX_HTTP_TOKEN": _TOKEN, "PAGEINDEX_HTTP_REQUESTS_PER_MINUTE": "0"}
 _PARTS = ("start", "search", "stream", "memory", "load", "end")
 _WORDS = "mill river town council bridge harvest ledger crown tithe barley wool market toll ferry abbey".split()
-_QUESTIONS = [f"What did the {one} of the {other} cost?" for one in _WORDS for other in _WORDS if one != other]
+_QUESTIONS = [f"What did the {word} of the {other} cost?" for word in _WORDS for other in _WORDS if word != other]
 
 
 @contextmanager
 def served(home: Path, settings: Mapping[str, str] = {}) -> Iterator[tuple[str, psutil.Process, float]]:
-    """The address of a server's API, its process, and the seconds from its start to its first «ready»."""
+    """The address of a server's API, its process, and the seconds from its start to its first "ready"."""
     began = time.perf_counter()
     command = [sys.executable, "-m", "hybrid_pageindex", "serve", "--port", "0", "--home", str(home)]
     process = subprocess.Popen(command, env={**os.environ, **_SETTINGS, **settings}, stderr=subprocess.PIPE, text=True)
@@ -65,7 +65,7 @@ async def load(url: str, clients: int, seconds: float, token: str = _TOKEN) -> d
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, limits=limits, timeout=60) as client:
         listed = await client.get("/libraries/bench/documents", params={"most": 100})
-        documents = [one["doc_id"] for one in listed.json()["documents"]]
+        documents = [item["doc_id"] for item in listed.json()["documents"]]
 
         async def work(number: int) -> None:
             chance = random.Random(number)
@@ -73,7 +73,7 @@ async def load(url: str, clients: int, seconds: float, token: str = _TOKEN) -> d
                 kind = chance.choices(("search", "read", "list", "ask", "upload"), (40, 35, 15, 8, 2))[0]
                 began = time.perf_counter()
                 try:
-                    answered = await _one(client, kind, chance, documents)
+                    answered = await _send_one(client, kind, chance, documents)
                     if not answered.is_success:
                         errors.append(f"{kind}: {answered.status_code} {answered.text[:100]}")
                 except httpx.HTTPError as error:
@@ -85,7 +85,9 @@ async def load(url: str, clients: int, seconds: float, token: str = _TOKEN) -> d
     return {"requests": sum(map(len, times.values())), "errors": errors, "kinds": done}
 
 
-async def _one(client: httpx.AsyncClient, kind: str, chance: random.Random, documents: list[str]) -> httpx.Response:
+async def _send_one(
+    client: httpx.AsyncClient, kind: str, chance: random.Random, documents: list[str]
+) -> httpx.Response:
     if kind in ("search", "ask"):
         return await client.post(f"/{kind}", json={"question": chance.choice(_QUESTIONS), "libraries": ["bench"]})
     if kind == "read":
@@ -105,7 +107,7 @@ def overhead(url: str, home: Path, process: psutil.Process, count: int = 300) ->
     direct: list[float] = []
     over_http: list[float] = []
     chance = random.Random(1)
-    asked = {"libraries": ["bench"], "effort": "fast"}
+    request = {"libraries": ["bench"], "effort": "fast"}
     with (
         httpx.Client(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=60) as client,
         asyncio.Runner() as runner,
@@ -117,7 +119,7 @@ def overhead(url: str, home: Path, process: psutil.Process, count: int = 300) ->
             began, cpu, server_cpu = time.perf_counter(), time.process_time(), _cpu(process)
             runner.run(engine.search(question, libraries=["bench"], effort="fast"))
             between, cpu = time.perf_counter(), time.process_time() - cpu
-            client.post("/search", json={"question": question, **asked}).raise_for_status()
+            client.post("/search", json={"question": question, **request}).raise_for_status()
             if number >= 20:
                 direct.append((between - began) * 1000)
                 over_http.append((time.perf_counter() - between) * 1000)
@@ -141,12 +143,12 @@ async def memory(url: str, process: psutil.Process, requests: int) -> dict[str, 
     async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {_TOKEN}"}, timeout=60) as client:
         left, after_tenth = requests, 0.0
         listed = await client.get("/libraries/bench/documents", params={"most": 100})
-        documents = [one["doc_id"] for one in listed.json()["documents"]]
+        documents = [item["doc_id"] for item in listed.json()["documents"]]
         chance = random.Random(2)
         while left > 0:
             some = min(20, left)
             kinds = chance.choices(("search", "read", "list"), (40, 45, 15), k=some)
-            await asyncio.gather(*(_one(client, kind, chance, documents) for kind in kinds))
+            await asyncio.gather(*(_send_one(client, kind, chance, documents) for kind in kinds))
             left -= some
             if not after_tenth and left <= requests * 0.9:
                 after_tenth = process.memory_info().rss / 1e6
@@ -163,11 +165,11 @@ def first_events(home: Path, count: int = 20) -> dict[str, float]:
         with served(home, settings) as (url, _, _), httpx.Client(base_url=url, headers=headers, timeout=60) as client:
             took: dict[str, list[float]] = {"ask_ms": [], "conversation_ms": []}
             for number in range(count + 2):
-                question, asked = _QUESTIONS[number], {"effort": "fast", "libraries": ["bench"], "force": True}
+                question, request = _QUESTIONS[number], {"effort": "fast", "libraries": ["bench"], "force": True}
                 talk = client.post("/conversations", json={"libraries": ["bench"]}).json()["id"]
                 other = {"question": f"{question} Which?", "effort": "fast"}
                 for name, path, body in (
-                    ("ask_ms", "/ask", {"question": question, **asked}),
+                    ("ask_ms", "/ask", {"question": question, **request}),
                     ("conversation_ms", f"/conversations/{talk}/messages", other),
                 ):
                     sent.clear()
@@ -178,7 +180,9 @@ def first_events(home: Path, count: int = 20) -> dict[str, float]:
                             pass
                     if number >= 2 and sent:
                         took[name].append((heard - sent[0]) * 1000)
-    return {name: round(statistics.median(one), 1) for name, one in took.items()} | {"answers": len(took["ask_ms"])}
+    return {name: round(statistics.median(samples), 1) for name, samples in took.items()} | {
+        "answers": len(took["ask_ms"])
+    }
 
 
 @contextmanager
@@ -257,16 +261,16 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder, "home")
         _filled(home)
         for part in options.only:
-            found[part] = _measured(part, home, options)
+            report[part] = _measured(part, home, options)
             if not options.json:
-                print(part, found[part], flush=True)
+                print(part, report[part], flush=True)
     if options.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(report, indent=1))
 
 
 def _measured(part: str, home: Path, options: argparse.Namespace) -> Any:

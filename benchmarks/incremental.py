@@ -27,8 +27,8 @@ from sqlalchemy import func, select
 
 from benchmarks.enriching import reads
 from hybrid_core.errors import PageIndexError
+from hybrid_core.store.catalog.embeddings import content_texts
 from hybrid_core.store.catalog.schema import embeddings
-from hybrid_core.store.catalog.texts import content_texts
 from hybrid_pageindex import Engine, Settings, run
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.indexers.outline.outline_pages import filler
@@ -102,14 +102,14 @@ class Counter:
         self._texts: set[str] = set()
 
     def _vectors(self) -> int:
-        """How many the catalog keeps, whatever made them."""
+        """Return the number of vectors in the catalog, whatever made them."""
         with self.engine._catalog().snapshot() as snapshot:
             return int(snapshot._connection.scalar(select(func.count()).select_from(embeddings)) or 0)
 
     def work(self, change: str, path: Path) -> Work:
         self.server.requests.clear()
         began = time.perf_counter()
-        held = self._vectors()
+        vectors_before = self._vectors()
         file = run(self.engine.index(path)).files[0]
         if file.status == "failed":
             raise SystemExit(f"{path}: {file.error}")
@@ -128,7 +128,7 @@ class Counter:
             self._texts.add(text.key)
             if text.key not in before:
                 pages.add(text.page)
-        vectors = self._vectors() - held
+        vectors = self._vectors() - vectors_before
         return Work(
             change, file.pages, file.status == "indexed", shown, about, calls, len(pages), vectors,
             len(self._texts) if file.status == "indexed" else 0, round(seconds, 1),

@@ -30,9 +30,9 @@ from benchmarks.endurance import BLOCK, UNIQUE, blocks_of, fill_homes, flip, res
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CATALOG
-from hybrid_core.store.index.query import Query
-from hybrid_pageindex.services.indexes import Indexes
-from retrievers.pages.page_score import PageQuery
+from hybrid_core.store.index.points import Query
+from hybrid_pageindex.engine.search.indexes import Indexes
+from retrievers.features.pages import PageQuery
 
 _SECONDS = 300.0  # by the clock, for one flip
 _TERMS = np.fromiter(PageQuery({"harbour": 1.0, "curlew": 1.0, "heron": 1.0}).hashed()[0], np.uint32)

@@ -27,7 +27,7 @@ import psutil
 from eval.datasets import data_folder
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.services.sizes import folder_bytes
+from hybrid_pageindex.engine.libraries.libraries import folder_bytes
 
 _READ = """
 import sys, pymupdf
@@ -76,7 +76,7 @@ def measure(paths: list[Path], workers: int) -> dict[str, float]:
         engine = Engine(home)
         first = time.perf_counter()
         engine.search_now("anything at all", effort="fast")
-        made = time.perf_counter() - first
+        indexing_seconds = time.perf_counter() - first
         engine.close()
         disk = folder_bytes(home)
     return {
@@ -87,7 +87,7 @@ def measure(paths: list[Path], workers: int) -> dict[str, float]:
         "pages_per_second": round(pages / seconds, 1),
         "pages_per_cpu_second": round(pages / used, 1),
         "peak_memory_mb": round(peak / 1e6),
-        "first_search_seconds": round(made, 2),
+        "first_search_seconds": round(indexing_seconds, 2),
         "disk_kb_per_page": round(disk / 1000 / pages, 2),
     }
 
@@ -140,12 +140,14 @@ def main() -> int:
         else:
             paths = options.paths or [data_folder(options.data) / "financebench" / "pdfs"]
         plain = [plain_seconds(paths, options.workers)] if options.plain else []
-        found = measure(paths, options.workers)
+        figures = measure(paths, options.workers)
         if plain:
             plain.append(plain_seconds(paths, options.workers))
-            found["plain_pages_per_cpu_second"] = round(found["pages"] * len(plain) / sum(plain), 1)
-            found["share_of_plain"] = round(found["pages_per_cpu_second"] / found["plain_pages_per_cpu_second"], 3)
-    print(json.dumps(found) if options.json else "\n".join(f"{name:<22}{value}" for name, value in found.items()))
+            figures["plain_pages_per_cpu_second"] = round(figures["pages"] * len(plain) / sum(plain), 1)
+            figures["share_of_plain"] = round(
+                figures["pages_per_cpu_second"] / figures["plain_pages_per_cpu_second"], 3
+            )
+    print(json.dumps(figures) if options.json else "\n".join(f"{name:<22}{value}" for name, value in figures.items()))
     return 0
 
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks jobs [--jobs 5000] [--ended 1000000] [--processes 4]
 
-One catalog in a temporary home, each write durable as a user's is, with an fsync. «claimed» is a claim and the write
+One catalog in a temporary home, each write durable as a user's is, with an fsync. "claimed" is a claim and the write
 of the job's end. Then so many ended jobs are put in, and claims are timed among them: milliseconds, median and slowest
-of 500, by the clock and of processor time, which other programs on the machine change less. «folded away» is what it
+of 500, by the clock and of processor time, which other programs on the machine change less. "folded away" is what it
 takes until only as many as are kept are left.
 """
 
@@ -21,9 +21,9 @@ from pathlib import Path
 from sqlalchemy import insert
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.jobs.folding import Keep, fold
+from hybrid_core.store.jobs.control import Keep, fold
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.tables import jobs
 from hybrid_core.types.jobs import Advance, JobRequest
 
@@ -125,7 +125,7 @@ def main() -> int:
         times, used = claims(queue)
         print(f"a claim among {options.ended:,} ended jobs: {shown(times)} ms, of processor time {shown(used)} ms")
         begun = time.perf_counter()
-        reader.listed(most=50)
+        reader.listed(limit=50)
         print(f"a list of them: {1e3 * (time.perf_counter() - begun):.1f} ms")
         begun = time.perf_counter()
         gone = fold(catalog, Keep(days=36_500))

@@ -2,7 +2,7 @@
 
     python -m benchmarks latency [--data DIR] [--home DIR] [--runs 7] [--json]
 
-Medians, since machines are noisy. «start» is a bare Python interpreter, for comparison.
+Medians, since machines are noisy. "start" is a bare Python interpreter, for comparison.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> int:
                 stages.setdefault(name, []).append(value)
         engine.close()
         program = [str(Path(sys.executable).with_name("hybrid-pageindex")), "--home", str(home)]
-        found = {
+        medians = {
             "warm_p50_ms": statistics.median(wall),
             "warm_p95_ms": statistics.quantiles(wall, n=20)[-1],
             **{f"stage_{name}_p50_ms": statistics.median(values) for name, values in stages.items()},
@@ -53,7 +53,7 @@ def main() -> int:
             "help_s": timed([*program, "--help"], options.runs),
             "start_s": timed([sys.executable, "-c", "pass"], options.runs),
         }
-    rounded = {name: round(value, 3) for name, value in found.items()}
+    rounded = {name: round(value, 3) for name, value in medians.items()}
     print(json.dumps(rounded) if options.json else "\n".join(f"{name:<24}{value}" for name, value in rounded.items()))
     return 0
 

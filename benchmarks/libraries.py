@@ -21,16 +21,16 @@ from hybrid_pageindex import Engine, run
 DEPTH = 20
 
 
-def asked(engine: Engine, question: str, libraries: list[str]) -> tuple[SearchResult, float]:
-    """What is found, and the milliseconds that it took."""
+def timed_search(engine: Engine, question: str, libraries: list[str]) -> tuple[SearchResult, float]:
+    """Return the result of a search and its milliseconds."""
     began = time.perf_counter()
-    found = engine.search_now(question, library=libraries, top_k=DEPTH, effort="fast")
-    return found, (time.perf_counter() - began) * 1000
+    result = engine.search_now(question, library=libraries, top_k=DEPTH, effort="fast")
+    return result, (time.perf_counter() - began) * 1000
 
 
-def hit(found: SearchResult, question: EvalQuestion, depth: int) -> bool:
-    gold = {(one.document, page) for one in question.evidence for page in (one.page, *one.also)}
-    return any((page.doc_name, page.page) in gold for page in found.results[:depth])
+def hit(result: SearchResult, question: EvalQuestion, depth: int) -> bool:
+    gold = {(place.document, page) for place in question.evidence for page in (place.page, *place.also)}
+    return any((page.doc_name, page.page) in gold for page in result.results[:depth])
 
 
 def main() -> int:
@@ -41,21 +41,23 @@ def main() -> int:
         parts = [f"part {number}" for number in range(1, options.libraries + 1)]
         for at, name in enumerate(parts):
             run(engine.index(dataset.files[at :: len(parts)], library=name))
-        questions = [one for one in dataset.questions if one.answerable]
+        questions = [question for question in dataset.questions if question.answerable]
         for libraries in (["default"], parts):
-            asked(engine, questions[0].text, libraries)  # opens them
+            timed_search(engine, questions[0].text, libraries)  # opens them
         figures: dict[str, float] = {"questions": len(questions), "libraries": len(parts)}
         rankings = []
         for name, libraries in (("one", ["default"]), ("split", parts)):
-            found = [asked(engine, one.text, libraries) for one in questions]
+            results = [timed_search(engine, question.text, libraries) for question in questions]
             for depth in (1, 5, DEPTH):
-                hits = sum(hit(result, one, depth) for (result, _), one in zip(found, questions, strict=True))
+                hits = sum(
+                    hit(result, question, depth) for (result, _), question in zip(results, questions, strict=True)
+                )
                 figures[f"{name}_hit@{depth}"] = hits
-            figures[f"{name}_p50_ms"] = round(statistics.median(took for _, took in found), 1)
-            rankings.append([[(page.doc_name, page.page) for page in result.results] for result, _ in found])
+            figures[f"{name}_p50_ms"] = round(statistics.median(took for _, took in results), 1)
+            rankings.append([[(page.doc_name, page.page) for page in result.results] for result, _ in results])
         together = list(zip(*rankings, strict=True))
-        figures["same_first_5"] = sum(one[:5] == split[:5] for one, split in together)
-        figures[f"same_first_{DEPTH}"] = sum(one == split for one, split in together)
+        figures["same_first_5"] = sum(question[:5] == split[:5] for question, split in together)
+        figures[f"same_first_{DEPTH}"] = sum(question == split for question, split in together)
     print(json.dumps(figures) if options.json else "\n".join(f"{name:<16}{value}" for name, value in figures.items()))
     return 0
 

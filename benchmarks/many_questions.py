@@ -52,13 +52,13 @@ class Watch:
         other.close()
 
     def _open(self) -> int:
-        found = 0
-        for held in Path("/proc/self/fd").glob("*"):
+        open_files = 0
+        for link in Path("/proc/self/fd").glob("*"):
             try:
-                found += held.readlink() == self._catalog
+                open_files += link.readlink() == self._catalog
             except OSError:
                 continue
-        return found
+        return open_files
 
 
 async def ask(engine: Engine, questions: list[str]) -> list[SearchResult | BaseException]:
@@ -83,17 +83,17 @@ def main() -> int:
         watch.stop()
         engine.close()
     failed = [repr(result) for result in results if isinstance(result, BaseException)]
-    given = [result for result in results if not isinstance(result, BaseException)]
-    fast = [result.effort.why for result in given if result.effort.used != "deep"]
-    found = {
+    answered = [result for result in results if not isinstance(result, BaseException)]
+    fast = [result.effort.why for result in answered if result.effort.used != "deep"]
+    report = {
         "questions": len(results),
         "failed": len(failed),
-        "answered_by_the_model": len(given) - len(fast),
+        "answered_by_the_model": len(answered) - len(fast),
         "seconds": round(seconds, 1),
         "most_connections": watch.most,
         "log_folded_back": f"{watch.folds - watch.busy} of {watch.folds} times",
     }
-    print(json.dumps(found) if options.json else "\n".join(f"{name:<24}{value}" for name, value in found.items()))
+    print(json.dumps(report) if options.json else "\n".join(f"{name:<24}{value}" for name, value in report.items()))
     for why, count in Counter([*failed, *fast]).most_common(5):
         print(f"{count} times: {why}", file=sys.stderr)
     return 1 if failed else 0

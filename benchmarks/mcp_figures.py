@@ -3,8 +3,8 @@
     python -m benchmarks mcp_figures [--data DIR] [--home DIR] [--runs 5] [--expert auto|none] [--json]
 
 The agent has no model. It calls search with the question and then, call by call, the first hint of the newest answer
-that has one left. «named» counts questions of which a gold page has stood in an answer (as a result, a best page or
-text) after that many calls, «read» those of which its text has. Tokens are estimated as in the server's budget.
+that has one left. "named" counts questions of which a gold page has stood in an answer (as a result, a best page or
+text) after that many calls, "read" those of which its text has. Tokens are estimated as in the server's budget.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fastmcp.client.transports import StdioTransport
 from benchmarks.filings import indexed, options_of
 from hybrid_core.errors import PageIndexError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.doors.mcp.budget import tokens
+from hybrid_pageindex.doors.mcp.payloads import count_tokens
 
 _CALLS = 3
 
@@ -38,7 +38,7 @@ def program(home: Path) -> StdioTransport:
 async def call(client: Client[Any], tool: str, arguments: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """The answer, and the tokens a model reads of it."""
     result = await client.call_tool(tool, arguments)
-    return result.structured_content or {}, sum(tokens(getattr(part, "text", "")) for part in result.content)
+    return result.structured_content or {}, sum(count_tokens(getattr(part, "text", "")) for part in result.content)
 
 
 def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
@@ -55,15 +55,15 @@ def shown(answer: dict[str, Any]) -> Iterator[tuple[str, int, bool]]:
 
 
 async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, bool]]]:
-    """What has been shown after each call."""
-    given = [[{"tool": "search", "arguments": {"question": question}}]]  # hints by answer, the newest last
+    """Yield what has been shown after each call."""
+    hint_rounds = [[{"tool": "search", "arguments": {"question": question}}]]  # hints by answer, the newest last
     seen: set[tuple[str, int, bool]] = set()
     after = []
     for _ in range(_CALLS):
-        if hints := next((hints for hints in reversed(given) if hints), None):
+        if hints := next((hints for hints in reversed(hint_rounds) if hints), None):
             hint = hints.pop(0)
             answer, _ = await call(client, hint["tool"], hint["arguments"])
-            given.append(answer.get("next", []))
+            hint_rounds.append(answer.get("next", []))
             seen |= set(shown(answer))
         after.append(set(seen))
     return after
@@ -72,11 +72,11 @@ async def agent(client: Client[Any], question: str) -> list[set[tuple[str, int, 
 async def conversation(client: Client[Any], question: str) -> dict[str, int]:
     """Tokens of the tool list and of a search, the outline of its best document, and reading its best pages."""
     tools = [tool.model_dump(by_alias=True, exclude_none=True) for tool in await client.list_tools()]
-    found, searched = await call(client, "search", {"question": question})
-    tree = {"document": found["results"][0]["doc_id"], "question": question}
+    answer, searched = await call(client, "search", {"question": question})
+    tree = {"document": answer["results"][0]["doc_id"], "question": question}
     _, outlined = await call(client, "outline", tree)
-    _, read = await call(client, "read", found["next"][0]["arguments"])
-    listed = tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":")))
+    _, read = await call(client, "read", answer["next"][0]["arguments"])
+    listed = count_tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":")))
     return {"tools": listed, "search": searched, "outline": outlined, "read": read}
 
 
@@ -131,8 +131,8 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["PAGEINDEX_EXPERT"] = options.expert  # of the engine here and of the servers
     with indexed(options) as (home, engine, dataset):
-        found = asyncio.run(measure(home, engine, list(dataset.questions), options.runs))
-    rounded = {name: round(value, 3) for name, value in found.items()}
+        figures = asyncio.run(measure(home, engine, list(dataset.questions), options.runs))
+    rounded = {name: round(value, 3) for name, value in figures.items()}
     print(json.dumps(rounded) if options.json else "\n".join(f"{name:<26}{value}" for name, value in rounded.items()))
     return 0
 

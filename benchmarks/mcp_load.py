@@ -50,9 +50,9 @@ async def load(url: str, questions: Sequence[str], clients: int, seconds: float)
             async with Client(url) as client:
                 at = number
                 while True:
-                    found = await call(client, "search", {"question": questions[at % len(questions)]})
-                    if found["next"]:
-                        await call(client, found["next"][0]["tool"], found["next"][0]["arguments"])
+                    answer = await call(client, "search", {"question": questions[at % len(questions)]})
+                    if answer["next"]:
+                        await call(client, answer["next"][0]["tool"], answer["next"][0]["arguments"])
                     at += clients
                     if time.monotonic() >= end:
                         break
@@ -123,7 +123,7 @@ def main() -> int:
         home = Path(options.home or temporary)
         if options.sessions:
             with server(home) as (url, process):
-                found = sessions(url, process, options.sessions)
+                figures = sessions(url, process, options.sessions)
         else:
             dataset = load_dataset("financebench", options.data)
             engine = Engine(home)
@@ -131,9 +131,9 @@ def main() -> int:
             engine.close()
             with server(home) as (url, _):
                 questions = [question.text for question in dataset.questions]
-                found = asyncio.run(load(url, questions, options.clients, options.seconds))
-    print(json.dumps(found) if options.json else "\n".join(f"{name:<10}{value}" for name, value in found.items()))
-    return 1 if found["errors"] else 0
+                figures = asyncio.run(load(url, questions, options.clients, options.seconds))
+    print(json.dumps(figures) if options.json else "\n".join(f"{name:<10}{value}" for name, value in figures.items()))
+    return 1 if figures["errors"] else 0
 
 
 if __name__ == "__main__":

@@ -49,21 +49,21 @@ class Question:
     pages: tuple[int, ...]
 
 
-def questions(data: Path, most: int) -> list[Question]:
+def questions(data: Path, limit: int) -> list[Question]:
 
-    found = []
+    chosen = []
     for line in (data / "financebench" / "questions.jsonl").read_text(encoding="utf-8").splitlines():
-        said = json.loads(line)
-        document = said["evidence"][0]["doc"]
-        pages = tuple(one["page"] for one in said["evidence"] if one["doc"] == document)
-        found.append(Question(said["question"], document, pages))
-    return found[:most]
+        row = json.loads(line)
+        document = row["evidence"][0]["doc"]
+        pages = tuple(gold["page"] for gold in row["evidence"] if gold["doc"] == document)
+        chosen.append(Question(row["question"], document, pages))
+    return chosen[:limit]
 
 
-async def excerpts(data: Path, asked: Sequence[Question], folder: Path) -> list[Source]:
+async def excerpts(data: Path, questions: Sequence[Question], folder: Path) -> list[Source]:
     """Shortened PDFs in ``folder``, their lines, and the headings that the engine finds in them."""
     sources: dict[str, Source] = {}
-    for question in asked:
+    for question in questions:
         source = sources.setdefault(question.document, Source(question.document))
         for page in question.pages:
             source.pages.update(range(max(1, page - _AROUND), page + _AROUND + 1))
@@ -128,11 +128,11 @@ def _headed(lines: Sequence[str], titles: Mapping[str, int]) -> Iterator[tuple[s
     """Lines with the levels of their headings, 0 for text; those over which a title goes on are one."""
     at = 0
     while at < len(lines):
-        for most in range(_TITLE_LINES, 0, -1):
-            title = " ".join(lines[at : at + most])
+        for count in range(_TITLE_LINES, 0, -1):
+            title = " ".join(lines[at : at + count])
             if level := titles.get(_key(title)):
                 yield title, level
-                at += most
+                at += count
                 break
         else:
             yield lines[at], 0
@@ -179,29 +179,29 @@ def write_slides(source: Source, path: Path) -> None:
     deck.save(str(path))
 
 
-async def hits(engine: Engine, asked: Sequence[Question], sources: dict[str, Source]) -> list[bool]:
-    found = []
-    for question in asked:
+async def hits(engine: Engine, questions: Sequence[Question], sources: dict[str, Source]) -> list[bool]:
+    outcomes = []
+    for question in questions:
         source = sources[question.document]
-        known = {_key(line) for page in question.pages for line in source.texts.get(page, ())}
-        known = {line for line in known if len(line) >= _LEAST_LINE}
+        gold_lines = {_key(line) for page in question.pages for line in source.texts.get(page, ())}
+        gold_lines = {line for line in gold_lines if len(line) >= _LEAST_LINE}
         hit = False
         for result in (await engine.search(question.words, top_k=5)).results[:5]:
             if result.doc_name.startswith(source.name):
                 (page,) = await engine.pages(result.doc_name, result.page)
-                held = _key(page.text)
+                page_key = _key(page.text)
                 lines = {_key(line) for other in source.texts.values() for line in other}
-                own = {line for line in lines if len(line) >= _LEAST_LINE and line in held}
-                shared = known & own
-                hit |= bool(shared) and len(shared) >= _SHARED * min(len(known), len(own))
-        found.append(hit)
-    return found
+                own = {line for line in lines if len(line) >= _LEAST_LINE and line in page_key}
+                shared = gold_lines & own
+                hit |= bool(shared) and len(shared) >= _SHARED * min(len(gold_lines), len(own))
+        outcomes.append(hit)
+    return outcomes
 
 
-async def measure(data: Path, most: int, folder: Path) -> dict[str, object]:
-    asked = questions(data, most)
+async def measure(data: Path, limit: int, folder: Path) -> dict[str, object]:
+    chosen = questions(data, limit)
     (folder / "pdf").mkdir()
-    sources = await excerpts(data, asked, folder / "pdf")
+    sources = await excerpts(data, chosen, folder / "pdf")
     by_name = {source.name: source for source in sources}
     figures: dict[str, list[bool]] = {}
     for format in FORMATS:
@@ -220,15 +220,15 @@ async def measure(data: Path, most: int, folder: Path) -> dict[str, object]:
         await engine.index(place)
         if format == "pdf":
             await titled(engine, sources)
-        figures[format] = await hits(engine, asked, by_name)
+        figures[format] = await hits(engine, chosen, by_name)
         engine.close()
     return {
-        "documents": len(sources), "pages": sum(len(source.pages) for source in sources), "questions": len(asked),
-        "hit@5": {format: sum(found) for format, found in figures.items()},
-        "found in PDF only": {format: [q.words[:90] for q, a, b in zip(asked, figures["pdf"], found, strict=True)
-                                       if a and not b] for format, found in figures.items()},
-        "found in PDF not": {format: [q.words[:90] for q, a, b in zip(asked, figures["pdf"], found, strict=True)
-                                      if b and not a] for format, found in figures.items()},
+        "documents": len(sources), "pages": sum(len(source.pages) for source in sources), "questions": len(chosen),
+        "hit@5": {format: sum(outcomes) for format, outcomes in figures.items()},
+        "found in PDF only": {format: [q.words[:90] for q, a, b in zip(chosen, figures["pdf"], outcomes, strict=True)
+                                       if a and not b] for format, outcomes in figures.items()},
+        "found in PDF not": {format: [q.words[:90] for q, a, b in zip(chosen, figures["pdf"], outcomes, strict=True)
+                                      if b and not a] for format, outcomes in figures.items()},
     }  # fmt: skip
 
 

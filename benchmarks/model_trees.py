@@ -20,15 +20,16 @@ from typing import Any
 
 from eval.datasets.registry import load
 from eval.runs.trees import score
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.documents import Page, ParsedDocument, ParsedPage, Section
+from indexers.assembly.content import level_sizes
 from indexers.enrich.tree import improve_tree
-from indexers.enrich.tree.shown import seen
-from indexers.formats.pdf.read import open_pdf, read_info, read_pages
-from indexers.ocr.sizes import level_sizes
-from indexers.outline.toc_pages import find_contents
+from indexers.enrich.tree.marks import seen
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_info, read_pages
+from indexers.outline.toc import find_contents
 from indexers.outline.tree import TreeLimits, build_tree, tree_of
 from tests.doubles.replies import FakeEndpoint
 from tests.doubles.scripted_trees import TreeOracle, guess
@@ -47,8 +48,8 @@ def read(path: Path, *, bookmarks: bool) -> Book:
     """A PDF's pages as they are stored, and the tree that rules make of it."""
     with open_pdf(path) as pdf:
         info = read_info(pdf)
-        found = [page for page in read_pages(pdf, range(1, info.pages + 1)) if isinstance(page, ParsedPage)]
-    parsed = tuple(level_sizes(found))
+        pages = [page for page in read_pages(pdf, range(1, info.pages + 1)) if isinstance(page, ParsedPage)]
+    parsed = tuple(level_sizes(pages))
     document = ParsedDocument("pdf", parsed, info.bookmarks if bookmarks else (), info.metadata)
     return Book(path.name, tuple(map(stored, parsed)), build_tree(document))
 
@@ -82,8 +83,8 @@ def trees(files: Sequence[Path], outlines: Any) -> None:
             }  # fmt: skip
             for name, answer in models.items():
                 scope = CallScope()
-                made = improve_tree(ChatModel(FakeEndpoint(answer)), scope, book.pages, book.sections, book.name)
-                got, per = score(outline, made.sections), 100 / len(book.pages)
+                improved = improve_tree(ChatModel(FakeEndpoint(answer)), scope, book.pages, book.sections, book.name)
+                got, per = score(outline, improved.sections), 100 / len(book.pages)
                 rows.setdefault((start, name), []).append(
                     (got.f1, got.precision, got.recall, got.parent, scope.usage.calls * per,
                      scope.usage.input_tokens * per, got.f1 - before.f1)
@@ -100,8 +101,8 @@ def trees(files: Sequence[Path], outlines: Any) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, help="the folder of the sets, else the one in PAGEINDEX_EVAL_DATA")
-    given = parser.parse_args()
-    books = load("hips", given.data and given.data / "hips")
+    options = parser.parse_args()
+    books = load("hips", options.data and options.data / "hips")
     trees(books.files, books.outlines)
 
 

@@ -29,8 +29,8 @@ from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.reply_cache import ReplyCache
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.store.cache import Cache
 
 SERVER = """
 import sys, time
@@ -67,8 +67,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=640)
     parser.add_argument("--server-ms", type=float, default=200)
-    given = parser.parse_args()
-    wait = given.server_ms / 1000
+    options = parser.parse_args()
+    wait = options.server_ms / 1000
     served = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(wait)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -76,9 +76,9 @@ def main() -> None:
     url = served.stdout.readline().strip()
     rows = []
     with tempfile.TemporaryDirectory() as folder, httpx2.Client(limits=httpx2.Limits(max_connections=100)) as http:
-        kept = Cache(Path(folder) / "cache.sqlite", 10**9)
+        stored = Cache(Path(folder) / "cache.sqlite", 10**9)
         for concurrency in LIMITS:
-            calls = max(concurrency, given.calls * concurrency // 32)
+            calls = max(concurrency, options.calls * concurrency // 32)
             ideal = math.ceil(calls / concurrency) * wait
             body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
 
@@ -86,7 +86,7 @@ def main() -> None:
                 return http.post(f"{url}/chat/completions", json=body).json()  # noqa: B023
 
             taken = {"bare": timed(bare, calls, concurrency)}
-            for name, cache in (("engine", None), ("engine with reply cache", ReplyCache(kept))):
+            for name, cache in (("engine", None), ("engine with reply cache", ReplyCache(stored))):
                 caller = ChatModel(OpenAIChat("m", base_url=url), limiter=Limiter(concurrency), cache=cache)
 
                 def ask(n: int) -> object:
@@ -97,7 +97,7 @@ def main() -> None:
                     start = time.perf_counter()
                     for n in range(calls):
                         ask(n)
-                    held = (time.perf_counter() - start) / calls * 1000
+                    call_ms = (time.perf_counter() - start) / calls * 1000
                 caller.close()
             rows += [
                 {
@@ -111,20 +111,20 @@ def main() -> None:
                 }
                 for name, (seconds, worked) in taken.items()
             ]
-            print(*map(json.dumps, rows[-3:]), f"a kept reply: {held:.2f} ms", sep="\n", flush=True)
+            print(*map(json.dumps, rows[-3:]), f"a kept reply: {call_ms:.2f} ms", sep="\n", flush=True)
         for limit in LIMITS:
             caller = ChatModel(OpenAIChat("m", base_url=url), limiter=Limiter(limit))
-            calls = max(limit, given.calls * limit // 32)
+            calls = max(limit, options.calls * limit // 32)
 
             def waiting(n: int) -> object:
                 return caller.ask([Message("user", f"{n} {PROMPT}")], Found)  # noqa: B023
 
             seconds, _ = timed(waiting, calls, 2 * LIMITS[-1])
             caller.close()
-            most = limit / wait
+            expected = limit / wait
             row = {"limit": limit, "callers": 2 * LIMITS[-1], "calls per second": round(calls / seconds, 1)}
-            print(json.dumps(row | {"share of what is possible": round(calls / seconds / most, 3)}), flush=True)
-        kept.close()
+            print(json.dumps(row | {"share of what is possible": round(calls / seconds / expected, 3)}), flush=True)
+        stored.close()
     served.stdin.close()
     served.wait(10)
 

@@ -24,12 +24,9 @@ import numpy as np
 from benchmarks.ocr_pages import KnownPage, known_pages
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import ParsedPage
-from indexers.formats.info import FileInfo
-from indexers.ocr.doubt import better, doubtful
-from indexers.ocr.engine import Engine, EngineName
-from indexers.ocr.find import Ocr, find_ocr
-from indexers.ocr.pages import Reading
-from indexers.ocr.read import read_page
+from indexers.formats.format import FileInfo
+from indexers.ocr.engines import Engine, EngineName, Ocr, find_ocr
+from indexers.ocr.pages import Reading, better, doubtful, read_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,8 @@ class _Drawn:
         pass
 
 
-def cer(known: str, read: str) -> float:
-    a, b = _plain(known), np.array([ord(c) for c in _plain(read)])
+def cer(truth: str, read: str) -> float:
+    a, b = _plain(truth), np.array([ord(c) for c in _plain(read)])
     steps = np.arange(len(b) + 1)
     row = steps.copy()
     for at, letter in enumerate(a, 1):
@@ -77,8 +74,8 @@ def cer(known: str, read: str) -> float:
 
 def recall(page: KnownPage, read: str) -> float:
     parts: Callable[[str], set[str]] = (lambda s: set(_plain(s))) if page.language in ("zh", "ja") else _words
-    known = parts(page.words)
-    return len(known & parts(read)) / len(known)
+    truth = parts(page.words)
+    return len(truth & parts(read)) / len(truth)
 
 
 def _words(text: str) -> set[str]:
@@ -109,14 +106,14 @@ def figures(ocr: Ocr) -> Iterator[Figure]:
             yield _figure(page, name, *read[-1])
         if len(read) == 2:
             (first, a), (second, b) = read
-            asked = doubtful(first.text, first.sure, ocr.languages)
-            taken = second if asked and better(second.text, second.sure, first.text) else first
-            yield _figure(page, "together", taken, a + b * asked)
+            unsure = doubtful(first.text, first.sure, ocr.languages)
+            taken = second if unsure and better(second.text, second.sure, first.text) else first
+            yield _figure(page, "together", taken, a + b * unsure)
 
 
 def _figure(page: KnownPage, name: str, reading: Reading, seconds: float) -> Figure:
-    found = (round(cer(page.words, reading.text), 3), round(recall(page, reading.text), 3))
-    return Figure(page.name, name, *found, reading.sure, round(seconds, 1))
+    rates = (round(cer(page.words, reading.text), 3), round(recall(page, reading.text), 3))
+    return Figure(page.name, name, *rates, reading.sure, round(seconds, 1))
 
 
 def main() -> int:
@@ -131,17 +128,17 @@ def main() -> int:
     if not isinstance(ocr, Ocr):
         print(ocr.reason)
         return 1
-    found = []
-    for one in figures(ocr):
-        found.append(asdict(one))
+    rows = []
+    for row in figures(ocr):
+        rows.append(asdict(row))
         if not options.json:
             print(
-                f"{one.page:18}{one.engine:11}CER {one.cer:.3f}  recall {one.recall:.3f}  sure {one.sure:3}"
-                f"{one.seconds:6.1f} s",
+                f"{row.page:18}{row.engine:11}CER {row.cer:.3f}  recall {row.recall:.3f}  sure {row.sure:3}"
+                f"{row.seconds:6.1f} s",
                 flush=True,
             )
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(rows))
     return 0
 
 

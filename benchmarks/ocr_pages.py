@@ -89,10 +89,10 @@ class KnownPage:
 def known_pages() -> list[KnownPage]:
     """Text in five languages and tables, clean and poor: always the same pictures."""
     pages = []
-    for number, (language, said) in enumerate(TEXTS.items()):
-        title, *paragraphs = said
+    for number, (language, text) in enumerate(TEXTS.items()):
+        title, *paragraphs = text
         html = f"<h2>{title}</h2>" + "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
-        pages += _both(language, "text", html, " ".join(said), number)
+        pages += _both(language, "text", html, " ".join(text), number)
     for number, seed in enumerate((5, 6)):
         html, words = _table(seed)
         pages += _both("en", f"table {number + 1}", html, words, 10 + number)

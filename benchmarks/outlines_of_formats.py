@@ -28,7 +28,7 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 
 def plain(title: str) -> str:
-    return "".join(one for one in title.casefold() if one.isalpha())
+    return "".join(character for character in title.casefold() if character.isalpha())
 
 
 def docx(package: zipfile.ZipFile) -> Iterator[str]:
@@ -40,8 +40,8 @@ def docx(package: zipfile.ZipFile) -> Iterator[str]:
             style = styles.get(name)
             if style is None:
                 break
-            if (found := style.find(f"{_W}pPr/{_W}outlineLvl")) is not None:
-                return int(found.get(f"{_W}val") or 9)
+            if (outline_level := style.find(f"{_W}pPr/{_W}outlineLvl")) is not None:
+                return int(outline_level.get(f"{_W}val") or 9)
             base = style.find(f"{_W}basedOn")
             name = None if base is None else base.get(f"{_W}val")
         return 9
@@ -62,26 +62,28 @@ def odt(package: zipfile.ZipFile) -> Iterator[str]:
 
 def epub(package: zipfile.ZipFile) -> Iterator[str]:
     """The table of contents: that of EPUB 3, else the ncx."""
-    opf = next(str(one.get("full-path")) for one in _local(_root(package, "META-INF/container.xml"), "rootfile"))
+    opf = next(str(item.get("full-path")) for item in _local(_root(package, "META-INF/container.xml"), "rootfile"))
     items = list(_local(_root(package, opf), "item"))
-    nav = next((one for one in items if "nav" in (one.get("properties") or "").split()), None)
-    ncx = next((one for one in items if one.get("media-type") == "application/x-dtbncx+xml"), None)
+    nav = next((item for item in items if "nav" in (item.get("properties") or "").split()), None)
+    ncx = next((item for item in items if item.get("media-type") == "application/x-dtbncx+xml"), None)
     if nav is not None:
-        root = _root(package, _beside(opf, nav))
-        toc = [one for one in _local(root, "nav") if "toc" in str([*one.attrib.values()])] or [root]
+        root = _root(package, _sibling_path(opf, nav))
+        toc = [item for item in _local(root, "nav") if "toc" in str([*item.attrib.values()])] or [root]
         for link in _local(toc[0], "a"):
             yield "".join(map(str, link.itertext()))
     elif ncx is not None:
-        for point in _local(_root(package, _beside(opf, ncx)), "navLabel"):
+        for point in _local(_root(package, _sibling_path(opf, ncx)), "navLabel"):
             yield "".join(map(str, point.itertext()))
 
 
-def _beside(opf: str, item: etree._Element) -> str:
+def _sibling_path(opf: str, item: etree._Element) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(opf), unquote(item.get("href") or "")))
 
 
 def _local(root: etree._Element, name: str) -> Iterator[etree._Element]:
-    return (one for one in root.iter() if isinstance(one.tag, str) and etree.QName(one).localname == name)
+    return (
+        element for element in root.iter() if isinstance(element.tag, str) and etree.QName(element).localname == name
+    )
 
 
 def _root(package: zipfile.ZipFile, name: str) -> etree._Element:
@@ -106,11 +108,11 @@ def compare(path: Path, format: str) -> tuple[list[str], list[str]] | None:
         file = open_file(path, None, ParseLimits())
         for _ in file.read(range(1, file.pages + 1), lambda _: None):
             pass
-        found = {plain(heading.title) for heading in file.info().headings or ()}
+        titles = {plain(heading.title) for heading in file.info().headings or ()}
         file.close()
     except PageIndexError:
         return None
-    hit = [title for title in outline if any(plain(title) in one for one in found)]
+    hit = [title for title in outline if any(plain(title) in title_found for title_found in titles)]
     return hit, [title for title in outline if title not in hit]
 
 
@@ -125,19 +127,19 @@ def main() -> int:
         if not path.is_file() or path.suffix.lower() not in (".docx", ".odt", ".epub"):
             continue
         format = format_of(path).name
-        if format not in _OUTLINES or (told := compare(path, format)) is None or not (told[0] or told[1]):
+        if format not in _OUTLINES or (counts := compare(path, format)) is None or not (counts[0] or counts[1]):
             continue
-        one = figures[format]
-        one["files"] += 1
-        one["titles"] += len(told[0]) + len(told[1])
-        one["found"] += len(told[0])
-        if told[1]:
-            missed[str(path)] = [title.strip()[:60] for title in told[1][:5]]
+        row = figures[format]
+        row["files"] += 1
+        row["titles"] += len(counts[0]) + len(counts[1])
+        row["found"] += len(counts[0])
+        if counts[1]:
+            missed[str(path)] = [title.strip()[:60] for title in counts[1][:5]]
     if options.json:
         print(json.dumps({"formats": figures, "missed": missed}, ensure_ascii=False))
         return 0
-    for format, one in sorted(figures.items()):
-        print(f"{format:6}{one['files']:5} files{one['titles']:7} titles   found {one['found'] / one['titles']:.3f}")
+    for format, row in sorted(figures.items()):
+        print(f"{format:6}{row['files']:5} files{row['titles']:7} titles   found {row['found'] / row['titles']:.3f}")
     for name, titles in missed.items():
         print("  ", name, titles)
     return 0

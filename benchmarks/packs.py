@@ -17,18 +17,17 @@ from typing import Any
 
 import yaml
 
-from eval.datasets.corpus import Corpus
-from eval.datasets.locate import locate
+from eval.datasets.corpus import Corpus, locate
 from eval.datasets.registry import load
-from eval.measures import folds, retrieval
+from eval.measures import comparison, retrieval
 from eval.rankers.engine import EngineRanker
 from eval.records.progress import Progress
 from eval.records.questions import EvalQuestion
 from eval.records.runs import GoldPlace, QuestionRecord
+from eval.runs.asking import ask
 from eval.runs.home import prepare
 from eval.runs.plan import SETTINGS, Plan
 from eval.runs.run import chosen, places
-from eval.runs.scope import ask
 from hybrid_pageindex import run
 from retrievers.query.expert import read_expert
 
@@ -46,20 +45,20 @@ class Measured:
         prepared = prepare(home, dataset.files, "", Progress(), ours=plan.home is None)
         self._plan, self._pack, self._measure, self._file = plan, pack, measure, folder / "pack.yaml"
         self._engine, self._corpus = prepared.engine, Corpus(prepared.engine)
-        asked, _ = chosen(plan, dataset, self._corpus)
-        located = run(locate(self._engine, asked)).questions
-        gold = [places(q, found, self._corpus) for q, found in zip(asked, located, strict=True)]
-        self._asked = [(q, places) for q, places in zip(asked, gold, strict=True) if any(p.page for p in places)]
+        questions, _ = chosen(plan, dataset, self._corpus)
+        located = run(locate(self._engine, questions)).questions
+        gold = [places(q, placed, self._corpus) for q, placed in zip(questions, located, strict=True)]
+        self._asked = [(q, places) for q, places in zip(questions, gold, strict=True) if any(p.page for p in places)]
         self.groups = {question.id: question.group for question, _ in self._asked}
 
-    def scores(self, entries: Entries, asked: Collection[str] | None = None) -> Scores:
+    def scores(self, entries: Entries, ids: Collection[str] | None = None) -> Scores:
         """The measure with these entries of the pack alone, of every question or of those ``asked``."""
         self._file.write_text(yaml.safe_dump({**self._pack, "expand": list(entries)}), encoding="utf-8")
         ranker = EngineRanker(
             self._engine, self._corpus.ids, {"effort": "fast", "expert": str(self._file) if entries else "none"}
         )
-        wanted = [(question, gold) for question, gold in self._asked if asked is None or question.id in asked]
-        records = [self._record(ranker, question, gold) for question, gold in wanted]
+        questions = [(question, gold) for question, gold in self._asked if ids is None or question.id in ids]
+        records = [self._record(ranker, question, gold) for question, gold in questions]
         return {number: values[self._measure] for number, values in retrieval.per_question(records).items()}
 
     def touched(self, entry: Mapping[str, Any]) -> set[str]:
@@ -79,44 +78,44 @@ class Measured:
         self._engine.close()
 
 
-def report(made: Sequence[Measured], entries: Entries) -> None:
+def report(sets: Sequence[Measured], entries: Entries) -> None:
     """Each entry's gain, then the folds; of ``made`` there is one for each setting."""
-    none, full = [m.scores([]) for m in made], [m.scores(entries) for m in made]
+    none, full = [m.scores([]) for m in sets], [m.scores(entries) for m in sets]
     alone, without = [], []
     for entry in entries:
-        touched, others = made[0].touched(entry), [other for other in entries if other is not entry]
-        alone.append([{**old, **m.scores([entry], touched)} for m, old in zip(made, none, strict=True)])
-        without.append([{**old, **m.scores(others, touched)} for m, old in zip(made, full, strict=True)])
+        touched, others = sets[0].touched(entry), [other for other in entries if other is not entry]
+        alone.append([{**old, **m.scores([entry], touched)} for m, old in zip(sets, none, strict=True)])
+        without.append([{**old, **m.scores(others, touched)} for m, old in zip(sets, full, strict=True)])
     questions = list(none[0])
 
-    def gain(at: int, asked: Sequence[str]) -> float:
-        return total(alone[at], asked) - total(none, asked) + total(full, asked) - total(without[at], asked)
+    def gain(at: int, ids: Sequence[str]) -> float:
+        return total(alone[at], ids) - total(none, ids) + total(full, ids) - total(without[at], ids)
 
-    print(f"{len(questions)} questions in {len(set(made[0].groups.values()))} groups, {len(entries)} entries")
+    print(f"{len(questions)} questions in {len(set(sets[0].groups.values()))} groups, {len(entries)} entries")
     for at, entry in enumerate(entries):
         adds = total(alone[at], questions) - total(none, questions)
         loses = total(without[at], questions) - total(full, questions)
         print(f"  alone {adds:+6.2f}, left out {loses:+6.2f}  {str(entry['when'])[:70]}")
     rows = {"none": none, "in-sample (the whole pack)": full}
-    dealt = folds.assign(made[0].groups)
-    for rule, kept in RULES.items():
-        crossed: list[dict[str, float]] = [{} for _ in made]
+    dealt = comparison.assign(sets[0].groups)
+    for rule, entries_kept in RULES.items():
+        crossed: list[dict[str, float]] = [{} for _ in sets]
         sizes = []
-        for fold in range(folds.FOLDS):
+        for fold in range(comparison.FOLDS):
             outside = [q for q in questions if dealt[q] != fold]
             inside = [q for q in questions if dealt[q] == fold]
-            left = [entry for at, entry in enumerate(entries) if kept(gain(at, outside))]
+            left = [entry for at, entry in enumerate(entries) if entries_kept(gain(at, outside))]
             sizes.append(str(len(left)))
-            for held, m in zip(crossed, made, strict=True):
-                held.update(m.scores(left, inside))
+            for left_fold, m in zip(crossed, sets, strict=True):
+                left_fold.update(m.scores(left, inside))
         rows[f"cross-fold, {rule} ({', '.join(sizes)} entries)"] = list(crossed)
-    for name, found in rows.items():
-        print(f"  {name:<50}" + "".join(f"{retrieval.mean(list(one.values())):8.3f}" for one in found))
+    for name, columns in rows.items():
+        print(f"  {name:<50}" + "".join(f"{retrieval.mean(list(column.values())):8.3f}" for column in columns))
 
 
 def total(scores: Sequence[Scores], questions: Sequence[str]) -> float:
     """The sum over settings and questions."""
-    return sum(one[question] for one in scores for question in questions)
+    return sum(values[question] for values in scores for question in questions)
 
 
 def main() -> None:
@@ -133,7 +132,7 @@ def main() -> None:
     options = parser.parse_args()
     pack = yaml.safe_load(options.pack.read_text(encoding="utf-8"))
     settings = options.setting or list(SETTINGS[:2])
-    made = []
+    sets = []
     with tempfile.TemporaryDirectory() as folder:
         try:
             for setting in settings:
@@ -141,12 +140,12 @@ def main() -> None:
                     options.dataset, setting, min_pages=options.min_pages, sample=options.sample, data=options.data,
                     home=options.home,
                 )  # fmt: skip
-                made.append(Measured(plan, pack, options.measure, Path(folder)))
+                sets.append(Measured(plan, pack, options.measure, Path(folder)))
             print(f"{options.pack.stem} on {options.dataset}, {options.measure} in: {', '.join(settings)}")
-            report(made, pack["expand"])
+            report(sets, pack["expand"])
         finally:
-            for one in made:
-                one.close()
+            for measured in sets:
+                measured.close()
 
 
 if __name__ == "__main__":

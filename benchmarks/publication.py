@@ -4,7 +4,7 @@
 
 Documents of one page with invented cards, several to an organisation. In turn one document is published and a question
 asked twice: the difference of the two is what bringing the index, the library's view and the router up to date took.
-Milliseconds, median of the rounds; «open» is that step as the search itself reports it.
+Milliseconds, median of the rounds; "open" is that step as the search itself reports it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication
 from hybrid_core.types.documents import Card
-from hybrid_core.types.files import FileStamp
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.types.files import ContentVersion, FileStamp
 from hybrid_pageindex import Engine, run
 
 TYPES = ("annual report", "quarterly report", "current report", "agreement")
@@ -41,9 +41,16 @@ def card(number: int) -> Card:
 
 def publish(catalog: Catalog, version: ContentVersion, number: int) -> None:
     catalog.publish(
-        library="default", doc_id=f"made{number:07}", path=f"/made/{number % 97}/report {number}.md",
-        version=version, content=None, card=card(number), stamp=FileStamp(1, 0.0, 0.0, "1", 0.0),
-    )  # fmt: skip
+        Publication(
+            library="default",
+            doc_id=f"made{number:07}",
+            path=f"/made/{number % 97}/report {number}.md",
+            version=version,
+            content=None,
+            card=card(number),
+            stamp=FileStamp(1, 0.0, 0.0, "1", 0.0),
+        )
+    )
 
 
 def measured(documents: int, rounds: int) -> tuple[float, float, float]:
@@ -55,7 +62,7 @@ def measured(documents: int, rounds: int) -> tuple[float, float, float]:
         catalog = Catalog(Path(folder) / "home" / "catalog.sqlite")
         with catalog.snapshot() as snapshot:
             (first,) = snapshot.documents("default")
-            [version] = [one.version for one in snapshot.versions(first.sha256)]
+            [version] = [document.version for document in snapshot.versions(first.sha256)]
         for number in range(documents):
             publish(catalog, version, number)
         question = f"What did {card(documents // 2).names[0]} say of the weir in 2014?"
@@ -65,10 +72,10 @@ def measured(documents: int, rounds: int) -> tuple[float, float, float]:
             publish(catalog, version, number)
             for times in (after, warm):
                 begun = time.perf_counter()
-                found = engine.search_now(question, effort="fast")
+                result = engine.search_now(question, effort="fast")
                 times.append(1e3 * (time.perf_counter() - begun))
                 if times is after:
-                    opened.append(found.timings_ms["open"])
+                    opened.append(result.timings_ms["open"])
         catalog.close()
         engine.close()
     return statistics.median(after), statistics.median(warm), statistics.median(opened)

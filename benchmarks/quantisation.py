@@ -22,8 +22,7 @@ import numpy.typing as npt
 
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CATALOG
-from hybrid_core.store.index.points import Point
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.points import Point, Query
 from hybrid_core.store.index.server.collection import CollectionStore
 from hybrid_core.store.index.server.connection import Layout, Quantization, connect
 from tests import qdrant_real
@@ -78,13 +77,13 @@ def main() -> int:
             store.refill(points(rows), 0)
             node.wait_for(lambda store=store: node.asked(f"/collections/{store.name}")["result"]["status"] == "green")
             shares, seconds = [], []
-            for wanted, query in zip(exact, queries, strict=True):
+            for expected, query in zip(exact, queries, strict=True):
                 began = time.perf_counter()
-                found = store.nearest(Query("dense", query.tolist(), _LIMIT))
+                hits = store.nearest(Query("dense", query.tolist(), _LIMIT))
                 seconds.append(time.perf_counter() - began)
-                told = store.payloads([id for id, _ in found])
-                numbers = {int(payload["doc_id"][1:]) * 100 + payload["page"] - 1 for payload in told.values()}
-                shares.append(len(numbers.intersection(wanted.tolist())) / _LIMIT)
+                payloads = store.payloads([id for id, _ in hits])
+                numbers = {int(payload["doc_id"][1:]) * 100 + payload["page"] - 1 for payload in payloads.values()}
+                shares.append(len(numbers.intersection(expected.tolist())) / _LIMIT)
             indexed = node.asked(f"/collections/{store.name}")["result"]["indexed_vectors_count"]
             recall = f"recall of the exact {_LIMIT}: {statistics.mean(shares):.4f}, least {min(shares):.3f}"
             print(

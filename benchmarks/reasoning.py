@@ -22,13 +22,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.reasoning_curve import Line, draw
-from eval.datasets.locate import locate
+from eval.datasets.corpus import locate
 from eval.datasets.registry import load
 from eval.records.progress import Progress
 from eval.records.questions import EvalQuestion
 from eval.runs.home import prepare
 from eval.runs.run import gold_pages
-from eval.runs.scripted.questions import Pages, scripted
+from eval.runs.scripted import Pages, scripted
 from hybrid_core.errors import PageIndexError
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.results import SearchResult
@@ -69,29 +69,29 @@ def measure(
     gold: dict[str, Pages] = {question.text: gold_pages(question) for question in questions}
     settings = Settings(storage_path=home, reason_below=NEVER)
     names = {"oracle": "scripted:oracle", "guess": "scripted:random"}
-    found: dict[tuple[str, str], list[Found]] = {}
+    outcomes: dict[tuple[str, str], list[Found]] = {}
     for model in ("", *MODELS):
         with closing(Engine(settings=settings, chat=scripted(names.get(model, ""), gold))) as engine:
             for effort in ("auto", "deep") if model else ("fast",):
                 results = []
                 for question in questions:
-                    given = [ids[name] for name in question.documents] if setting == "given" else None
+                    scope = [ids[name] for name in question.documents] if setting == "given" else None
                     result = engine.search_now(
-                        question.text, documents=given, top_k=20, effort=effort, strategy=strategy
+                        question.text, documents=scope, top_k=20, effort=effort, strategy=strategy
                     )
-                    results.append(_found(result, gold[question.text]))
-                found[model, effort] = results
+                    results.append(_outcome(result, gold[question.text]))
+                outcomes[model, effort] = results
     return [
         Asked(
-            found["", "fast"][at],
-            {model: found[model, "auto"][at] for model in MODELS},
-            {model: found[model, "deep"][at] for model in MODELS},
+            outcomes["", "fast"][at],
+            {model: outcomes[model, "auto"][at] for model in MODELS},
+            {model: outcomes[model, "deep"][at] for model in MODELS},
         )
         for at in range(len(questions))
     ]
 
 
-def _found(result: SearchResult, gold: Pages) -> Found:
+def _outcome(result: SearchResult, gold: Pages) -> Found:
     rank = next((at for at, page in enumerate(result.results, 1) if (page.doc_name, page.page) in gold), 0)
     return Found(rank, result.sureness, result.usage.input_tokens, result.usage.calls)
 
@@ -100,13 +100,13 @@ def hit(ranks: Sequence[int], k: int) -> float:
     return sum(1 <= rank <= k for rank in ranks) / len(ranks)
 
 
-def share_asked(asked: Sequence[Asked], model: str, below: float) -> float:
-    return sum(one.routed[model].sureness < below for one in asked) / len(asked)
+def share_asked(questions: Sequence[Asked], model: str, below: float) -> float:
+    return sum(question.routed[model].sureness < below for question in questions) / len(questions)
 
 
-def at_random(asked: Sequence[Asked], model: str, k: int, share: float) -> float:
+def at_random(questions: Sequence[Asked], model: str, k: int, share: float) -> float:
     """hit@k where that share of the questions, whichever, has its pages asked for."""
-    without, always = ([one.at(model, below).rank for one in asked] for below in (0.0, 2.0))
+    without, always = ([question.at(model, below).rank for question in questions] for below in (0.0, 2.0))
     return (1 - share) * hit(without, k) + share * hit(always, k)
 
 
@@ -119,34 +119,37 @@ def auroc(sure: Sequence[float], right: Sequence[bool]) -> float:
     return sum((a > b) + 0.5 * (a == b) for a in good for b in bad) / len(good) / len(bad)
 
 
-def table(asked: Sequence[Asked]) -> list[str]:
-    fast = [one.fast.rank for one in asked]
+def table(questions: Sequence[Asked]) -> list[str]:
+    fast = [question.fast.rank for question in questions]
     lines = [
         f"{'':8} {'pages':>6} {'input':>7}   ceiling: at random:      floor: at random:",
         f"{'below':>8} {'asked':>6} {'tokens':>7}   @1   @5     @1   @5     @1   @5     @1   @5",
         f"{'no model':>8} {0:6.2f} {0:7}  {hit(fast, 1):.3f} {hit(fast, 5):.3f}",
     ]
     for below in (0.0, *THRESHOLDS):
-        share = share_asked(asked, "oracle", below)
-        tokens = statistics.mean(one.at("oracle", below).tokens for one in asked)
+        share = share_asked(questions, "oracle", below)
+        tokens = statistics.mean(question.at("oracle", below).tokens for question in questions)
         row = f"{below:8.2f} {share:6.2f} {tokens:7.0f} "
         for model in MODELS:
-            ranks = [one.at(model, below).rank for one in asked]
-            own = share_asked(asked, model, below)
+            ranks = [question.at(model, below).rank for question in questions]
+            own = share_asked(questions, model, below)
             row += f" {hit(ranks, 1):.3f} {hit(ranks, 5):.3f}"
-            row += f" ({at_random(asked, model, 1, own):.3f} {at_random(asked, model, 5, own):.3f})"
+            row += f" ({at_random(questions, model, 1, own):.3f} {at_random(questions, model, 5, own):.3f})"
         lines.append(row + (" *" if below == DEFAULT else ""))
     return lines
 
 
-def curves(asked: Sequence[Asked]) -> list[Line]:
+def curves(questions: Sequence[Asked]) -> list[Line]:
     """hit@1 and hit@5 of both models for every threshold that tells two questions apart."""
     lines = []
     for model, colour in zip(MODELS, ("#1f77b4", "#d62728"), strict=True):
-        levels = sorted({one.routed[model].sureness for one in asked})
+        levels = sorted({question.routed[model].sureness for question in questions})
         for k in (5, 1):
             points = [
-                (share_asked(asked, model, below), hit([one.at(model, below).rank for one in asked], k))
+                (
+                    share_asked(questions, model, below),
+                    hit([question.at(model, below).rank for question in questions], k),
+                )
                 for below in (0.0, *levels[1:], 2.0)
             ]
             lines.append(Line(f"{model}, hit@{k}", colour, k == 5, points))
@@ -170,22 +173,22 @@ def main() -> int:
             located = run(locate(engine, dataset.questions)).questions
             ids = {document.name: document.doc_id for document in run(engine.documents())}
         questions = [question for question in located if gold_pages(question)]
-        asked = measure(home, questions, ids, options.setting, options.strategy)
-    spent = [one.deep["oracle"].tokens for one in asked]
+        outcomes = measure(home, questions, ids, options.setting, options.strategy)
+    spent = [outcome.deep["oracle"].tokens for outcome in outcomes]
     named = f"{options.dataset}, {options.setting}, {options.strategy}"
-    print(f"{named}: {len(asked)} questions with gold pages")
-    calls = statistics.mean(one.deep["oracle"].calls for one in asked)
+    print(f"{named}: {len(outcomes)} questions with gold pages")
+    calls = statistics.mean(outcome.deep["oracle"].calls for outcome in outcomes)
     print(f"deep: {statistics.mean(spent):.0f} input tokens a question, most {max(spent)}, {calls:.2f} calls")
-    routed = statistics.mean(one.routed["oracle"].calls for one in asked)
+    routed = statistics.mean(outcome.routed["oracle"].calls for outcome in outcomes)
     print(f"asked for documents: {routed:.2f} calls a question")
-    sure = [one.fast.sureness for one in asked]
-    told = [auroc(sure, [1 <= one.fast.rank <= k for one in asked]) for k in (1, 5)]
-    print(f"sureness tells questions with a gold page first from others with AUROC {told[0]:.2f}, ", end="")
-    print(f"within five {told[1]:.2f}")
-    print("\n".join(table(asked)))
+    sure = [outcome.fast.sureness for outcome in outcomes]
+    areas = [auroc(sure, [1 <= outcome.fast.rank <= k for outcome in outcomes]) for k in (1, 5)]
+    print(f"sureness tells questions with a gold page first from others with AUROC {areas[0]:.2f}, ", end="")
+    print(f"within five {areas[1]:.2f}")
+    print("\n".join(table(outcomes)))
     if options.svg:
         title = f"hit@k against the share of questions a model is asked ({named}); thin: asked at random"
-        draw(title, curves(asked), share_asked(asked, "oracle", DEFAULT), options.svg)
+        draw(title, curves(outcomes), share_asked(outcomes, "oracle", DEFAULT), options.svg)
     return 0
 
 

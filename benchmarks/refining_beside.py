@@ -51,32 +51,35 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--searches", type=int, default=40)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    with closing(Engine(settings=Settings(storage_path=asked.home))) as engine, tempfile.TemporaryDirectory() as folder:
+    options = parser.parse_args()
+    with (
+        closing(Engine(settings=Settings(storage_path=options.home))) as engine,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         questions = cycle([document.title for document in run(engine.documents())])
         searched(engine, questions, lambda done: done < 5)
-        alone = searched(engine, questions, lambda done: done < asked.searches)
+        alone = searched(engine, questions, lambda done: done < options.searches)
         scratch, before = Path(folder) / "home", resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(scratch), "index", str(asked.file),
+        command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(scratch), "index", str(options.file),
                    "--outline", "refined"]  # fmt: skip
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and not read(scratch):
             time.sleep(0.2)
         began, first = time.monotonic(), read(scratch)
-        beside = searched(engine, questions, lambda done: process.poll() is None and done < asked.searches)
+        times = searched(engine, questions, lambda done: process.poll() is None and done < options.searches)
         process.wait()
         seconds, pages = time.monotonic() - began, read(scratch)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        again = searched(engine, questions, lambda done: done < asked.searches)
+        again = searched(engine, questions, lambda done: done < options.searches)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    told = {
-        "alone": alone, "beside": beside, "alone again": again, "pages": pages,
+    report = {
+        "alone": alone, "beside": times, "alone again": again, "pages": pages,
         "pages a second": round((pages - first) / seconds, 2), "pages a second of a core": round(pages / used, 2),
     }  # fmt: skip
-    for name, value in told.items() if not asked.json else ():
+    for name, value in report.items() if not options.json else ():
         print(f"{name:26} {value}")
-    if asked.json:
-        print(json.dumps(told))
+    if options.json:
+        print(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -108,15 +108,15 @@ def _notes(note: str) -> list[str]:
     return [_kind(part).split(": #")[0] for part in note.split("; ") if part]
 
 
-def faults(found: dict[str, Any]) -> list[str]:
-    """What must not be so."""
-    said = [f"{name} took {seconds} s" for name, seconds in found["slowest"].items() if seconds > _MOST_SECONDS]
-    if found["largest_process_mb"] * 1e6 > _MOST_BYTES:
-        said.append(f"a process held {found['largest_process_mb']} MB")
-    for name, reason in found["refusals"].items():
+def faults(report: dict[str, Any]) -> list[str]:
+    """Return what must not be so."""
+    messages = [f"{name} took {seconds} s" for name, seconds in report["slowest"].items() if seconds > _MOST_SECONDS]
+    if report["largest_process_mb"] * 1e6 > _MOST_BYTES:
+        messages.append(f"a process held {report['largest_process_mb']} MB")
+    for name, reason in report["refusals"].items():
         if not reason or "\n" in reason or "died" in reason:
-            said.append(f"{name}: {reason!r}")
-    return said if found["doctor_ok"] else [*said, "doctor finds the home unsound"]
+            messages.append(f"{name}: {reason!r}")
+    return messages if report["doctor_ok"] else [*messages, "doctor finds the home unsound"]
 
 
 def main() -> int:
@@ -127,19 +127,19 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     paths = options.paths or [data_folder(options.data) / folder for folder in _FOLDERS]
-    found = measure(paths, options.workers)
-    found["faults"] = faults(found)
+    report = measure(paths, options.workers)
+    report["faults"] = faults(report)
     if options.json:
-        print(json.dumps(found, ensure_ascii=False))
-        return 1 if found["faults"] else 0
-    for name, value in found.items():
+        print(json.dumps(report, ensure_ascii=False))
+        return 1 if report["faults"] else 0
+    for name, value in report.items():
         if isinstance(value, dict):
             print(f"\n{name}")
-            for item, said in value.items():
-                print(f"  {item}: {said}" if name == "refusals" else f"  {said!s:<8} {item}")
+            for item, value_text in value.items():
+                print(f"  {item}: {value_text}" if name == "refusals" else f"  {value_text!s:<8} {item}")
         else:
             print(f"{name:<22}{value}")
-    return 1 if found["faults"] else 0
+    return 1 if report["faults"] else 0
 
 
 if __name__ == "__main__":

@@ -33,8 +33,9 @@ from hybrid_core.errors import DocumentError
 from hybrid_core.text.periods import find_periods
 from hybrid_core.text.tokens import is_number, tokenise
 from hybrid_core.types.documents import Card, ParsedPage
-from indexers.formats.pdf.read import open_pdf, read_info, read_pages
-from retrievers.documents.route import Router
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_info, read_pages
+from retrievers.candidates.router import Router
 from retrievers.query.question import Question, read_question
 
 WEIGHTS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
@@ -67,11 +68,11 @@ def read_file(path: Path) -> tuple[str, dict[str, str], list[str]]:
 def read_library(paths: Sequence[Path]) -> Library:
     """Cards and page texts of PDFs; the texts are kept in the temporary folder between runs."""
     stamp = hashlib.sha256("".join(f"{p}{p.stat().st_size}{p.stat().st_mtime}" for p in paths).encode()).hexdigest()
-    kept = Path(tempfile.gettempdir()) / f"routing-{stamp[:16]}.pickle"
-    if not kept.exists():
+    cache_file = Path(tempfile.gettempdir()) / f"routing-{stamp[:16]}.pickle"
+    if not cache_file.exists():
         with ProcessPoolExecutor(2) as pool:
-            kept.write_bytes(pickle.dumps(list(pool.map(_read_or_nothing, paths))))
-    read = pickle.loads(kept.read_bytes())
+            cache_file.write_bytes(pickle.dumps(list(pool.map(_read_or_nothing, paths))))
+    read = pickle.loads(cache_file.read_bytes())
     cards, pages, times = {}, {}, []
     for name, metadata, texts in read:
         begun = time.perf_counter()
@@ -125,10 +126,10 @@ def document_scores(library: Library, questions: Iterable[Question]) -> list[dic
         scores = index.get_scores(terms) if terms else np.zeros(len(texts))
         best = np.argsort(-scores)[:TOP_PAGES]
         best = best[scores[best] > 0]
-        found: dict[str, list[float]] = {}
+        by_document: dict[str, list[float]] = {}
         for page in best:
-            found.setdefault(owners[page], []).append(float(scores[page] / scores[best[0]]))
-        docs = {doc: sum(s) / math.sqrt(len(s) + 1) for doc, s in found.items()}
+            by_document.setdefault(owners[page], []).append(float(scores[page] / scores[best[0]]))
+        docs = {doc: sum(s) / math.sqrt(len(s) + 1) for doc, s in by_document.items()}
         top = max(docs.values(), default=1.0)
         result.append({doc: score / top for doc, score in docs.items()})
     return result
@@ -147,11 +148,11 @@ def combined(content: Scores, routing: Scores, weight: float) -> dict[str, float
 
 def without_time(text: str) -> str:
     """The question with its years, quarters and dates cut out."""
-    kept, position = [], 0
+    pieces, position = [], 0
     for mention in find_periods(text):
-        kept.append(text[position : mention.start])
+        pieces.append(text[position : mention.start])
         position = mention.end
-    text = "".join([*kept, text[position:]])
+    text = "".join([*pieces, text[position:]])
     return re.sub(
         r"\s{2,}",
         " ",
@@ -170,41 +171,41 @@ VARIANTS: dict[str, Callable[[str], str]] = {
 # ---------------------------------------------------------------- reporting
 
 
-def report_questions(title: str, library: Library, asked: Sequence[Asked], errors: bool) -> None:
+def report_questions(title: str, library: Library, cases: Sequence[Asked], errors: bool) -> None:
     router, everyone = Router(library.cards), list(library.cards)
-    print(f"\n{title}: {len(asked)} questions over {len(everyone)} documents")
-    print(f"  a guess among the right organisation's documents of the right type: {chance(library, asked):.3f}")
+    print(f"\n{title}: {len(cases)} questions over {len(everyone)} documents")
+    print(f"  a guess among the right organisation's documents of the right type: {chance(library, cases):.3f}")
     print(f"{'':30}{'routing alone':>20}{'':4}doc@1 of DocScore + weight x routing; weight =")
     print(f"{'':30}{'doc@1':>10}{'doc@3':>10}{'':4}" + "".join(f"{w:>7}" for w in WEIGHTS))
     for name, change in VARIANTS.items():
-        questions = [read_question(change(a.text)) for a in asked]
+        questions = [read_question(change(a.text)) for a in cases]
         routed = [router.route(q).scores for q in questions]
         content = document_scores(library, questions)
         alone = [
-            statistics.mean(at(k, r, a.docs, everyone) for a, r in zip(asked, routed, strict=True)) for k in (1, 3)
+            statistics.mean(at(k, r, a.docs, everyone) for a, r in zip(cases, routed, strict=True)) for k in (1, 3)
         ]
         curve = []
         for weight in WEIGHTS:
             mixed = [combined(c, r, weight) for c, r in zip(content, routed, strict=True)]
-            curve.append(statistics.mean(at(1, m, a.docs, everyone) for a, m in zip(asked, mixed, strict=True)))
+            curve.append(statistics.mean(at(1, m, a.docs, everyone) for a, m in zip(cases, mixed, strict=True)))
             if errors and weight == 1.0:
-                _show_errors(name, asked, mixed, everyone)
+                _show_errors(name, cases, mixed, everyone)
         print(f"{name:30}{alone[0]:>10.3f}{alone[1]:>10.3f}{'':4}" + "".join(f"{value:>7.3f}" for value in curve))
 
 
-def chance(library: Library, asked: Sequence[Asked]) -> float:
+def chance(library: Library, questions: Sequence[Asked]) -> float:
     """doc@1 of a guess among the documents of the right organisation and the right type: what can be had, content
     aside, where the question does not name the time."""
     values = []
-    for a in asked:
+    for a in questions:
         own = library.cards[min(a.docs)]
         alike = [d for d, card in library.cards.items() if card.type == own.type and same_subject(own, card)]
         values.append(sum(d in a.docs for d in alike) / len(alike))
     return statistics.mean(values)
 
 
-def _show_errors(name: str, asked: Sequence[Asked], mixed: Sequence[Scores], everyone: Sequence[str]) -> None:
-    for a, scores in zip(asked, mixed, strict=True):
+def _show_errors(name: str, questions: Sequence[Asked], mixed: Sequence[Scores], everyone: Sequence[str]) -> None:
+    for a, scores in zip(questions, mixed, strict=True):
         if at(1, scores, a.docs, everyone) < 1.0:
             best = sorted(scores, key=lambda d: -scores[d])[:3]
             got = [(doc, round(scores[doc], 2)) for doc in best]
@@ -243,8 +244,8 @@ def report_cases(title: str, cards: Mapping[str, Card], cases: Sequence[Case], e
 def questions(name: str, data: Path) -> tuple[Library, list[Asked]]:
     """A set's documents, and the questions that say which of them they are about."""
     dataset = load(name, data)
-    asked = [Asked(q.text, frozenset(Path(d).stem for d in q.documents)) for q in dataset.questions if q.documents]
-    return read_library(dataset.files), asked
+    routed = [Asked(q.text, frozenset(Path(d).stem for d in q.documents)) for q in dataset.questions if q.documents]
+    return read_library(dataset.files), routed
 
 
 def statutes(data: Path) -> dict[str, Card]:
@@ -260,10 +261,10 @@ def main() -> None:
     if options.data is None:
         parser.error("no evaluation data: give --data or set PAGEINDEX_EVAL_DATA")
     data = Path(options.data)
-    filings, asked = questions("financebench", data)
-    report_questions("FinanceBench", filings, asked, options.errors)
-    quarterly, asked = questions("sec10q", data)
-    report_questions("sec10q", quarterly, asked, options.errors)
+    filings, routed = questions("financebench", data)
+    report_questions("FinanceBench", filings, routed, options.errors)
+    quarterly, routed = questions("sec10q", data)
+    report_questions("sec10q", quarterly, routed, options.errors)
     both = filings.cards | quarterly.cards
     report_cases("Filings", both, card_cases(both), options.errors)
     contracts = read_library(load("cuad", data).files).cards

@@ -58,7 +58,7 @@ def spellings(card: Card) -> Iterator[tuple[str, str]]:
 
 
 def times(card: Card) -> Iterator[tuple[str, str]]:
-    """How people say the card's period: kind, words that follow «… margin»."""
+    """How people say the card's period: kind, words that follow "… margin"."""
     if not card.years:
         return
     year, quarter = card.years[0], card.quarter
@@ -114,13 +114,13 @@ def _fill(body: str, name: str, time: str) -> str:
     return body.format(name=name, time=time, time_first=first)
 
 
-def same_subject(one: Card, other: Card) -> bool:
-    return bool({_squashed(n) for n in one.names} & {_squashed(n) for n in other.names})
+def same_subject(card: Card, other: Card) -> bool:
+    return bool({_squashed(n) for n in card.names} & {_squashed(n) for n in other.names})
 
 
-def _same_period(one: Card, other: Card) -> bool:
-    return (one.years[:1], one.quarter, one.type) == (other.years[:1], other.quarter, other.type) and (
-        one.type in ("annual report", "quarterly report") or one.date == other.date
+def _same_period(card: Card, other: Card) -> bool:
+    return (card.years[:1], card.quarter, card.type) == (other.years[:1], other.quarter, other.type) and (
+        card.type in ("annual report", "quarterly report") or card.date == other.date
     )
 
 

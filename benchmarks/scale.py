@@ -32,11 +32,11 @@ import numpy as np
 from eval.datasets.registry import load
 from hybrid_core.errors import PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication
 from hybrid_core.store.home import CATALOG
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Document, IndexedContent
-from hybrid_core.types.files import FileStamp
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.types.files import ContentVersion, FileStamp
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
 
@@ -50,15 +50,15 @@ Read = tuple[Document, ContentVersion, IndexedContent, TermCounts]
 
 def thinned(counts: TermCounts, copy: int) -> bytes:
     """Some of the postings, others in each copy; pages keep their lengths."""
-    kept = np.random.default_rng(copy).random(len(counts.pages)) < _KEPT_SHARE
-    before = np.append(0, np.cumsum(kept))
+    chosen = np.random.default_rng(copy).random(len(counts.pages)) < _KEPT_SHARE
+    before = np.append(0, np.cumsum(chosen))
     starts = before[counts.starts]
-    there = np.flatnonzero(np.diff(starts))
+    present = np.flatnonzero(np.diff(starts))
     thin = TermCounts(
-        counts.terms[there],
-        np.append(starts[there], starts[-1]),
-        counts.pages[kept],
-        counts.counts[kept],
+        counts.terms[present],
+        np.append(starts[present], starts[-1]),
+        counts.pages[chosen],
+        counts.counts[chosen],
         counts.lengths,
     )
     return thin.to_bytes()
@@ -66,7 +66,9 @@ def thinned(counts: TermCounts, copy: int) -> bytes:
 
 def originals(catalog: Catalog) -> list[Read]:
     with catalog.snapshot() as snapshot:
-        documents = [one for one in snapshot.documents("default") if one.published and not one.doc_id.startswith(_COPY)]
+        documents = [
+            entry for entry in snapshot.documents("default") if entry.published and not entry.doc_id.startswith(_COPY)
+        ]
         read = list[Read]()
         for document in random.Random(0).sample(documents, min(_ORIGINALS, len(documents))):
             content, version = snapshot.content(document.content_id), snapshot.version(document.content_id)
@@ -82,13 +84,15 @@ def grow(catalog: Catalog, read: list[Read], copy: int, have: int, pages: int) -
         sha256 = f"{copy:064x}"
         names = tuple(f"{name} of Province {copy}" for name in document.card.names)
         catalog.publish(
-            library="default",
-            doc_id=f"{_COPY}{copy:08x}",
-            path=f"/copies/{copy}/{document.name}",
-            version=replace(version, sha256=sha256),
-            content=replace(content, sha256=sha256, terms=thinned(counts, copy)),
-            card=replace(document.card, names=names, symbols=()),
-            stamp=FileStamp(document.size, 0.0, 0.0, "", 0.0),
+            Publication(
+                library="default",
+                doc_id=f"{_COPY}{copy:08x}",
+                path=f"/copies/{copy}/{document.name}",
+                version=replace(version, sha256=sha256),
+                content=replace(content, sha256=sha256, terms=thinned(counts, copy)),
+                card=replace(document.card, names=names, symbols=()),
+                stamp=FileStamp(document.size, 0.0, 0.0, "", 0.0),
+            )
         )
         have += document.pages
         copy += 1
@@ -106,10 +110,10 @@ def opened(home: Path) -> Engine:
 
 
 def first_search(home: Path, question: str) -> dict[str, float]:
-    """Of a fresh process, without its imports."""
+    """Measure the first search of a fresh process, without its imports."""
     engine = opened(home)
     before, began, worked = resident(), time.perf_counter(), time.process_time()
-    found = engine.search_now(question, effort="fast")
+    result = engine.search_now(question, effort="fast")
     seconds, processor = time.perf_counter() - began, time.process_time() - worked
     engine.search_now(question, effort="fast")
     after = resident()
@@ -118,7 +122,7 @@ def first_search(home: Path, question: str) -> dict[str, float]:
     return {
         "first_s": round(seconds, 2), "first_cpu_s": round(processor, 2),
         "first_own_mb": round(own, 1), "first_mapped_mb": round(mapped, 1),
-        "first_open_s": round(found.timings_ms["open"] / 1000, 2),
+        "first_open_s": round(result.timings_ms["open"] / 1000, 2),
     }  # fmt: skip
 
 
@@ -139,7 +143,7 @@ def warm(engine: Engine, questions: list[str]) -> dict[str, float]:
 def measured(home: Path, questions: list[str]) -> dict[str, float]:
     own = [sys.executable, __file__, "--first", questions[0], "--home", str(home)]
     fresh = [json.loads(subprocess.run(own, check=True, capture_output=True, text=True).stdout) for _ in range(3)]
-    row: dict[str, float] = {name: min(one[name] for one in fresh) for name in fresh[0]}
+    row: dict[str, float] = {name: min(times[name] for times in fresh) for name in fresh[0]}
     engine = opened(home)
     row |= warm(engine, questions)
     engine.close()

@@ -50,7 +50,7 @@ def index(folder: Path, home: Path) -> dict[str, float]:
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "hybrid_pageindex", "index", str(folder), "--home", str(home), "--json"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    found: dict[str, float] = {}
+    times: dict[str, float] = {}
     pages = 0
     for line in process.stderr or ():
         event = json.loads(line) if line.startswith("{") else {}
@@ -59,15 +59,15 @@ def index(folder: Path, home: Path) -> dict[str, float]:
             continue
         if Path(event["path"]).name.startswith("text"):
             pages += event["pages"]
-            found.setdefault("first text", now)
-            found["last text"] = now
+            times.setdefault("first text", now)
+            times["last text"] = now
         elif not event["unread"]:
-            found["last deck"] = now
+            times["last deck"] = now
     process.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    found["text pages/s"] = round(pages / found["last text"], 1)
-    found["cpu"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1)
-    return found
+    times["text pages/s"] = round(pages / times["last text"], 1)
+    times["cpu"] = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1)
+    return times
 
 
 def main() -> int:
@@ -89,8 +89,8 @@ def main() -> int:
     if options.json:
         print(json.dumps(figures))
         return 0
-    for name, found in figures.items():
-        print(name, "; ".join(f"{what} {value}" for what, value in found.items()))
+    for name, times in figures.items():
+        print(name, "; ".join(f"{what} {value}" for what, value in times.items()))
     return 0
 
 

@@ -17,12 +17,12 @@ from contextlib import closing
 from pathlib import Path
 
 from eval.datasets import load
-from eval.datasets.locate import letters, locate
+from eval.datasets.corpus import letters, locate
 from eval.records.questions import EvalQuestion
 from hybrid_pageindex import Engine, run
 from retrievers.answer.citations import check
+from retrievers.answer.searches import MOST_PAGES
 from retrievers.answer.sources import sources
-from retrievers.answer.wishes import MOST_PAGES
 
 LEAST = 3  # letters of an answer that is looked for
 Shown = Mapping[tuple[str, int], str]  # the text of (document, page)
@@ -41,15 +41,15 @@ def gold_of(question: EvalQuestion) -> list[tuple[tuple[str, int], str]]:
 def holds(question: EvalQuestion, shown: Shown) -> dict[str, bool]:
     """Whether its gold text and its answer stand on gold pages as they are shown; without those it has not."""
     gold = gold_of(question)
-    held = {}
+    counts = {}
     if texts := [(place, letters(text)) for place, text in gold if text]:
-        held["text"] = any(text in letters(shown.get(place, "")) for place, text in texts)
+        counts["text"] = any(text in letters(shown.get(place, "")) for place, text in texts)
     pages = [shown.get(place, "") for place, _ in gold]
     if any(map(str.isdigit, question.answer)):
-        held["answer"] = any("not on the cited page" not in _why(question.answer, page) for page in pages)
+        counts["answer"] = any("not on the cited page" not in _why(question.answer, page) for page in pages)
     elif len(answer := letters(question.answer)) >= LEAST:
-        held["answer"] = any(answer in letters(page) for page in pages)
-    return held
+        counts["answer"] = any(answer in letters(page) for page in pages)
+    return counts
 
 
 def _why(answer: str, page: str) -> str:
@@ -73,23 +73,25 @@ def main() -> None:
         run(engine.index(dataset.files, enrich="never"))
         for question in run(locate(engine, (q for q in dataset.questions if q.answerable))).questions:
             only = list(question.documents) if options.setting == "given" else None
-            found = engine.search_now(question.text, documents=only, top_k=max(options.depth), effort="fast").results
-            texts = [run(engine.pages(page.doc_id, page.page))[0].text for page in found]
-            places = [(page.doc_name, page.page) for page in found]
+            pages = engine.search_now(question.text, documents=only, top_k=max(options.depth), effort="fast").results
+            texts = [run(engine.pages(page.doc_id, page.page))[0].text for page in pages]
+            places = [(page.doc_name, page.page) for page in pages]
             for depth in options.depth:
-                given = sources(question.text, found[:depth], texts[:depth], options.tokens)
-                shown = holds(question, dict(zip(places, (source.text for source in given), strict=False)))
+                sources_given = sources(question.text, pages[:depth], texts[:depth], options.tokens)
+                shown = holds(question, dict(zip(places, (source.text for source in sources_given), strict=False)))
                 gold = {place for place, _ in gold_of(question)}
-                cut = [source.number for source in given if source.cut and places[source.number - 1] in gold]
-                asked = sources(question.text, found[:depth], texts[:depth], options.tokens, set(cut[:MOST_PAGES]))
-                read = holds(question, dict(zip(places, (source.text for source in asked), strict=False)))
+                cut = [source.number for source in sources_given if source.cut and places[source.number - 1] in gold]
+                sources_cut = sources(
+                    question.text, pages[:depth], texts[:depth], options.tokens, set(cut[:MOST_PAGES])
+                )
+                read = holds(question, dict(zip(places, (source.text for source in sources_cut), strict=False)))
                 whole = holds(question, dict(zip(places[:depth], texts, strict=False)))
-                for name, there in shown.items():
+                for name, totals in shown.items():
                     row = counts.setdefault((depth, name), [0, 0, 0, 0])
-                    row[:] = row[0] + there, row[1] + read[name], row[2] + whole[name], row[3] + 1
+                    row[:] = row[0] + totals, row[1] + read[name], row[2] + whole[name], row[3] + 1
     for (depth, name), (shown_in, read_in, held_in, asked_of) in sorted(counts.items()):
-        held = f"cut ones read: {read_in}; whole pages: {held_in}"
-        print(f"{depth:3} sources: {name:6} stands in {shown_in} ({held}) of {asked_of} questions")
+        line = f"cut ones read: {read_in}; whole pages: {held_in}"
+        print(f"{depth:3} sources: {name:6} stands in {shown_in} ({line}) of {asked_of} questions")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.datasets import load
-from eval.measures.judges.numbers import Figure, asked_scale, figures, same
+from eval.measures.rules import Figure, asked_scale, figures, same
 from eval.records.questions import EvalQuestion
 from hybrid_core.text import tokens
 from hybrid_pageindex import Engine, run
@@ -42,11 +42,11 @@ class Cell:
     head: str
 
 
-def cells(words: Sequence[_Word], gold: Sequence[Figure], asked: int | None) -> list[Cell]:
-    found = []
+def cells(words: Sequence[_Word], gold: Sequence[Figure], scale: int | None) -> list[Cell]:
+    result = []
     for x0, y0, x1, y1, word in words:
         values = figures(word) if _FIGURE.fullmatch(word) and not word.endswith(",") else []
-        if len(values) != 1 or not any(same(one, values[0], asked) for one in gold):
+        if len(values) != 1 or not any(same(figure, values[0], scale) for figure in gold):
             continue
         middle = (y0 + y1) / 2
         level = sorted((w for w in words if w[1] < middle < w[3]), key=lambda w: w[0])
@@ -57,39 +57,43 @@ def cells(words: Sequence[_Word], gold: Sequence[Figure], asked: int | None) -> 
         above = [w for w in words if w[3] <= y0 + 1 and w[0] < x1 + 2 and w[2] > x0 - 2]
         heads = [w for w in sorted(above, key=lambda w: -w[1]) if _YEAR.search(w[4]) or _LETTERS.search(w[4])]
         if heads:
-            found.append(Cell(word, tuple(named), heads[0][4]))
-    return found
+            result.append(Cell(word, tuple(named), heads[0][4]))
+    return result
 
 
 def shown(cell: Cell, snippet: str) -> tuple[bool, bool, bool]:
     """Whether the snippet holds the figure, besides the name of its row, besides the head of its column."""
-    held = set(tokens.tokenise(snippet))
+    snippet_terms = set(tokens.tokenise(snippet))
     figure = cell.written.strip("$()%,.") in snippet
     names = set(tokens.tokenise(" ".join(cell.row)))
-    row = figure and len(names & held) >= _LABEL_HELD * len(names)
+    row = figure and len(names & snippet_terms) >= _LABEL_HELD * len(names)
     return figure, row, row and cell.head.strip("(),:") in snippet
 
 
 def judged(engine: Engine, question: EvalQuestion, paths: dict[str, Path], depth: int, library: str) -> Iterator[
     tuple[tuple[bool, bool, bool], str]
 ]:  # fmt: skip
-    asked = asked_scale(question.text)
-    gold = [one for one in figures(question.answer) if one.scale == -2 or sum(map(str.isdigit, one.digits)) >= _TELLING]
+    scale = asked_scale(question.text)
+    gold = [
+        figure
+        for figure in figures(question.answer)
+        if figure.scale == -2 or sum(map(str.isdigit, figure.digits)) >= _TELLING
+    ]
     places = {(g.document, page) for g in question.evidence if g.page for page in (g.page, *g.also)}
-    found = engine.search_now(
+    result = engine.search_now(
         question.text, documents=list(question.documents), library=library, top_k=depth, effort="fast"
     )
     import pymupdf  # here, behind the packages that switch its libraries' telemetry off
 
-    for page in found.results:
+    for page in result.results:
         if places and (page.doc_name, page.page) not in places:
             continue
         with pymupdf.open(paths[page.doc_name]) as document:
             words = [word[:5] for word in document[page.page - 1].get_text("words")]
-        here = cells(words, gold, asked)
-        if here:
-            best = max(shown(cell, page.snippet) for cell in here)
-            yield best, f"{question.text[:150]}\n  {page.doc_name} {page.page} {here[:3]}\n  {page.snippet}"
+        page_cells = cells(words, gold, scale)
+        if page_cells:
+            best = max(shown(cell, page.snippet) for cell in page_cells)
+            yield best, f"{question.text[:150]}\n  {page.doc_name} {page.page} {page_cells[:3]}\n  {page.snippet}"
 
 
 def main() -> None:
@@ -109,15 +113,15 @@ def main() -> None:
         for question in dataset.questions:
             if not question.answerable:
                 continue
-            for held, told in judged(engine, question, paths, options.depth, options.set):
-                counts = [count + one for count, one in zip(counts, (True, *held), strict=True)]
-                characters += len(told.split("\n")[2]) - 2
-                if not held[2] and left:
-                    print(f"{held} {told}\n")
+            for flags, row in judged(engine, question, paths, options.depth, options.set):
+                counts = [count + flag for count, flag in zip(counts, (True, *flags), strict=True)]
+                characters += len(row.split("\n")[2]) - 2
+                if not flags[2] and left:
+                    print(f"{flags} {row}\n")
                     left -= 1
     names = ("hits", "figure", "with its row", "and its column")
-    said = dict(zip(names, counts, strict=True)) | {"characters": round(characters / max(1, counts[0]))}
-    print(json.dumps(said) if options.json else "\n".join(f"{name:<16}{count}" for name, count in said.items()))
+    report = dict(zip(names, counts, strict=True)) | {"characters": round(characters / max(1, counts[0]))}
+    print(json.dumps(report) if options.json else "\n".join(f"{name:<16}{count}" for name, count in report.items()))
 
 
 if __name__ == "__main__":

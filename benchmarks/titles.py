@@ -15,7 +15,7 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
-from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.engine.engine import Engine
 
 
 def key(title: str) -> str:
@@ -33,11 +33,11 @@ async def main() -> None:
         engine = Engine(home=Path(home))
         for number, file in enumerate(gold):  # a library each: the same file may stand in two sets
             await engine.index(data / file, library=f"d{number}")
-            found = (await engine.documents(library=f"d{number}"))[0].title
-            if key(found) in map(key, gold[file]):
+            title = (await engine.documents(library=f"d{number}"))[0].title
+            if key(title) in map(key, gold[file]):
                 right[file.split("/")[0]] += 1
             else:
-                print(f"wrong  {file}\n       {found!r}, not {gold[file][0]!r}")
+                print(f"wrong  {file}\n       {title!r}, not {gold[file][0]!r}")
     for kind, count in total.items():
         print(f"{kind:<14}{right[kind]:>3} of {count}")
     print(f"{'all':<14}{right.total():>3} of {total.total()}")

@@ -24,16 +24,16 @@ from tests import pdfs
 
 def seconds_until_found(engine: Engine, folder: Path, number: int, pages: int) -> float:
     topic = f"watched {number}"
-    made = pdfs.numbered(folder.with_name(f"{number}.pdf"), pages, topic)
-    wanted = pdfs.landmark(topic, pages)
-    made.rename(folder / made.name)
+    file = pdfs.numbered(folder.with_name(f"{number}.pdf"), pages, topic)
+    landmark = pdfs.landmark(topic, pages)
+    file.rename(folder / file.name)
     saved = time.monotonic()
     while True:
-        found = run(engine.search(wanted, top_k=1, effort="fast")).results
-        if found and found[0].doc_name == made.name and found[0].page == pages:
+        results = run(engine.search(landmark, top_k=1, effort="fast")).results
+        if results and results[0].doc_name == file.name and results[0].page == pages:
             return time.monotonic() - saved
         if time.monotonic() > saved + 120:
-            raise SystemExit(f"{made.name} was not found for two minutes")
+            raise SystemExit(f"{file.name} was not found for two minutes")
         time.sleep(0.05)
 
 
@@ -44,27 +44,27 @@ def main() -> None:
     parser.add_argument("--others", type=int, default=20)
     parser.add_argument("--poll", action="store_true")
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder, home = Path(temporary, "files"), Path(temporary, "home")
         folder.mkdir()
-        for number in range(asked.others):
+        for number in range(options.others):
             pdfs.numbered(folder / f"other-{number}.pdf", 3, f"other {number}")
         engine = Engine(home)
         run(engine.index(folder))
-        run(engine.watch_folder(folder, poll=asked.poll))
+        run(engine.watch_folder(folder, poll=options.poll))
         command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "watch", "--json"]
         watch = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
         try:
             time.sleep(5)  # until it has looked at the folder once
-            taken = [seconds_until_found(engine, folder, number, asked.pages) for number in range(asked.files)]
+            taken = [seconds_until_found(engine, folder, number, options.pages) for number in range(options.files)]
         finally:
             watch.terminate()
             watch.wait()
             engine.close()
-    figures = {"files": asked.files, "pages": asked.pages, "median": median(taken), "most": max(taken)}
+    figures = {"files": options.files, "pages": options.pages, "median": median(taken), "most": max(taken)}
     rounded = {name: round(value, 2) for name, value in figures.items()}
-    print(json.dumps(rounded) if asked.json else ", ".join(f"{name} {value}" for name, value in rounded.items()))
+    print(json.dumps(rounded) if options.json else ", ".join(f"{name} {value}" for name, value in rounded.items()))
 
 
 if __name__ == "__main__":

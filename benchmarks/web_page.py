@@ -48,7 +48,7 @@ _OPEN = """async ([place, page]) => {
 
 
 def measured(browser: Browser, url: str, doc: str, pages: int) -> dict[str, float]:
-    """Of one visit by a browser that has nothing of the page yet."""
+    """Measure one visit by a browser that has nothing of the page yet."""
     context = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 800})
     context.add_init_script(_WATCH)
     page = context.new_page()
@@ -97,23 +97,23 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=7)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as started:
         home = Path(scratch, "home")
         with closing(Engine(home)) as engine:
-            run(engine.index(_long(Path(scratch, "long.pdf"), given.pages), library="long"))
+            run(engine.index(_long(Path(scratch, "long.pdf"), options.pages), library="long"))
             [document] = run(engine.documents(library="long"))
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         with served(home) as (api, _, _):
             url = api.removesuffix("/api/v1")
             seen: list[dict[str, Any]] = [
-                measured(browser, url, document.doc_id, given.pages) for _ in range(given.times)
+                measured(browser, url, document.doc_id, options.pages) for _ in range(options.times)
             ]
         browser.close()
-    medians = {name: statistics.median(one[name] for one in seen) for name in seen[0]}
+    medians = {name: statistics.median(sample[name] for sample in seen) for name in seen[0]}
     medians["load of this machine"] = os.getloadavg()[0]
-    if given.json:
+    if options.json:
         print(json.dumps({"medians": medians, "visits": seen}))
     else:
         for name, value in medians.items():

@@ -32,6 +32,7 @@ from typing import Any
 from benchmarks.scale import Read, originals, thinned
 from hybrid_core.errors import BusyError, PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication
 from hybrid_core.store.catalog.frequencies import EVERY, pages_holding
 from hybrid_core.store.home import CATALOG
 from hybrid_core.types.files import FileStamp
@@ -39,25 +40,27 @@ from hybrid_core.types.files import FileStamp
 _MINUTES = 10  # that writers wait for each other to be ready
 
 
-def varied(read: Sequence[Read], library: str, numbers: range) -> list[dict[str, Any]]:
-    """What ``Catalog.publish`` is given for each of these copies."""
-    made = []
+def varied(read: Sequence[Read], library: str, numbers: range) -> list[Publication]:
+    """Return the publications of these copies."""
+    publications = []
     for number in numbers:
         document, version, content, counts = read[number % len(read)]
         sha256 = f"{library}-{number:016x}"
-        made.append(
-            {
-                "library": library, "doc_id": sha256, "path": f"/{library}/{number}/{document.name}",
-                "version": replace(version, sha256=sha256),
-                "content": replace(content, sha256=sha256, terms=thinned(counts, number)),
-                "card": replace(document.card, names=(f"Province {number}",), symbols=()),
-                "stamp": FileStamp(document.size, 0.0, 0.0, "", 0.0),
-            }
+        publications.append(
+            Publication(
+                library=library, doc_id=sha256, path=f"/{library}/{number}/{document.name}",
+                version=replace(version, sha256=sha256),
+                content=replace(content, sha256=sha256, terms=thinned(counts, number)),
+                card=replace(document.card, names=(f"Province {number}",), symbols=()),
+                stamp=FileStamp(document.size, 0.0, 0.0, "", 0.0),
+            )
         )  # fmt: skip
-    return made
+    return publications
 
 
-def write(source: Path, target: Path, url: str, library: str, numbers: range, ready: Barrier, told: Queue[Any]) -> None:
+def write(
+    source: Path, target: Path, url: str, library: str, numbers: range, ready: Barrier, reports_queue: Queue[Any]
+) -> None:
     """One writer: its documents made first, then published when all are ready."""
     catalog = Catalog(source)
     mine = varied(originals(catalog), library, numbers)
@@ -65,18 +68,18 @@ def write(source: Path, target: Path, url: str, library: str, numbers: range, re
     catalog = Catalog(target, url)
     ready.wait(60 * _MINUTES)
     before, seconds, again = resource.getrusage(resource.RUSAGE_SELF), list[float](), 0
-    for one in mine:
+    for publication in mine:
         began = time.perf_counter()
         while True:
             try:
-                catalog.publish(**one)
+                catalog.publish(publication)
                 break
             except BusyError:
                 again += 1
         seconds.append(time.perf_counter() - began)
     after = resource.getrusage(resource.RUSAGE_SELF)
     catalog.close()
-    told.put((seconds, again, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+    reports_queue.put((seconds, again, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
 
 
 def publish(source: Path, target: Path, url: str, writers: int, documents: int) -> dict[str, float]:
@@ -85,20 +88,20 @@ def publish(source: Path, target: Path, url: str, writers: int, documents: int) 
     catalog = Catalog(target, url)
     catalog.ensure_library(library)
     processes = multiprocessing.get_context("spawn")
-    ready, told = processes.Barrier(writers + 1), processes.Queue()
+    ready, reports_queue = processes.Barrier(writers + 1), processes.Queue()
     shares = [range(at * documents, (at + 1) * documents) for at in range(writers)]
     started = [
-        processes.Process(target=write, args=(source, target, url, library, share, ready, told), daemon=True)
+        processes.Process(target=write, args=(source, target, url, library, share, ready, reports_queue), daemon=True)
         for share in shares
     ]
-    for one in started:
-        one.start()
+    for process in started:
+        process.start()
     ready.wait(60 * _MINUTES)
     began = time.perf_counter()
-    reports = [told.get() for _ in started]
+    reports = [reports_queue.get() for _ in started]
     took = time.perf_counter() - began
-    for one in started:
-        one.join()
+    for process in started:
+        process.join()
     with catalog.snapshot() as snapshot:
         published, pages = len(snapshot.published(library)), snapshot.expected_pages(library)
     with catalog.reading() as connection:
@@ -106,7 +109,7 @@ def publish(source: Path, target: Path, url: str, writers: int, documents: int) 
     catalog.close()
     if published != writers * documents or counted != pages:
         sys.exit(f"{published} of {writers * documents} documents, {counted} of {pages} pages are there.")
-    times = sorted(1000 * one for seconds, _, _ in reports for one in seconds)
+    times = sorted(1000 * process for seconds, _, _ in reports for process in seconds)
     return {
         "writers": writers, "documents": published, "pages": pages, "pages_per_s": round(pages / took),
         "documents_per_s": round(published / took, 1), "p50_ms": round(times[len(times) // 2], 1),

@@ -1,3 +1,3 @@
-"""How good and how fast the engine is."""
+"""Evaluation: question sets, rankers, measures, runs and reports."""
 
 import hybrid_core  # noqa: F401 - before any library: it switches their telemetry off

@@ -1,4 +1,4 @@
-"""``python -m eval`` is ``hybrid-pageindex eval``."""
+"""Run ``hybrid-pageindex eval`` as ``python -m eval``."""
 
 import sys
 

@@ -1,26 +1,39 @@
-"""``eval list`` and ``eval run``, beside the commands that read runs. What they need is imported when they run."""
+"""``hybrid-pageindex eval``: its actions with their arguments. An action imports its handler only when it runs."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import get_args
 
-from eval.report import baseline, fit, headings, judging, shown
-from eval.report.commands import COMMANDS as READING
-from eval.report.commands import Command
-from eval.runs.plan import DEPTH, MODELS, RANKERS, SETTINGS, VISION, Plan
+from eval.runs.plan import DEPTH, MODELS, OUTLINE_SETS, RANKERS, SETTINGS, VISION
 from hybrid_core.types.documents import Effort, Fusion, Strategy
 
-HEADLINE = (
-    "hit@1", "hit@5", "hit@20", "mrr", "ndcg@10", "doc@1", "document.among@5", "document.r-precision",
-    "section.hit@5",
-    "citation.overlap", "evidence.auroc", "abstention.recall", "abstention.false",
-)  # fmt: skip
-"""What ``eval run`` shows on the terminal, with the measures of answers; ``eval report`` and ``--json`` show all."""
+_HIT = "hit@5"
+_SHOWN_SAMPLE, _FIT_SAMPLE = 60, 150
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """An action of the command line.
+
+    ``handler`` is ``module:function``. The function prints on stdout, returns the exit code and may
+    raise PageIndexError.
+    """
+
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    handler: str
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Import the handler and run it."""
+        module, _, function = self.handler.partition(":")
+        code: int = getattr(import_module(module), function)(options)
+        return code
 
 
 def main(typed: Sequence[str] | None = None) -> int:
@@ -30,25 +43,13 @@ def main(typed: Sequence[str] | None = None) -> int:
     return door(["eval", *(sys.argv[1:] if typed is None else typed)])
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, command in COMMANDS.items():
-        action = actions.add_parser(name, help=command.help, description=command.help)
-        command.add_arguments(action)
-        action.set_defaults(action_run=command.run)
-
-
-def _run(options: argparse.Namespace) -> int:
-    code: int = options.action_run(options)
-    return code
-
-
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _list(options: argparse.Namespace) -> int:
+def run_list(options: argparse.Namespace) -> int:
+    """Print the sets, and whether they are in the data folder."""
     from eval.datasets.registry import SOURCES, VARIABLE, data_folder, sets_of
     from hybrid_core.errors import NotFoundError
     from hybrid_pageindex.doors.cli.output import dump
@@ -112,72 +113,218 @@ def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print the summary as JSON")
 
 
-def _measure(options: argparse.Namespace) -> int:
-    from eval.measures import thresholds
+def _baseline_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sets", nargs="*", metavar="DATASET", help="sets of `eval list`, or custom (default: all at hand)")
+    add("--setting", action="append", default=[], metavar="S", help="library, given (default: both; repeatable)")
+    add(
+        "--expert",
+        action="append",
+        default=[],
+        metavar="E",
+        help="as of `run` (default: none and auto; repeatable)",
+    )
+    add(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="R",
+        help="page-bm25, page-bm25-stemmed (default: both; repeatable)",
+    )
+    add("--sample", type=int, default=0, metavar="N", help="ask only N questions of each set")
+    add("--depth", type=int, default=DEPTH, metavar="K", help="results to ask for (default: %(default)s)")
+    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
+    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
+    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    add("--out", type=Path, metavar="DIR", help="folder of the runs; finished ones in it are read")
+    add("--markdown", metavar="FILE", help="write the table as Markdown too")
+    add("--json", action="store_true", help="print JSON instead of the table")
 
-    floors = [thresholds.parse(text) for text in options.fail_under]
-    from eval.records.answers import ANSWERS
-    from eval.records.progress import Progress
-    from eval.records.runs import RUN_FILE
-    from eval.report import tables
-    from eval.report.answers import answer_tables, missing
-    from eval.report.degraded import degradation
-    from eval.report.left_out import unusable
-    from eval.report.summary import summary
-    from eval.report.table import show
-    from eval.runs.run import measure
-    from hybrid_pageindex.doors.cli.output import dump
 
-    plan = Plan(
-        dataset=options.dataset, setting=options.setting, ranker=options.ranker, expert=options.expert,
-        embedder=options.embedder, sample=options.sample, seed=options.seed, distractors=options.distractors,
-        kinds=tuple(options.kind), min_pages=options.min_pages, depth=options.depth, docs=options.docs,
-        questions=options.questions, fusion=options.fusion, effort=options.effort,
-        strategy=options.strategy, model=options.model, answers=options.answers, judge_model=options.judge_model,
-        wording=options.wording, paraphrases=options.paraphrases, misspelt=options.misspelt,
-        vision=options.vision, parallel=options.parallel, hide_names=options.hide_names,
-        data=options.data, home=getattr(options, "home", None), out=options.out,
-    )  # fmt: skip
-    run = measure(plan, Progress())
-    one = summary(run.name, run)
-    floored = run.head.measures.get("all", {})
-    short = thresholds.shortfalls(run.name, floored, floors) if floors else []
-    if options.json:
-        dump({"folder": str(run.folder), **asdict(one), "fell_short": short})
-    else:
-        shown = [degradation([one]), *(tables.attributions([one]) if one.attribution else [])]
-        headline = {name: value for name, value in one.measures.items() if name in (*HEADLINE, *ANSWERS)}
-        shown += [
-            tables.measures([replace(one, measures=headline)]),
-            *answer_tables([one]),
-            tables.kinds([one]),
-            tables.latency([one]),
-            tables.trees([one]),
-        ]
-        left = sum(loss.count for loss in one.attribution if loss.stage == "no gold placed")
-        notes = unusable(run.head.left_out, f"All are in {run.folder / RUN_FILE}.")
-        notes += [f"{left} questions have gold that found no page: they count in no measure on pages."] if left else []
-        if failed := [record.error for record in run.questions if record.error]:
-            notes.append(f"{len(failed)} questions failed and count zero; the first: {failed[0]}")
-        notes += missing([one])
-        show([table for table in shown if table.rows], [*notes, f"The run is in {run.folder}."])
-    for said in short:
-        sys.stderr.write(f"{said}\n")
-    return 1 if short else 0
+def _fit_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sets", nargs="*", metavar="DATASET", help="sets of `eval list`, or custom (default: all with gold pages)")
+    add("--setting", action="append", default=[], metavar="S", help="library, given (default: library; repeatable)")
+    add("--expert", action="append", default=[], metavar="E", help="as of `run` (default: none; repeatable)")
+    add(
+        "--sample",
+        type=int,
+        default=_FIT_SAMPLE,
+        metavar="N",
+        help="questions of each set, 0: all (default: %(default)s)",
+    )
+    add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
+    add("--l2", type=float, metavar="X", help="how much large weights cost (default: 0.1)")
+    add("--folds", type=int, default=0, metavar="N", help="also N folds by document, for kinds with many questions")
+    add("--evidence", action="store_true", help="also learn how likely the first pages answer, by the new weights")
+    add("--feedback", action="store_true", help="learn from the ratings of the home's library")
+    add("--library", metavar="NAME", help="of --feedback: the library whose ratings count")
+    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
+    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
+    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    add("--homes", type=Path, metavar="DIR", help="folder of homes that are indexed, one a set (sets/NAME: sets-NAME)")
+    add("--out", type=Path, metavar="DIR", help="folder of the features; those in it are read")
+    add("--write", type=Path, metavar="FILE", help="write the weights there (default: into the folder of the features)")
+    add("--markdown", metavar="FILE", help="write the tables as Markdown too")
+    add("--json", action="store_true", help="print JSON instead of the tables")
+
+
+def _trees_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sets", nargs="*", metavar="DATASET", help=f"sets with outlines (default: {', '.join(OUTLINE_SETS)})")
+    add("--rules", action="store_true", help="also the trees that the rules make without the learned model")
+    add("--documents", action="store_true", help="a row for each document too")
+    _output_arguments(parser)
+
+
+def _fit_headings_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sets", nargs="*", metavar="DATASET", help=f"sets with outlines (default: {', '.join(OUTLINE_SETS)})")
+    add("--documents", action="store_true", help="a row for each document too")
+    add("--write", type=Path, default=Path("headings.json"), metavar="FILE", help="the model (default: %(default)s)")
+    _output_arguments(parser)
+
+
+def _output_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    add("--markdown", metavar="FILE", help="write the tables as Markdown too")
+    add("--json", action="store_true", help="print JSON instead of the tables")
+
+
+def _shown_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sets", nargs="+", metavar="DATASET", help="sets of `eval list`, or custom")
+    add("--setting", choices=("library", "given"), default="library", help="what may be searched (default: library)")
+    add("--expert", default="auto", metavar="auto|none|PACK|FILE", help="the engine's expert knowledge (default: auto)")
+    add(
+        "--sample",
+        type=int,
+        default=_SHOWN_SAMPLE,
+        metavar="N",
+        help="questions of each set, 0: all (default: %(default)s)",
+    )
+    add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
+    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
+    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
+    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    add("--homes", type=Path, metavar="DIR", help="folder of homes that are indexed, one a set (sets/NAME: sets-NAME)")
+    add("--misses", action="store_true", help="list the questions whose gold page has no line and no text")
+    add("--markdown", metavar="FILE", help="write the tables as Markdown too")
+    add("--json", action="store_true", help="print JSON instead of the tables")
+
+
+def _judges_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("dataset", metavar="DATASET", help="a set with labelled answers: financebench with its results/, or custom")
+    add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
+    add("--sample", type=int, default=0, metavar="N", help="judge only N answers")
+    add("--seed", type=int, default=0, metavar="S", help="which N (default: 0)")
+    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
+    add("--questions", type=Path, metavar="FILE", help='of custom: JSONL with "labelled": [{"answer", "label"}]')
+    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    add("--verdicts", type=Path, metavar="FILE", help="write every verdict as JSONL")
+    add("--json", action="store_true", help="print JSON")
+
+
+def _rejudge_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("run", type=Path, metavar="RUN", help="folder of a finished run with answers")
+    add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
+    add("--all", action="store_true", help="judge every answer again, not only those without a verdict")
+    add("--json", action="store_true", help="print JSON")
+
+
+def _runs_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", help="folder of a run; the others are compared with the first"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+
+def _measures_arguments(parser: argparse.ArgumentParser) -> None:
+    _runs_arguments(parser)
+    parser.add_argument("--all", action="store_true", help="tables with every measure, not the main ones alone")
+    parser.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown too")
+
+
+def _compare_arguments(parser: argparse.ArgumentParser) -> None:
+    _measures_arguments(parser)
+    parser.add_argument(
+        "--flips", metavar="MEASURE", default=_HIT, help="whose changes are listed (default %(default)s)"
+    )
+    parser.add_argument("--folds", action="store_true", help="also the differences fold by fold, at the same measure")
+    parser.add_argument("--fail-under", metavar="MEASURE=FLOOR", action="append", default=[],
+                        help="exit with 1 where a run after the first is under it; may be repeated")  # fmt: skip
+
+
+def _report_arguments(parser: argparse.ArgumentParser) -> None:
+    _measures_arguments(parser)
+    parser.add_argument("--html", metavar="FILE", help="write one page that opens without a network")
+
+
+def _folds_arguments(parser: argparse.ArgumentParser) -> None:
+    _runs_arguments(parser)
+    parser.add_argument("--measure", default=_HIT, help="what chooses and is reported (default %(default)s)")
+    parser.add_argument("--folds", type=int, default=5, help="how many (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="how groups are dealt (default %(default)s)")
 
 
 COMMANDS = {
-    "list": Command("the sets of questions: what they are, whether they are here", _list_arguments, _list),
-    "run": Command("measure a set, or your own questions", _run_arguments, _measure),
-    "baseline": Command("the engine beside page BM25 on all sets and settings", baseline.add_arguments, baseline.run),
-    "fit": Command("learn ranking weights from sets or ratings, judged on kinds held out", fit.add_arguments, fit.run),
-    "trees": Command("section trees beside outlines that people made", headings.add_arguments, headings.run),
-    "fit-headings": Command(
-        "learn the heading model from outlines, judged on kinds held out", headings.add_fit_arguments, headings.fit
+    "list": Command(
+        "the sets of questions: what they are, whether they are here", _list_arguments, "eval.cli:run_list"
     ),
-    "shown": Command("how much of the gold a model is shown, without asking one", shown.add_arguments, shown.run),
-    "judges": Command("how far judges of answers agree with people's labels", judging.add_arguments, judging.run),
-    "rejudge": Command("judge the answers of a run again", judging.add_again_arguments, judging.run_again),
-    **READING,
+    "run": Command("measure a set, or your own questions", _run_arguments, "eval.report.commands:run_measure"),
+    "baseline": Command(
+        "the engine beside page BM25 on all sets and settings", _baseline_arguments, "eval.report.studies:run_baseline"
+    ),
+    "fit": Command(
+        "learn ranking weights from sets or ratings, judged on kinds held out",
+        _fit_arguments,
+        "eval.report.fit:run_fit",
+    ),
+    "trees": Command(
+        "section trees beside outlines that people made", _trees_arguments, "eval.report.studies:run_trees"
+    ),
+    "fit-headings": Command(
+        "learn the heading model from outlines, judged on kinds held out",
+        _fit_headings_arguments,
+        "eval.report.studies:run_fit_headings",
+    ),
+    "shown": Command(
+        "how much of the gold a model is shown, without asking one", _shown_arguments, "eval.report.studies:run_shown"
+    ),
+    "judges": Command(
+        "how far judges of answers agree with people's labels", _judges_arguments, "eval.report.judging:run_judges"
+    ),
+    "rejudge": Command("judge the answers of a run again", _rejudge_arguments, "eval.report.judging:run_rejudge"),
+    "compare": Command(
+        "two or more runs side by side, with intervals", _compare_arguments, "eval.report.commands:run_compare"
+    ),
+    "report": Command(
+        "where a run lost its questions, its measures, its times", _report_arguments, "eval.report.commands:run_report"
+    ),
+    "folds": Command(
+        "what the choice among runs is worth across folds", _folds_arguments, "eval.report.commands:run_folds"
+    ),
 }
-command = Command("how well pages are found: run question sets, compare, report", _add_arguments, _run)
+
+
+class EvalCommand:
+    """The command ``eval``, whose actions are ``COMMANDS``."""
+
+    help = "how well pages are found: run question sets, compare, report"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+        for name, command in COMMANDS.items():
+            action = actions.add_parser(name, help=command.help, description=command.help)
+            command.add_arguments(action)
+            action.set_defaults(action_run=command.run)
+
+    def run(self, options: argparse.Namespace) -> int:
+        code: int = options.action_run(options)
+        return code
+
+
+command = EvalCommand()

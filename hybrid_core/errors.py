@@ -8,14 +8,16 @@ from hybrid_core.types.usage import Usage
 
 
 class Advice(str):
-    """What to do, in words that fit every interface; ``command`` says it with the options of the command line."""
+    """Advice for the user in words that fit every interface; ``command`` says it with the options of the command
+    line.
+    """
 
     command: str
 
     def __new__(cls, text: str, command: str = "") -> Advice:
-        made = super().__new__(cls, text)
-        made.command = command or text
-        return made
+        advice = super().__new__(cls, text)
+        advice.command = command or text
+        return advice
 
 
 class PageIndexError(Exception):
@@ -54,7 +56,7 @@ class NotConfiguredError(UsageError):
 
 
 class DocumentError(PageIndexError):
-    """One file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit).
+    """A file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit).
 
     ``reason`` is a code by which an interface says it in words of its own.
     """
@@ -114,11 +116,11 @@ class StoreError(PageIndexError):
 
 
 class DamageError(StoreError):
-    """What the catalog has of something cannot be what was written."""
+    """A stored record cannot be what was written: the catalog is damaged."""
 
 
 class DiskFullError(StoreError):
-    """What the call writes has no room until somebody frees some."""
+    """The disk has no room for the writes of a call until somebody frees some."""
 
 
 class ReadOnlyError(StoreError):

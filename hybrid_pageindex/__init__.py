@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from hybrid_core.types.requests import SearchRequest
     from hybrid_core.types.results import SearchResult
     from hybrid_pageindex.config.settings import Settings, load_settings
-    from hybrid_pageindex.engine import Engine
-    from hybrid_pageindex.services.running import run
+    from hybrid_pageindex.engine.concurrency import run
+    from hybrid_pageindex.engine.engine import Engine
     from hybrid_pageindex.sync import SyncEngine
-    from retrievers.pipeline.row import STAGES
-    from retrievers.pipeline.stage import Stage, inserted, stage, without
-    from retrievers.pipeline.state import SearchState
+    from retrievers.pipeline.search import STAGES
+    from retrievers.pipeline.state import SearchState, Stage, inserted, stage, without
 
 __version__ = "0.1.0"
 
@@ -32,20 +31,20 @@ __all__ = [
 ]  # fmt: skip
 
 _HOME = {
-    "Engine": "hybrid_pageindex.engine",
-    "run": "hybrid_pageindex.services.running",
+    "Engine": "hybrid_pageindex.engine.engine",
+    "run": "hybrid_pageindex.engine.concurrency",
     "SyncEngine": "hybrid_pageindex.sync",
     "Settings": "hybrid_pageindex.config.settings",
     "load_settings": "hybrid_pageindex.config.settings",
     "SearchRequest": "hybrid_core.types.requests",
     "SearchResult": "hybrid_core.types.results",
     "PageIndexError": "hybrid_core.errors",
-    "STAGES": "retrievers.pipeline.row",
+    "STAGES": "retrievers.pipeline.search",
     "SearchState": "retrievers.pipeline.state",
-    "Stage": "retrievers.pipeline.stage",
-    "stage": "retrievers.pipeline.stage",
-    "inserted": "retrievers.pipeline.stage",
-    "without": "retrievers.pipeline.stage",
+    "Stage": "retrievers.pipeline.state",
+    "stage": "retrievers.pipeline.state",
+    "inserted": "retrievers.pipeline.state",
+    "without": "retrievers.pipeline.state",
 }
 
 

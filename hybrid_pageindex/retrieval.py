@@ -1,4 +1,4 @@
-"""Found pages with their whole text, as other frameworks take them: a text, a score, and where it stands."""
+"""Results of a search with their whole pages, for other frameworks: text, score and location."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Protocol, Unpack
 
 from hybrid_core.types.requests import SearchFields, search_request
 from hybrid_core.types.results import PageFound, SearchResult
-from hybrid_pageindex.services.reading import PageRead
+from hybrid_pageindex.engine.documents.reading import PageRead
 
 
 class Source(Protocol):
     """``Engine`` here, or ``client.Client`` of a server elsewhere."""
 
-    async def search(self, question: str, **given: Unpack[SearchFields]) -> SearchResult: ...
+    async def search(self, question: str, **options: Unpack[SearchFields]) -> SearchResult: ...
 
     async def pages(self, document: str, numbers: Sequence[int], *, library: str | None = None) -> list[PageRead]: ...
 
@@ -39,19 +39,19 @@ def checked(options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-async def retrieve(source: Source, question: str, **given: Unpack[SearchFields]) -> list[RetrievedPage]:
+async def retrieve(source: Source, question: str, **options: Unpack[SearchFields]) -> list[RetrievedPage]:
     """The best pages, best first. Raises what ``Engine.search`` and ``Engine.pages`` do."""
-    result = await source.search(question, **given)
-    found = result.results
+    result = await source.search(question, **options)
+    pages = result.results
     texts: dict[tuple[str, int], str] = {}
-    for document in dict.fromkeys((page.doc_id, page.library) for page in found):
-        numbers = [page.page for page in found if (page.doc_id, page.library) == document]
+    for document in dict.fromkeys((page.doc_id, page.library) for page in pages):
+        numbers = [page.page for page in pages if (page.doc_id, page.library) == document]
         read = await source.pages(document[0], numbers, library=document[1] or result.library)
         texts |= {(page.doc_id, page.page): page.text for page in read}
     scores = relevances(result)
     return [
         _retrieved(page, texts.get((page.doc_id, page.page), page.snippet), score)
-        for page, score in zip(found, scores, strict=True)
+        for page, score in zip(pages, scores, strict=True)
     ]
 
 
@@ -72,5 +72,5 @@ def _retrieved(page: PageFound, text: str, score: float) -> RetrievedPage:
         "label": page.label, "place": page.place, "section": " › ".join(page.section.path),
         "snippet": page.snippet, "library": page.library, "score": score,
     }  # fmt: skip
-    kept = {name: value for name, value in metadata.items() if value != ""}
-    return RetrievedPage(f"{page.doc_id}:{page.page}", text, score, kept)
+    values = {name: value for name, value in metadata.items() if value != ""}
+    return RetrievedPage(f"{page.doc_id}:{page.page}", text, score, values)

@@ -1,9 +1,4 @@
-"""An engine for scripts and notebooks: each call waits for its result.
-
-from hybrid_pageindex import SyncEngine
-with SyncEngine() as engine:
-    engine.search("What was the capital expenditure in 2018?")
-"""
+"""A synchronous engine for scripts and notebooks."""
 
 from __future__ import annotations
 
@@ -18,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.engine import Engine
-from hybrid_pageindex.services.conversations.conversations import Conversations
-from hybrid_pageindex.services.pending import explicit
-from retrievers.pipeline.row import STAGES
-from retrievers.pipeline.stage import Stages
+from hybrid_pageindex.conversations.conversations import Conversations
+from hybrid_pageindex.engine.concurrency import explicit
+from hybrid_pageindex.engine.engine import Engine
+from retrievers.pipeline.search import STAGES
+from retrievers.pipeline.state import Stages
 
 T = TypeVar("T")
 _INTERNAL = frozenset(  # for servers and the command line, which have a loop of their own
@@ -42,7 +37,7 @@ _INTERNAL = frozenset(  # for servers and the command line, which have a loop of
 
 
 class Loop:
-    """One event loop in a thread of its own, in which calls are made from ordinary code."""
+    """An event loop in a thread of its own, for calls from ordinary code."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()

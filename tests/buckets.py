@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hybrid_core.store.objects.bucket import BucketAddress
+from hybrid_core.store.bucket import BucketAddress
 
 KEYS = {"access_key": "tests", "secret_key": "tests-secret"}
 

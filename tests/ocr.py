@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hybrid_core.errors import PageIndexError
-from indexers.ocr.find import NoOcr, Ocr, find_ocr
-from indexers.ocr.tesseract import Tesseract
+from indexers.ocr.engines import NoOcr, Ocr, Tesseract, find_ocr
 
 
 def _found() -> Ocr | NoOcr:

@@ -18,7 +18,6 @@ import pytest
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from hybrid_core.store import counters  # noqa: F401 - so that its table is made with the others
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.conversations import tables as conversations  # noqa: F401

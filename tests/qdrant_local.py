@@ -9,8 +9,7 @@ from typing import Any, cast
 
 from qdrant_client import QdrantClient, models
 
-from hybrid_core.store.index.server.connection import Server
-from hybrid_core.store.index.server.nodes import Node, Nodes
+from hybrid_core.store.index.server.connection import Node, Nodes, Server
 
 
 class Between:

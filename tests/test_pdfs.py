@@ -12,8 +12,9 @@ import pytest
 from hybrid_core.errors import DocumentError, PasswordError
 from hybrid_core.types.documents import ParsedPage
 from hybrid_pageindex import sample
-from indexers.formats.info import FileInfo
-from indexers.formats.pdf.read import open_pdf, read_info, read_pages
+from indexers.formats.format import FileInfo
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_info, read_pages
 from tests import pdfs
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.doors.cli.parser import build_parser
-from hybrid_pageindex.doors.http.describing import described
+from hybrid_pageindex.doors.http.api import describe_api
 
 FOLDER = Path(__file__).parent
 TOOLS = FOLDER.parent.parent / "tests" / "doors" / "mcp_tools.json"
@@ -80,7 +80,7 @@ def settings() -> str:
     parts = [
         MADE,
         "# Settings\n",
-        "How a setting is given is in [Configuration](../configuration.md). A variable is the name in capitals behind "
+        "[Configuration](../configuration.md) says how a setting is given. A variable is the name in capitals behind\n"
         "`PAGEINDEX_`.\n",
     ]
     seen: set[str] = set()
@@ -131,12 +131,12 @@ def _plain(value: Any, size: bool) -> str:
 
 def http() -> str:
     """Return the page of the HTTP API: each route with its parameters and replies, from the OpenAPI document."""
-    api = json.loads(described())
+    api = json.loads(describe_api())
     parts = [
         MADE,
         "# HTTP: all routes\n",
-        "A running server describes itself at `/api/openapi.json`. Errors are [problem documents]"
-        "(../errors.md). How to begin is in [HTTP API](../http.md).\n",
+        "A running server describes itself at `/api/v1/openapi.json`. Any route may reply with 4XX or 5XX and a\n"
+        "[problem document](../errors.md). [HTTP API](../http.md) says how to begin.\n",
     ]
     groups_of: dict[str, list[str]] = {}
     for path, methods in api["paths"].items():
@@ -151,7 +151,7 @@ def http() -> str:
 
 def _route(method: str, path: str, operation: Mapping[str, Any]) -> str:
     lines = [f"### `{method.upper()} {path}`\n"]
-    text = (operation.get("description") or operation.get("summary") or "").strip()
+    text = (operation.get("description") or operation.get("summary") or "").strip().replace("``", "`")
     lines += [f"{text}\n"] if text else []
     lines += [f"- operation: `{operation['operationId']}`"]
     for parameter in operation.get("parameters", ()):
@@ -161,7 +161,7 @@ def _route(method: str, path: str, operation: Mapping[str, Any]) -> str:
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
         lines.append(f"- body `{media}`: {_kind(content.get('schema', {}))}")
     replies = [f"`{code}` {' '.join(reply.get('description', '').split())}".strip()
-               for code, reply in operation.get("responses", {}).items()]  # fmt: skip
+               for code, reply in operation.get("responses", {}).items() if not code.endswith("XX")]  # fmt: skip
     return "\n".join([*lines, f"- replies: {'; '.join(replies)}", ""])
 
 

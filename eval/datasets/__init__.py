@@ -1,4 +1,4 @@
-"""Public question sets, each a small adapter. Nothing is downloaded: a missing set is an error saying where it is."""
+"""Question sets, each read by a small adapter. Nothing is downloaded: the error for a missing set names its folder."""
 
 from eval.datasets.registry import NAMES, SOURCES, Source, data_folder, load
 

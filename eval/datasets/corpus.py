@@ -1,14 +1,243 @@
-"""What a library holds, read through the engine: page texts for the baselines, sections for gold places."""
+"""The documents of a library: page texts for the baselines, sections, and the pages on which gold evidence stands.
+
+Pages that a set names are checked; evidence without pages is looked up in the indexed page texts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import log
 
-from eval.datasets.locate import letters
+from eval.records.questions import EvalQuestion, Gold
 from hybrid_core.types.documents import Document, Section
 from hybrid_pageindex import Engine, run
+
+_END = 40  # letters of a text's beginning and end that tell its place where the middle is broken
+_SHORT = 20  # letters below which a text must stand as words of its own: "ip" is not in "recipient"
+_SLACK = 600  # letters that page headers and footers may put between them
+_ALIKE = 0.85  # share of a text's words, weighted by rarity, that a page must hold to count as its place
+_FEWEST = 8  # distinct words below which likeness says nothing
+_HALF = 0.5  # share of a text's letter runs that a page must hold where half of the text is enough
+_GRAM = 12  # letters of one such run
+_WHOLE = 40  # letters up to which a text must stand on the page as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class GoldPlacement:
+    """Questions with their gold placed. A gold that could not be placed keeps its document and has no page.
+
+    Of the gold that is text, ``exact`` were found letter by letter, ``ends`` by their beginning and end (what lies
+    between holds page headers or differs), ``fuzzy`` by their words. ``unplaced`` counts gold of either sort without
+    a usable page; ``problems`` says of each why, with the question's id. ``document_only`` counts gold that never
+    had a page or a text.
+    """
+
+    questions: tuple[EvalQuestion, ...]
+    problems: tuple[str, ...]
+    given: int = 0
+    exact: int = 0
+    ends: int = 0
+    fuzzy: int = 0
+    unplaced: int = 0
+    document_only: int = 0
+
+
+async def locate(engine: Engine, questions: Iterable[EvalQuestion], *, library: str | None = None) -> GoldPlacement:
+    """Place gold in what ``engine`` has indexed. A file name that two documents of the library share counts as absent.
+
+    Reads the pages of those documents only that hold gold which is text.
+    """
+    listed_questions = tuple(questions)
+    needed = {gold.document for question in listed_questions for gold in question.evidence if _is_text(gold)}
+    titled = {gold.document for question in listed_questions for gold in question.evidence if gold.match == "section"}
+    sections: dict[str, list[tuple[str, int, int]]] = {}
+    listed = [document for document in await engine.documents(library=library) if document.published]
+    times = Counter(document.name for document in listed)
+    pages: dict[str, int] = {}
+    texts: dict[str, list[str]] = {}
+    for document in listed:
+        if times[document.name] > 1:
+            continue
+        pages[document.name] = document.pages
+        if document.name in needed:
+            read = await engine.pages(document.doc_id, range(1, document.pages + 1), library=library)
+            texts[document.name] = [page.text for page in read]
+        if document.name in titled:
+            outline = await engine.outline(document.doc_id, library=library)
+            nodes = (node.section for node in outline.nodes)
+            sections[document.name] = [(letters(node.title), node.start_page, node.end_page) for node in nodes]
+    return place(listed_questions, pages, texts, sections)
+
+
+def place(
+    questions: Sequence[EvalQuestion],
+    pages: Mapping[str, int],
+    texts: Mapping[str, Sequence[str]],
+    sections: Mapping[str, Sequence[tuple[str, int, int]]] | None = None,
+) -> GoldPlacement:
+    """Place gold by documents' page counts and the page texts of those that hold gold which is text.
+
+    ``sections`` are (title as ``letters`` folds it, first page, last page) of those that hold gold by section.
+    """
+    read = {name: PageTexts(page_texts) for name, page_texts in texts.items()}
+    counts: Counter[str] = Counter()
+    problems: list[str] = []
+
+    def placed(question: EvalQuestion, gold: Gold) -> Gold:
+        if gold.document not in pages:
+            counts["unplaced"] += 1
+            problems.append(
+                f"{question.id}: {gold.document} is not among the indexed documents, or several have that name"
+            )
+            return replace(gold, page=None)
+        if gold.page is not None:
+            if 1 <= gold.page <= pages[gold.document]:
+                counts["given"] += 1
+                return gold
+            counts["unplaced"] += 1
+            problems.append(
+                f"{question.id}: {gold.document} has no page {gold.page}, its pages are 1 to {pages[gold.document]}"
+            )
+            return replace(gold, page=None)
+        if gold.match == "document":
+            counts["document_only"] += 1
+            last = pages[gold.document]
+            return replace(gold, page=1, also=tuple(range(2, last + 1))) if last else gold
+        if gold.match == "place" and not gold.text:
+            counts["document_only"] += 1
+            return gold
+        if gold.match == "section":
+            places = _pages_of(letters(gold.section), (sections or {}).get(gold.document, ()))
+            how = "exact" if places else "unplaced"
+        elif gold.match == "turns":
+            places = read[gold.document].turns(gold.turns)
+            how = "exact" if places else "unplaced"
+        elif gold.match == "half":
+            how, places = read[gold.document].halves(gold.text)
+        else:
+            how, places = read[gold.document].find(gold.text)
+        counts[how] += 1
+        if not places:
+            sought = gold.text or gold.section or f"turns {gold.turns}"
+            problems.append(f"{question.id}: not found in {gold.document}: {' '.join(sought.split())[:80]}")
+            return gold
+        return replace(gold, page=places[0], also=places[1:])
+
+    done = tuple(replace(q, evidence=tuple(placed(q, gold) for gold in q.evidence)) for q in questions)
+    return GoldPlacement(done, tuple(problems), **counts)
+
+
+class PageTexts:
+    """A document's pages as one run of letters and digits, in which texts are found."""
+
+    def __init__(self, pages: Sequence[str]) -> None:
+        self._pages = pages
+        folded = self._letters = [letters(page) for page in pages]
+        self._run = "".join(folded)
+        self._starts = [0]
+        for page in folded[:-1]:
+            self._starts.append(self._starts[-1] + len(page))
+        self._words: list[frozenset[str]] | None = None
+
+    def find(self, text: str) -> tuple[str, tuple[int, ...]]:
+        """("exact", "ends", "fuzzy" or "unplaced", the pages from 1 that the text stands on); the first place."""
+        sought = letters(text)
+        if not sought:
+            return "unplaced", ()
+        if len(sought) < _SHORT and (page := self._as_words(sought)):
+            return "exact", (page,)
+        at = self._run.find(sought)
+        if at >= 0:
+            return "exact", self._span(at, at + len(sought))
+        ends = self._by_ends(sought)
+        if ends:
+            return "ends", self._span(*ends)
+        page = self._by_words(text)
+        return ("fuzzy", (page,)) if page else ("unplaced", ())
+
+    def turns(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """Return the pages, from 1, that hold the beginning "[n] " of one of these turns."""
+        marks = [f"[{number}] " for number in numbers]
+        return tuple(n for n, page in enumerate(self._pages, 1) if any(mark in page for mark in marks))
+
+    def halves(self, text: str) -> tuple[str, tuple[int, ...]]:
+        """Return ("exact", "fuzzy" or "unplaced", the pages from 1 that hold at least half of the text).
+
+        Half means runs of 12 letters: a page holds at least half of the distinct ones. A short text must stand whole.
+        """
+        sought = letters(text)
+        if not sought:
+            return "unplaced", ()
+        whole = tuple(n for n, page in enumerate(self._letters, 1) if sought in page)
+        if len(sought) <= _WHOLE:
+            return ("exact", whole) if whole else ("unplaced", ())
+        grams = {sought[at : at + _GRAM] for at in range(len(sought) - _GRAM + 1)}
+        matches = [sum(gram in page for gram in grams) for page in self._letters]
+        right = tuple(n for n, count in enumerate(matches, 1) if count >= _HALF * len(grams))
+        return ("exact" if whole else "fuzzy" if right else "unplaced"), right
+
+    def _as_words(self, sought: str) -> int | None:
+        spread = re.compile(r"(?<!\w)" + r"[\W_]*".join(map(re.escape, sought)) + r"(?!\w)")
+        return next((n for n, page in enumerate(self._pages, 1) if spread.search(_folded(page))), None)
+
+    def _span(self, start: int, end: int) -> tuple[int, ...]:
+        """Pages from 1 that hold the letters ``start`` to ``end`` (exclusive)."""
+        return tuple(range(bisect_right(self._starts, start), bisect_right(self._starts, end - 1) + 1))
+
+    def _by_ends(self, sought: str) -> tuple[int, int] | None:
+        if len(sought) < 2 * _END:
+            return None
+        head, tail = sought[:_END], sought[-_END:]
+        at = self._run.find(head)
+        while at >= 0:
+            end = self._run.find(tail, at + max(_END, len(sought) - _SLACK), at + len(sought) + _SLACK)
+            if end >= 0:
+                return at, end + _END
+            at = self._run.find(head, at + 1)
+        return None
+
+    def _by_words(self, text: str) -> int | None:
+        """The page that holds most of the words, if it holds enough of them."""
+        sought = _words(text)
+        if len(sought) < _FEWEST:
+            return None
+        if self._words is None:
+            self._words = [_words(page) for page in self._pages]
+        rarity = {w: log(1 + len(self._words) / (1 + sum(w in page for page in self._words))) for w in sought}
+        weights = [sum(rarity[word] for word in sought & page) for page in self._words]
+        best = max(range(len(weights)), key=weights.__getitem__)
+        return best + 1 if weights[best] >= _ALIKE * sum(rarity.values()) else None
+
+
+def letters(text: str) -> str:
+    """Letters and digits alone, compatibility forms and case folded."""
+    return re.sub(r"[\W_]+", "", _folded(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", _folded(text)))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _pages_of(title: str, sections: Iterable[tuple[str, int, int]]) -> tuple[int, ...]:
+    """Return the pages of every section with this title, in order."""
+    spans = [range(first, last + 1) for name, first, last in sections if name == title]
+    return tuple(sorted({page for span in spans for page in span}))
+
+
+def _is_text(gold: Gold) -> bool:
+    return gold.page is None and (bool(gold.text) or gold.match == "turns")
+
 
 _AT_ONCE = 500  # pages read in one call
 _BEGINNING = 40  # letters that tell where a text begins
@@ -48,8 +277,8 @@ class Corpus:
     def sections(self, name: str) -> tuple[Section, ...]:
         """A document's sections in preorder."""
         if name not in self._sections:
-            found = run(self._engine.outline(self.documents[name].doc_id))
-            self._sections[name] = tuple(node.section for node in found.nodes)
+            outline = run(self._engine.outline(self.documents[name].doc_id))
+            self._sections[name] = tuple(node.section for node in outline.nodes)
         return self._sections[name]
 
     def sections_on(self, name: str, page: int) -> tuple[str, ...]:
@@ -77,7 +306,7 @@ class Corpus:
 
 
 def offset(page: str, text: str) -> int | None:
-    """Where a text begins on a page, by its first letters, spaces and signs aside; None where it does not."""
+    """Return where a text begins on a page, by its first letters, spaces and signs aside; None where it does not."""
     at = letters(page).find(letters(text)[:_BEGINNING])
     if at < 0:
         return None
@@ -91,21 +320,21 @@ def offset(page: str, text: str) -> int | None:
 
 def stretches(sections: Sequence[Section], page: int, length: int) -> list[tuple[int, int, str]]:
     """A page of ``length`` characters cut at its sections' ends: (start, end, node_id of the deepest section there)."""
-    here = [section for section in sections if section.start_page <= page <= section.end_page]
+    overlapping = [section for section in sections if section.start_page <= page <= section.end_page]
     cuts = {0}
-    cuts |= {min(s.anchor, length) for s in here if s.start_page == page}
-    cuts |= {min(s.end_anchor, length) for s in here if s.end_page == page and s.end_anchor is not None}
+    cuts |= {min(s.anchor, length) for s in overlapping if s.start_page == page}
+    cuts |= {min(s.end_anchor, length) for s in overlapping if s.end_page == page and s.end_anchor is not None}
     edges = [*sorted(cuts), length]
-    found = []
+    spans = []
     for start, end in pairwise(edges):
         if start == end and length:  # an empty page still belongs to somebody
             continue
         holders = [
             s.node_id
-            for s in here
+            for s in overlapping
             if (s.start_page < page or s.anchor <= start)
             and (s.end_page > page or s.end_anchor is None or start < s.end_anchor)
         ]
         if holders:  # in preorder the last one is the deepest
-            found.append((start, end, holders[-1]))
-    return found
+            spans.append((start, end, holders[-1]))
+    return spans

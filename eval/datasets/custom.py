@@ -1,4 +1,11 @@
-"""The user's own set: a folder of documents, and questions with the pages that answer them."""
+"""Question sets of our own: a user's documents and questions, and ``people``, questions on documents of the other sets.
+
+``people`` asks by page, number or name of a part, for a document's subject, for two documents at once, and for the
+documents of a library. Its questions were written by hand beside the documents, before the rules that answer them. Of
+each kind of document half are held out: no rule was made by looking at their questions. Those "asked later" were
+written when the rules stood. Those "in other words" (on the documents of "about") and those on "two of one time" were
+written before the rule for them.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.datasets.files import documents, lines, physical, words
-from eval.datasets.labels import own
+from eval.datasets.files import documents, lines, own_labels, physical, words
 from eval.records.questions import Dataset, EvalQuestion, Gold, LabelledAnswer
 from hybrid_core.errors import NotFoundError
-from hybrid_core.system.paths import exists
-from hybrid_pageindex.services.formats import suffixes_read
+from hybrid_core.system import exists
+from hybrid_pageindex.engine.index.formats import suffixes_read
 
 
-def read(docs: Path, questions: Path) -> Dataset:
+def read_custom(docs: Path, questions: Path) -> Dataset:
     """``questions`` holds one object on each line: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?,
     "kind"?, "group"?, "lang"?, "doc"?, "candidates"?, "labelled"?: [{"answer", "label"}]}.
 
@@ -36,16 +42,16 @@ def read(docs: Path, questions: Path) -> Dataset:
         if not isinstance(entry["evidence"], list):
             raise ValueError("'evidence' must be a list")
         gold = tuple(_gold(e, named) for e in entry["evidence"])
-        made = EvalQuestion(
+        built = EvalQuestion(
             str(entry.get("id", line)), words(entry["question"], "question"), gold,
             answer=str(entry.get("answer", "")), kind=str(entry.get("kind", "")), group=str(entry.get("group", "")),
             answerable=bool(gold), within=_within(entry, named), language=str(entry.get("lang", "")),
         )  # fmt: skip
-        labelled.extend(list(own(entry, made.id)))
-        return made
+        labelled.extend(list(own_labels(entry, built.id)))
+        return built
 
-    asked = tuple(lines(questions, question, left_out))
-    return Dataset("custom", files, asked, labelled=tuple(labelled), left_out=tuple(left_out))
+    dataset_questions = tuple(lines(questions, question, left_out))
+    return Dataset("custom", files, dataset_questions, labelled=tuple(labelled), left_out=tuple(left_out))
 
 
 def _names(files: tuple[Path, ...]) -> dict[str, str]:
@@ -83,3 +89,56 @@ def _document(value: object, named: Mapping[str, str]) -> str:
     if not named.get(name):
         raise ValueError(f"the document '{name}' " + ("means several" if name in named else "is not in the folder"))
     return named[name]
+
+
+FILE = Path(__file__).with_name("people.jsonl")
+HELD_OUT = " (held out)"
+
+
+def read_people(root: Path) -> Dataset:
+    """``root`` holds the other sets' folders. A document that is absent is left out, and so are its questions.
+
+    The file's lines are documents, {"path", "key"?, "held_out"?}, then questions, {"kind", "question", "gold",
+    "held_out"?}: gold is pages, or the beginning of a text, or nothing but the document, by the documents' keys. What
+    says nothing of being held out is where one of its documents is.
+    """
+    left_out: list[str] = []
+    documents: dict[str, Mapping[str, Any]] = {}
+    files: list[Path] = []
+
+    def entry(row: Mapping[str, Any], number: int) -> EvalQuestion | None:
+        if "path" not in row:
+            return _people_question(row, number, documents)
+        path = root / words(row["path"], "path")
+        if not path.is_file():
+            raise ValueError(f"{row['path']} is missing")
+        files.append(path)
+        documents[row.get("key", row["path"])] = row
+        return None
+
+    questions = [question for question in lines(FILE, entry, left_out) if question is not None]
+    if not files:
+        raise NotFoundError(f"{root} holds none of the documents.", "They are those of the other sets.")
+    return Dataset("people", tuple(files), tuple(questions), left_out=tuple(left_out))
+
+
+def _people_question(entry: Mapping[str, Any], number: int, documents: Mapping[str, Mapping[str, Any]]) -> EvalQuestion:
+    gold = [
+        piece
+        for key, where in entry["gold"].items()
+        for piece in _people_gold(Path(documents[key]["path"]).name, where)
+    ]
+    held_out = entry.get("held_out", any(documents[key].get("held_out") for key in entry["gold"]))
+    return EvalQuestion(
+        f"people-{number}",
+        words(entry["question"], "question"),
+        tuple(gold),
+        kind=words(entry["kind"], "kind") + (HELD_OUT if held_out else ""),
+        group=gold[0].document,
+    )
+
+
+def _people_gold(document: str, where: str | list[int]) -> list[Gold]:
+    if isinstance(where, str):
+        return [Gold(document, text=where)]
+    return [Gold(document, physical(page)) for page in where] or [Gold(document)]

@@ -1,12 +1,16 @@
-"""What the adapters share: finding a set's files, and reading entries; bad ones are left out and named."""
+"""Files of a set: finding them, reading entries, labelled answers and kinds. Bad entries are left out and named."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
+from eval.records.questions import LabelledAnswer, Verdict
 from hybrid_core.errors import DocumentError, NotFoundError
 
 T = TypeVar("T")
@@ -16,8 +20,8 @@ def documents(folder: Path, *suffixes: str) -> tuple[Path, ...]:
     """The files below a folder with one of these endings (any case), sorted by path. Raises NotFoundError."""
     if not folder.is_dir():
         raise NotFoundError(f"{folder} is missing.", "The documents belong there.")
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in suffixes and not path.name.startswith("."))
-    return tuple(sorted(found))
+    paths = (path for path in folder.rglob("*") if path.suffix.lower() in suffixes and not path.name.startswith("."))
+    return tuple(sorted(paths))
 
 
 def text(path: Path) -> str:
@@ -43,7 +47,7 @@ def lines(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: lis
 
     for number, line in enumerate(text(path).split("\n"), 1):
         if line.strip():
-            yield from kept(f"{path.name}, line {number}", left_out, read, line, number)
+            yield from usable_entries(f"{path.name}, line {number}", left_out, read, line, number)
 
 
 def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: list[str]) -> Iterator[T]:
@@ -51,25 +55,27 @@ def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: l
 
     Raises DocumentError where the file is no JSON list.
     """
-    found = at(str(path), json.loads, text(path))
-    if not isinstance(found, list):
+    rows = at(str(path), json.loads, text(path))
+    if not isinstance(rows, list):
         raise DocumentError(f"{path}: not a JSON list.", "Write [{…}, {…}].")
-    for number, entry in enumerate(found, 1):
-        yield from kept(f"{path.name}, entry {number}", left_out, lambda e, n: make(_object(e), n), entry, number)
+    for number, entry in enumerate(rows, 1):
+        yield from usable_entries(
+            f"{path.name}, entry {number}", left_out, lambda e, n: make(_object(e), n), entry, number
+        )
 
 
-def kept(place: str, left_out: list[str], make: Callable[..., T], *given: Any) -> Iterator[T]:
+def usable_entries(place: str, left_out: list[str], make: Callable[..., T], *arguments: Any) -> Iterator[T]:
     """``make(*given)``, or nothing where its content is wrong: ``left_out`` then says where and why."""
     try:
-        yield at(place, make, *given)
+        yield at(place, make, *arguments)
     except DocumentError as error:
         left_out.append(error.message)
 
 
-def at(place: str, make: Callable[..., T], *given: Any) -> T:
+def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
     """``make(*given)``; what is wrong with the content is raised as DocumentError that names the place."""
     try:
-        return make(*given)
+        return make(*arguments)
     except KeyError as error:
         problem = f"the field {error} is missing"
     except json.JSONDecodeError as error:
@@ -97,3 +103,53 @@ def _object(value: object) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return value
+
+
+@cache
+def _kinds() -> dict[str, str]:
+    listed = yaml.safe_load(Path(__file__).with_name("kinds.yaml").read_text(encoding="utf-8"))
+    return {str(name): str(kind) for name, kind in listed.items()}
+
+
+def kind_of(dataset: str) -> str:
+    """Return the kind of a set's documents; a set that is not listed is its own kind."""
+    return _kinds().get(dataset, dataset)
+
+
+LABELS: Mapping[str, Verdict] = {
+    "right": "right", "partly": "partly", "wrong": "wrong",
+    "correct answer": "right", "incorrect answer": "wrong", "failed to answer": "wrong", "refusal": "wrong",
+}  # fmt: skip
+
+
+def label(written: object) -> Verdict:
+    """Raises ValueError for a word that is no label."""
+    verdict = LABELS.get(str(written).strip().lower())
+    if verdict is None:
+        raise ValueError(f"'{written}' is no label; known are {', '.join(LABELS)}")
+    return verdict
+
+
+def published_results(folder: Path, left_out: list[str]) -> Iterator[LabelledAnswer]:
+    """FinanceBench's results/*.jsonl: answers of models to its questions, labelled by its authors; none without it."""
+    for path in sorted(folder.glob("*.jsonl")):
+
+        def answer(entry: Mapping[str, Any], _: int, run: str = path.stem) -> LabelledAnswer:
+            text_given = "" if entry["model_answer"] is None else str(entry["model_answer"])
+            return LabelledAnswer(
+                f"{run}/{entry['financebench_id']}", words(entry["question"], "question"), str(entry["gold_answer"]),
+                text_given, label(entry["label"]),
+            )  # fmt: skip
+
+        yield from lines(path, answer, left_out)
+
+
+def own_labels(entry: Mapping[str, Any], id: str) -> Iterator[LabelledAnswer]:
+    """Yield the labelled answers of an entry of ``custom``: "labelled": [{"answer", "label"}], beside its own
+    "answer".
+    """
+    for number, labelled in enumerate(entry.get("labelled", ()), 1):
+        reference = words(entry.get("answer"), "answer")
+        yield LabelledAnswer(
+            f"{id}/{number}", entry["question"], reference, str(labelled["answer"]), label(labelled["label"])
+        )

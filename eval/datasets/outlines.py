@@ -1,20 +1,40 @@
-"""Outlines written by hand for filings, releases, papers, slides and manuals. No questions."""
+"""Sets of outlines, without questions: written by hand, by the authors of legal books, or taken from bookmarks.
+
+HiPS: legal books with outlines written by people (Wehnert et al. 2025, arXiv 2509.00909).
+"""
 
 from __future__ import annotations
 
 import csv
+import re
+from dataclasses import replace
 from pathlib import Path
 
-from eval.datasets.files import documents, kept, text
-from eval.datasets.kinds import kind_of
-from eval.datasets.outline_rows import outline_rows
-from eval.records.outlines import HumanOutline, Row
-from eval.records.questions import Dataset
+from eval.datasets.files import documents, kind_of, text, usable_entries
+from eval.records.questions import Dataset, HumanOutline, Row
+from hybrid_core.errors import NotFoundError
+
+_ROW = re.compile(r"\s*(\d+),(.*),(\d+)[\s,]*")
+
+
+def outline_rows(path: Path, left_out: list[str]) -> tuple[Row, ...]:
+    """The rows of a file; bad ones are left out and named. Raises NotFoundError and DocumentError."""
+    rows = enumerate(text(path).splitlines(), 1)
+    named = ((f"{path.name}, line {number}", row) for number, row in rows if row.strip())
+    return tuple(parsed for place, row in named for parsed in usable_entries(place, left_out, _row, row))
+
+
+def _row(written: str) -> Row:
+    match = _ROW.fullmatch(written)
+    if not match:
+        raise ValueError(f"'{written}' is not level,heading,page")
+    return int(match[1]), match[2].strip('" '), int(match[3])
+
 
 _SCOPE = "SCOPE.csv"
 
 
-def read(root: Path) -> Dataset:
+def read_outlines(root: Path) -> Dataset:
     """``NAME.toc`` of each document, with ``NAME.maybe`` (optional headings), ``NAME.doubt`` and ``NAME.notext``
     (headings that need not be found) where there are such, and ``SCOPE.csv`` with the pages that are judged. The
     documents are PDFs anywhere in the data folder that holds the set's; those that are not there are left out.
@@ -33,8 +53,8 @@ def read(root: Path) -> Dataset:
             left_out.append(f"{toc.name}: no row can be used, so {toc.stem}.pdf is not measured.")
             continue
         first, last = scopes.get(toc.stem, (1, None))
-        optional = _beside(toc, ".maybe", left_out)
-        doubtful = _beside(toc, ".doubt", left_out) + _beside(toc, ".notext", left_out)
+        optional = _rows_of_toc(toc, ".maybe", left_out)
+        doubtful = _rows_of_toc(toc, ".doubt", left_out) + _rows_of_toc(toc, ".notext", left_out)
         files.append(pdfs[toc.stem])
         outlines[files[-1].name] = HumanOutline(
             rows, optional, doubtful, first, last, kind_of(pdfs[toc.stem].relative_to(root.parent).parts[0])
@@ -42,7 +62,7 @@ def read(root: Path) -> Dataset:
     return Dataset("outlines", tuple(files), (), outlines=outlines, left_out=tuple(left_out))
 
 
-def _beside(toc: Path, suffix: str, left_out: list[str]) -> tuple[Row, ...]:
+def _rows_of_toc(toc: Path, suffix: str, left_out: list[str]) -> tuple[Row, ...]:
     path = toc.with_name(toc.stem + suffix)
     return outline_rows(path, left_out) if path.exists() else ()
 
@@ -53,10 +73,52 @@ def _scopes(path: Path, left_out: list[str]) -> dict[str, tuple[int, int | None]
         return {}
     rows = enumerate(csv.reader(text(path).splitlines()), 1)
     return dict(
-        made for number, row in rows for made in kept(f"{path.name}, line {number}", left_out, _scope, row) if row
+        scope
+        for number, row in rows
+        for scope in usable_entries(f"{path.name}, line {number}", left_out, _scope, row)
+        if row
     )
 
 
 def _scope(row: list[str]) -> tuple[str, tuple[int, int | None]]:
     name, first, last = row
     return name, (int(first), int(last))
+
+
+def read_hips(root: Path) -> Dataset:
+    """PDFs, each with an outline of its name: ``.toc`` with rows ``level,heading,page``, pages from 1."""
+    files = documents(root, ".pdf")
+    outlines = {path.stem: path for path in documents(root, ".toc")}
+    missing = [path for path in files if path.stem not in outlines]
+    if missing:
+        raise NotFoundError(f"{missing[0]} has no outline.", f"Put {missing[0].stem}.toc beside it.")
+    left_out: list[str] = []
+    read = {}
+    for path in files:
+        rows = outline_rows(outlines[path.stem], left_out)
+        if rows:
+            read[path] = HumanOutline(rows, kind=kind_of("hips"))
+        else:
+            left_out.append(f"{path.stem}.toc: no row can be used, so {path.name} is not measured.")
+    outlined = {path.name: outline for path, outline in read.items()}
+    return Dataset("hips", tuple(read), (), outlines=outlined, left_out=tuple(left_out))
+
+
+_MANUALS = "manual"
+
+
+def read_bookmarks(root: Path) -> Dataset:
+    """PDFs with ``.toc`` files as hips has them, and ``index.csv`` with their kind, language and source.
+
+    Manuals are of many makers, so that each source is a kind of its own.
+    """
+    dataset = read_hips(root)
+    index = root / "index.csv"
+    rows = {row["name"]: row for row in csv.DictReader(text(index).splitlines())} if index.exists() else {}
+    outlines = {}
+    for name, outline in dataset.outlines.items():
+        row = rows.get(Path(name).stem, {})
+        kind = row.get("kind", "")
+        kind = f"{kind}, {row.get('source', '')}" if kind == _MANUALS else kind.removesuffix(" sample")
+        outlines[name] = replace(outline, kind=kind, language=row.get("lang", ""))
+    return replace(dataset, name="bookmarks", outlines=outlines)

@@ -1,4 +1,4 @@
-"""Which sets there are, where they come from, and loading one by name."""
+"""The sets by name: their sources, and loading them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eval.datasets import (
-    bookmarks,
-    cuad,
-    custom,
-    financebench,
-    hips,
-    mmlongbench,
-    outlines,
-    people,
-    sec10q,
-    statutes_zh,
-)
+from eval.datasets import custom, outlines, published
 from eval.records.questions import Dataset, EvalQuestion
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
-from hybrid_core.text.plural import counted
+from hybrid_core.text.prose import counted
 
 VARIABLE = "PAGEINDEX_EVAL_DATA"
 
@@ -54,48 +43,49 @@ SOURCES: dict[str, Source] = {
         Source(
             "financebench", "questions on filings, with the pages that answer them",
             "https://github.com/patronus-ai/financebench", "CC BY-NC 4.0; the filings are public",
-            "the repository as it is, or questions.jsonl and pdfs/", financebench.read,
+            "the repository as it is, or questions.jsonl and pdfs/", published.read_financebench,
         ),
         Source(
             "mmlongbench", "questions on slides, reports, papers and scans, some without an answer",
             "https://github.com/mayubo2333/MMLongBench-Doc", "CC BY-NC 4.0",
-            "the repository with its data/documents, or questions.jsonl and pdfs/", mmlongbench.read,
+            "the repository with its data/documents, or questions.jsonl and pdfs/", published.read_mmlongbench,
         ),
         Source(
             "sec10q", "questions on quarterly reports, a third over several reports",
             "https://github.com/docugami/KG-RAG-datasets", "MIT",
-            "qna_data.csv and docs/ of sec-10-q", sec10q.read,
+            "qna_data.csv and docs/ of sec-10-q", published.read_sec10q,
         ),
         Source(
             "cuad", "contracts and the text of 41 kinds of clauses",
             "https://www.atticusprojectai.org/cuad", "CC BY 4.0",
-            "pdfs/ and clauses.jsonl with {doc, clause, spans} of each clause that a contract has", cuad.read,
-            cuad.WORDINGS,
+            "pdfs/ and clauses.jsonl with {doc, clause, spans} of each clause that a contract has", published.read_cuad,
+            published.WORDINGS,
         ),
         Source(
             "statutes_zh", "lay questions on Chinese law and the articles that answer them",
             "https://github.com/oneal2000/STARD (questions), https://github.com/LawRefBook/Laws (laws)",
             "MIT (questions)",
-            "queries.json of the questions and the laws' folders in laws/", statutes_zh.read,
+            "queries.json of the questions and the laws' folders in laws/", published.read_statutes_zh,
         ),
         Source(
             "hips", "legal books with outlines written by people",
             "https://github.com/anybass/HiPS", "CC BY-NC 4.0; the books CC BY-NC-ND",
-            "PDFs and their .toc", hips.read,
+            "PDFs and their .toc", outlines.read_hips,
         ),
         Source(
             "outlines", "filings, releases, papers, slides and manuals with outlines written by hand",
             "the PDFs of the other sets, https://github.com/patronus-ai/financebench first", "that of the documents",
-            "NAME.toc with rows level,heading,page for PDFs of the other sets", outlines.read,
+            "NAME.toc with rows level,heading,page for PDFs of the other sets", outlines.read_outlines,
         ),
         Source(
             "bookmarks", "manuals, theses, standards and reports in many languages with their authors' outlines",
             "https://www.debian.org/doc/ and public repositories (sources in index.csv)", "that of the documents",
-            "PDFs and their .toc, with index.csv", bookmarks.read,
+            "PDFs and their .toc, with index.csv", outlines.read_bookmarks,
         ),
         Source(
             "people", "questions as people put them, on documents of all kinds", "this harness",
-            "the questions as this project; the documents as the other sets", "the other sets' folders", people.read,
+            "the questions as this project; the documents as the other sets", "the other sets' folders",
+            custom.read_people,
             of_others=True,
         ),
     )
@@ -105,9 +95,9 @@ _SETS = "sets"
 """The folder of sets that share one layout; each is called sets/NAME."""
 
 
-def data_folder(given: str | Path | None = None) -> Path:
+def data_folder(path: str | Path | None = None) -> Path:
     """``given``, else the folder in PAGEINDEX_EVAL_DATA. Raises NotFoundError where there is none."""
-    folder = given or os.environ.get(VARIABLE)
+    folder = path or os.environ.get(VARIABLE)
     if not folder or not Path(folder).is_dir():
         raise NotFoundError("No evaluation data.", f"Name its folder with --data or {VARIABLE}.")
     return Path(folder)
@@ -129,12 +119,12 @@ def load(
     can be used; what else cannot is in its ``left_out``.
     """
     if wording is not None and (name not in SOURCES or wording not in SOURCES[name].wordings):
-        known = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
-        raise UsageError(f"'{name}' has no wording '{wording}'.", f"There are {'; '.join(known)}.")
+        wordings = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
+        raise UsageError(f"'{name}' has no wording '{wording}'.", f"There are {'; '.join(wordings)}.")
     if name == "custom":
         if docs is None or questions is None:
             raise UsageError("'custom' needs documents and questions.", "Give --docs DIR and --questions FILE.")
-        return checked(custom.read(Path(docs), Path(questions)))
+        return checked(custom.read_custom(Path(docs), Path(questions)))
     if docs is not None or questions is not None:
         raise UsageError(f"--docs and --questions do not go with '{name}'.", "They belong to 'custom'.")
     source = SOURCES.get(name) or _shared_layout(name)
@@ -165,7 +155,7 @@ def _shared_layout(name: str) -> Source | None:
         return None
 
     def read(root: Path) -> Dataset:
-        return replace(custom.read(root / "docs", root / "questions.jsonl"), name=name)
+        return replace(custom.read_custom(root / "docs", root / "questions.jsonl"), name=name)
 
     layout = "docs/ and questions.jsonl, as of custom"
     return Source(name, "questions and documents of any kind", f"{_SETS}/README", "see there", layout, read)
@@ -180,11 +170,11 @@ def checked(dataset: Dataset) -> Dataset:
     twice = [name for name, times in Counter(path.name for path in dataset.files).items() if times > 1]
     if twice:
         raise DocumentError(f"{name}: the file name {twice[0]} is used more than once.", "Rename one of them.")
-    known = {path.name for path in dataset.files}
+    names = {path.name for path in dataset.files}
     usable: dict[str, EvalQuestion] = {}
     left_out = list(dataset.left_out)
     for question in dataset.questions:
-        absent = next((document for document in question.documents if document not in known), None)
+        absent = next((document for document in question.documents if document not in names), None)
         if absent is not None:
             left_out.append(f"question {question.id} means {absent}, which is not among the documents.")
         elif question.id in usable:

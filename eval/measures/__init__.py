@@ -1,1 +1,1 @@
-"""What rankings and answers are worth: measures, their significance, runs compared."""
+"""Measures of rankings and answers, their significance, and comparisons of runs."""

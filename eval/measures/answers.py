@@ -1,9 +1,13 @@
-"""What a question's answer counts for: accuracy by the judge and by rules, abstention, citations."""
+"""Measures of answers: accuracy, abstention and citations of each, agreement of judges, and the totals of a run."""
 
 from __future__ import annotations
 
-from eval.records.answers import Verdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eval.records.questions import VERDICTS, AnswerRecord, Verdict
 from eval.records.runs import QuestionRecord
+from hybrid_core.types.usage import Usage
 
 Values = dict[str, float]
 
@@ -11,7 +15,7 @@ Values = dict[str, float]
 def answer_values(record: QuestionRecord) -> Values:
     """Measures of one answer, higher is better; empty where none was asked for.
 
-    ``answers-strict`` and ``answers-lenient``: the judge's verdict is «right», or at least «partly»; not there where it
+    ``answers-strict`` and ``answers-lenient``: the judge's verdict is "right", or at least "partly"; not there where it
     gave none, which ``answers-judged`` counts as zero. ``answers-rules`` and ``answers-rules-lenient``: the same by
     rules. ``answers-given`` (questions that the library answers): an answer came; ``answers-refused`` (the others): it
     was said that the library does not hold it. ``citations-supported``: the share of claims whose numbers, quotations
@@ -35,9 +39,9 @@ def answer_values(record: QuestionRecord) -> Values:
         supported = [claim.supported for claim in answer.claims]
         values["citations-supported"] = sum(supported) / len(supported) if supported else 0.0
         values["answers-supported"] = float(bool(supported) and all(supported))
-        if wanted := gold_places(record):
+        if gold := gold_places(record):
             places = {source.number: (source.document, source.page) for source in answer.sources}
-            cited = [places[number] in wanted for claim in answer.claims for number in claim.sources]
+            cited = [places[number] in gold for claim in answer.claims for number in claim.sources]
             values["citations-gold"] = sum(cited) / len(cited) if cited else 0.0
     return values
 
@@ -51,3 +55,128 @@ def _accuracy(verdict: Verdict | None, strict: str, lenient: str) -> Values:
     if verdict is None:
         return {}
     return {strict: float(verdict == "right"), lenient: float(verdict != "wrong")}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two judges on the same ``answers``: both say yes, only the first, only the second, neither.
+
+    ``kappa`` (Cohen 1960) is (po - pe) / (1 - pe): 1 for agreement, 0 for what chance would give; None where chance
+    alone agrees always, since both say one thing of every answer.
+    """
+
+    both: int
+    first: int
+    second: int
+    neither: int
+
+    @property
+    def answers(self) -> int:
+        return self.both + self.first + self.second + self.neither
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share on which they agree; None without answers."""
+        return (self.both + self.neither) / self.answers if self.answers else None
+
+    @property
+    def kappa(self) -> float | None:
+        if not self.answers:
+            return None
+        first_share, second_share = (self.both + self.first) / self.answers, (self.both + self.second) / self.answers
+        chance = first_share * second_share + (1 - first_share) * (1 - second_share)
+        seen = (self.both + self.neither) / self.answers
+        return None if chance == 1 else (seen - chance) / (1 - chance)
+
+
+def agreement(pairs: Sequence[tuple[Verdict, Verdict]], *, strict: bool) -> Agreement:
+    """Over verdicts of two judges; ``strict``: only "right" is a yes, otherwise "partly" too."""
+    yes = ("right",) if strict else ("right", "partly")
+    counted = [(first in yes, second in yes) for first, second in pairs]
+    return Agreement(*(counted.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
+
+
+def of_run(records: Sequence[QuestionRecord], *, strict: bool) -> Agreement:
+    """Judge and rules on the answers of a run that both judged and that are answers: refusals say nothing of either."""
+    return agreement(
+        [
+            (answer.judgement.verdict, answer.by_rules)
+            for record in records
+            if (answer := record.answer) and answer.status == "answered" and answer.by_rules
+            if answer.judgement and answer.judgement.verdict
+        ],
+        strict=strict,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFigures:
+    """``judge`` and ``rules`` count verdicts. Of the answers that the judge gave none, ``not_judged`` failed (the first
+    one's ``failure``) and ``no_reference`` have nothing to be compared with.
+
+    ``refused_right`` are questions that the library does not answer and that were refused, ``refused_wrong`` the
+    others that were; ``failed`` are those whose model, or whose search, failed. ``on_gold`` counts citations of gold
+    pages among the ``citations`` of questions with gold on pages; ``claims`` are all, ``supported`` those whose
+    page bears them out. ``strict`` and ``lenient`` say how far judge and rules agree on the answers that were given.
+    """
+
+    asked: int
+    answered: int
+    judge: Mapping[str, int]
+    rules: Mapping[str, int]
+    not_judged: int
+    failure: str
+    no_reference: int
+    refused_right: int
+    refused_wrong: int
+    unanswerable: int
+    failed: int
+    claims: int
+    supported: int
+    citations: int
+    on_gold: int
+    strict: Agreement
+    lenient: Agreement
+    answer_usage: Usage
+    judge_usage: Usage
+
+
+def answer_figures(records: Sequence[QuestionRecord]) -> AnswerFigures | None:
+    """Count the answers of a run. Return None for a run that asked for no answers."""
+    pairs = [(record, record.answer) for record in records if record.answer is not None]
+    if not pairs:
+        return None
+    comparable = [a for record, a in pairs if record.gold_answer or not record.answerable]
+    judged = [a.judgement for a in comparable if a.judgement]
+    unjudged = [judgement.why for judgement in judged if judgement.verdict is None]
+    refused = [record.answerable for record, a in pairs if a.status == "not_in_library"]
+    cited = [place for record, a in pairs if gold_places(record) for place in _cited(record, a)]
+    claims = [claim for _, a in pairs for claim in a.claims]
+    return AnswerFigures(
+        asked=len(pairs),
+        answered=sum(a.status == "answered" for _, a in pairs),
+        judge={verdict: [j.verdict for j in judged].count(verdict) for verdict in VERDICTS},
+        rules={verdict: sum(a.by_rules == verdict for _, a in pairs) for verdict in VERDICTS},
+        not_judged=len(unjudged),
+        failure=unjudged[0] if unjudged else "",
+        no_reference=len(pairs) - len(comparable),
+        refused_right=refused.count(False),
+        refused_wrong=refused.count(True),
+        unanswerable=sum(not record.answerable for record, _ in pairs),
+        failed=sum(a.status in ("no_model", "model_failed") for _, a in pairs),
+        claims=len(claims),
+        supported=sum(claim.supported for claim in claims),
+        citations=len(cited),
+        on_gold=sum(cited),
+        strict=of_run(records, strict=True),
+        lenient=of_run(records, strict=False),
+        answer_usage=sum((a.usage for _, a in pairs), Usage()),
+        judge_usage=sum((a.judgement.usage for _, a in pairs if a.judgement), Usage()),
+    )
+
+
+def _cited(record: QuestionRecord, answer: AnswerRecord) -> list[bool]:
+    """For every citation whether it names a gold page."""
+    gold = gold_places(record)
+    places = {source.number: (source.document, source.page) for source in answer.sources}
+    return [places[number] in gold for claim in answer.claims for number in claim.sources]

@@ -1,18 +1,24 @@
-"""What a run's records are worth: retrieval measures on pages, sections and documents, and how evidence separates.
+"""Retrieval measures on pages, sections and documents, and the stage of the search that lost a question's page.
 
 A question without results scores zero; it is never dropped. A measure that a question has no gold for (pages, where
-only the document is known) is left out of that question, and a mean is over the questions that have it.
+only the document is known) is left out of that question. A mean is over the questions that have the measure.
+
+The stages of attribution follow the search: the document is chosen, its sections come up as candidates, its pages
+are reached, the best of those are returned.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from eval.measures.answers import answer_values
-from eval.records.runs import QuestionRecord, TreeRecord
-from hybrid_core.system.extras import require
+from eval.records.questions import RankedPage
+from eval.records.runs import STAGES, GoldPlace, QuestionRecord, TreeRecord
+from hybrid_core.system import require
 from hybrid_core.text.tokens import tokenise
+from hybrid_core.types.results import Trace
 
 CUTOFFS = (1, 3, 5, 10, 20)
 AMONG = 5
@@ -34,13 +40,13 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
     ``answers-…`` and ``citations-…``: see ``answer_values``.
     Raises PageIndexError where the extra ``eval`` is not installed.
     """
-    found: dict[str, Values] = {record.id: answer_values(record) for record in records}
-    asked = [record for record in records if record.answerable]
-    _ranked(found, "", {r.id: (_page_gold(r), _page_ranking(r)) for r in asked})
-    _ranked(found, "section.", {r.id: (_section_gold(r), _section_ranking(r)) for r in asked})
-    _ranked(found, "document.", {r.id: ({g.document for g in r.gold}, list(r.documents)) for r in asked})
-    for record in asked:
-        values = found[record.id]
+    by_id: dict[str, Values] = {record.id: answer_values(record) for record in records}
+    answerable = [record for record in records if record.answerable]
+    _ranked(by_id, "", {r.id: (_page_gold(r), _page_ranking(r)) for r in answerable})
+    _ranked(by_id, "section.", {r.id: (_section_gold(r), _section_ranking(r)) for r in answerable})
+    _ranked(by_id, "document.", {r.id: ({g.document for g in r.gold}, list(r.documents)) for r in answerable})
+    for record in answerable:
+        values = by_id[record.id]
         if record.gold:
             among = {page.document for page in record.pages[:AMONG]}
             values[f"document.among@{AMONG}"] = mean([float(doc in among) for doc in {g.document for g in record.gold}])
@@ -50,7 +56,7 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
         texts, shown = [g.text for g in record.gold if g.text], [p.text for p in record.pages[:OVERLAP_RESULTS]]
         if texts and (any(shown) or not shown):  # a ranker of whole pages cites no text
             values["citation.overlap"] = max((token_f1(s, t) for s in shown for t in texts), default=0.0)
-    return found
+    return by_id
 
 
 def summarise(records: Sequence[QuestionRecord]) -> Values:
@@ -76,11 +82,11 @@ def summarise_trees(records: Sequence[TreeRecord]) -> dict[str, Values]:
 
 def means(rows: Iterable[Mapping[str, float]]) -> Values:
     """The mean of each measure over the questions that have it."""
-    held: dict[str, list[float]] = {}
+    by_measure: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.items():
-            held.setdefault(name, []).append(value)
-    return {name: mean(values) for name, values in held.items()}
+            by_measure.setdefault(name, []).append(value)
+    return {name: mean(values) for name, values in by_measure.items()}
 
 
 def mean(values: Sequence[float]) -> float:
@@ -89,10 +95,10 @@ def mean(values: Sequence[float]) -> float:
 
 
 def abstention(records: Sequence[QuestionRecord]) -> Values:
-    """How well evidence tells questions that the library answers from those it does not; empty without both kinds.
+    """Return how well evidence separates answerable questions from the others; empty without both kinds.
 
     ``evidence.auroc``: the chance that an answerable question has more evidence than another. ``abstention.recall``:
-    the share of unanswerable questions with evidence «none»; ``abstention.false``: the same of answerable ones, where
+    the share of unanswerable questions with evidence "none"; ``abstention.false``: the same of answerable ones, where
     lower is better. A question that failed counts as judged wrongly.
     """
     judged = [r for r in records if r.evidence is not None or r.error]
@@ -114,19 +120,19 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
     return above / (len(positive) * len(negative))
 
 
-def token_f1(said: str, gold: str) -> float:
+def token_f1(answer: str, gold: str) -> float:
     """F1 of the shared tokens of two texts, counted with repeats (as SQuAD does); 0.0 where either has none."""
-    left, right = Counter(tokenise(said)), Counter(tokenise(gold))
+    left, right = Counter(tokenise(answer)), Counter(tokenise(gold))
     shared = sum((left & right).values())
     return 2 * shared / (left.total() + right.total()) if shared else 0.0
 
 
 def unplaced(record: QuestionRecord) -> bool:
-    """Whether gold told a place and none was found: measures on pages leave such a question out."""
+    """Return whether the gold names a place that was not found: measures on pages leave such a question out."""
     return any(place.lost for place in record.gold) and all(place.page is None for place in record.gold)
 
 
-def _ranked(found: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[str], list[str]]]) -> None:
+def _ranked(values: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[str], list[str]]]) -> None:
     """Add ir-measures' figures of the questions that have gold."""
     runs = {id: run for id, run in runs.items() if run[0]}
     if not runs:
@@ -142,14 +148,14 @@ def _ranked(found: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[
     ]
     for name in sorted(names.values()):
         for id in runs:
-            found[id][prefix + name] = 0.0
+            values[id][prefix + name] = 0.0
     if ranked:
         for metric in ir.iter_calc(list(names), qrels, ranked):
-            found[metric.query_id][prefix + names[metric.measure]] = float(metric.value)
+            values[metric.query_id][prefix + names[metric.measure]] = float(metric.value)
 
 
 def page_key(document: str, page: int) -> str:
-    """How a page is called in qrels and runs."""
+    """Return the id of a page in qrels and runs."""
     return f"{document}#{page}"
 
 
@@ -183,3 +189,72 @@ def _section_ranking(record: QuestionRecord) -> list[str]:
     } | {section: section for section in _section_gold(record)}
     keys = (f"{page.document}#{page.section}" for page in record.pages if page.section)
     return list(dict.fromkeys(stands_for.get(key, key) for key in keys))
+
+
+FIRST = 5
+"""A hit is a gold page among so many first results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """``ceiling`` is the share of questions that may still be won after this stage, were all later ones perfect."""
+
+    stage: str
+    count: int
+    share: float
+    ceiling: float
+
+
+def stage(
+    gold: Sequence[GoldPlace],
+    pages: Sequence[RankedPage],
+    trace: Trace | None,
+    ids: Mapping[str, str],
+    sections: Callable[[str, int], Sequence[str]],
+    first: int = FIRST,
+) -> str:
+    """Return the stage where a question ended: one of STAGES, "" for a miss without a trace.
+
+    The gold that came furthest counts.
+
+    ``ids`` are doc_ids by document name; ``sections`` gives the node_ids of the sections that have text on a page.
+    """
+    gold_pages = [
+        (place.document, page) for place in gold if place.page is not None for page in (place.page, *place.also)
+    ]
+    if not gold_pages:
+        return "no gold placed"
+    if any((page.document, page.page) in gold_pages for page in pages[:first]):
+        return "hit"
+    if trace is None:
+        return ""
+    ended = [_ended(ids.get(document, ""), page, sections(document, page), trace) for document, page in gold_pages]
+    return max(ended, key=STAGES.index)
+
+
+def _ended(doc_id: str, page: int, sections: Sequence[str], trace: Trace) -> str:
+    if doc_id not in trace.documents:
+        return "wrong document"
+    if (doc_id, page) in trace.read:
+        return "not ranked"
+    if any((doc_id, section) in trace.opened for section in sections):
+        return "wrong page"
+    if any((doc_id, section) in trace.sections for section in sections):
+        return "section not chosen"
+    return "section not a candidate"
+
+
+def losses(records: Sequence[QuestionRecord]) -> tuple[Loss, ...]:
+    """The table of a run, in the order of the stages, hits last; empty where no question has a stage.
+
+    Questions without an answer or without gold on pages do not count, but gold that found no place has its row.
+    """
+    counts = Counter(record.stage for record in records if record.stage)
+    total, left = counts.total(), counts.total()
+    rows = []
+    for name in STAGES:
+        if name != "hit":
+            left -= counts[name]
+        if total:
+            rows.append(Loss(name, counts[name], counts[name] / total, left / total))
+    return tuple(rows)

@@ -1,1 +1,1 @@
-"""What is measured: the engine and the baselines."""
+"""Rankers: the engine and the baselines."""

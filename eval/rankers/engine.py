@@ -1,11 +1,11 @@
-"""The engine itself, asked as any program asks it."""
+"""The engine as a ranker, called through its public API."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.records.rankings import RankedPage, Ranking
+from eval.records.questions import RankedPage, Ranking
 from hybrid_core.types.requests import SearchFields
 from hybrid_pageindex import Engine
 
@@ -22,25 +22,25 @@ class EngineRanker:
         self.options: Mapping[str, Any] = {name: value for name, value in search.items() if value is not None}
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
-        asked = None if documents is None else [self._ids[name] for name in documents]
+        ids = None if documents is None else [self._ids[name] for name in documents]
         request = self._engine.request(question, **self._search)
-        found = self._engine.search_now(request, documents=asked, top_k=depth, trace=True)
+        result = self._engine.search_now(request, documents=ids, top_k=depth, trace=True)
         pages = tuple(
             RankedPage(
                 page.doc_name, page.page, page.score, page.section.node_id,
                 (page.section.start_page, page.section.end_page), page.snippet,
             )
-            for page in found.results
+            for page in result.results
         )  # fmt: skip
         return Ranking(
             pages=pages,
-            documents=tuple(dict.fromkeys([page.document for page in pages] + [d.doc_name for d in found.documents])),
-            evidence=(found.evidence.level, found.evidence.score),
-            trace=found.trace,
-            receipts=tuple(page.receipt.to_dict() for page in found.results),
-            notes=found.notes,
-            timings_ms=found.timings_ms,
-            tokens=found.usage.input_tokens + found.usage.output_tokens,
-            input_tokens=found.usage.input_tokens,
-            cost=found.usage.cost,
+            documents=tuple(dict.fromkeys([page.document for page in pages] + [d.doc_name for d in result.documents])),
+            evidence=(result.evidence.level, result.evidence.score),
+            trace=result.trace,
+            receipts=tuple(page.receipt.to_dict() for page in result.results),
+            notes=result.notes,
+            timings_ms=result.timings_ms,
+            tokens=result.usage.input_tokens + result.usage.output_tokens,
+            input_tokens=result.usage.input_tokens,
+            cost=result.usage.cost,
         )

@@ -1,1 +1,1 @@
-"""What a run writes down: questions, rankings, answers. Frozen values."""
+"""Records of a run: questions, rankings, answers and features. Frozen values."""

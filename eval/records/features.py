@@ -1,4 +1,4 @@
-"""The candidates' features of a set's questions, kept in a file so that weights are learned again without asking."""
+"""Candidates' features of a set's questions in a file, so that weights are learned again without searching."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class QuestionFeatures:
 class FeatureSet:
     """The questions of one set in one setting with one expert knowledge.
 
-    names: the features in order. pairs: those whose product with «named» has a weight, too. notes: what was left out.
+    names: the features in order. pairs: those whose product with "named" has a weight, too. notes: what was left out.
     """
 
     dataset: str

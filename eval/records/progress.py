@@ -1,4 +1,4 @@
-"""Progress with the time left: a bar on stderr where it is a terminal, a line now and then elsewhere."""
+"""Progress with the time left: a bar on stderr in a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run folder: ``run.json`` says what was measured, ``questions.jsonl`` holds one line for each question asked.
+"""Run folders: ``run.json`` describes the measurement, ``questions.jsonl`` has a line for each question.
 
 A measurement of trees has ``trees.jsonl`` in place of questions. All figures can be computed again from these files.
 """
@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eval.records.answers import AnswerRecord, read_answered
-from eval.records.rankings import RankedPage
+from eval.records.questions import AnswerRecord, RankedPage, read_answered
 from hybrid_core.errors import DocumentError, NotFoundError, StoreError
 
 RUN_FILE, QUESTIONS_FILE, TREES_FILE = "run.json", "questions.jsonl", "trees.jsonl"
@@ -26,7 +25,7 @@ STAGES = (
 
 @dataclass(frozen=True, slots=True)
 class RunHead:
-    """What was measured, and on what.
+    """The head of a run: what was measured, and on what.
 
     ``options`` decides the results: a run is only resumed with the same ones. ``engine`` is {version, code}, where
     code is a hash of the engine's source; ``settings`` are the engine's that matter. ``counts`` is {documents, pages,
@@ -78,7 +77,7 @@ class GoldPlace:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRecord:
-    """One question as it went. ``given`` are the documents it was asked of, None for the whole library.
+    """The record of a question. ``given`` are the documents that it was asked of, None for the whole library.
 
     ``pages`` and ``documents`` are best first. ``evidence`` is (level, score), None where the ranker does not judge.
     ``stage`` is one of STAGES. ``error`` is "" where nothing went wrong. ``tokens``, of which
@@ -109,8 +108,10 @@ class QuestionRecord:
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """How well one document's tree fits its human outline. ``bookmarks`` is "kept" or "stripped". ``tolerant`` is the
-    F1 where optional headings are no mistakes and doubtful ones need not be found.
+    """The fit of a document's tree to its human outline.
+
+    ``bookmarks`` is "kept" or "stripped". ``tolerant`` is the F1 where optional headings are no mistakes and doubtful
+    ones need not be found.
     """
 
     document: str
@@ -193,7 +194,7 @@ def read_head(folder: Path) -> RunHead:
     path = folder / RUN_FILE
     try:
         data = json.loads(path.read_bytes())
-        return _known(RunHead, data | {name: tuple(data.get(name, ())) for name in ("problems", "left_out")})
+        return _from_fields(RunHead, data | {name: tuple(data.get(name, ())) for name in ("problems", "left_out")})
     except FileNotFoundError as error:
         raise NotFoundError(
             f"{folder} is no run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."
@@ -207,7 +208,7 @@ def read_run(folder: str | Path) -> Run:
     folder = Path(folder)
     head = read_head(folder)
     questions = tuple(_question(data) for data in _lines(folder / QUESTIONS_FILE, QuestionRecord))
-    trees = tuple(_known(TreeRecord, data) for data in _lines(folder / TREES_FILE, TreeRecord))
+    trees = tuple(_from_fields(TreeRecord, data) for data in _lines(folder / TREES_FILE, TreeRecord))
     return Run(folder, head, questions, trees)
 
 
@@ -217,7 +218,7 @@ def _lines(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
     needed = (
         {"id", "question"} if kind is QuestionRecord else {f.name for f in fields(TreeRecord)} - {"error", "tolerant"}
     )
-    found = []
+    rows = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
             data = json.loads(line)
@@ -227,34 +228,71 @@ def _lines(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
             ) from error
         if not isinstance(data, dict) or not needed <= data.keys():
             raise DocumentError(f"{path}, line {number}: not a record of a run.", "Remove the line, run it again.")
-        found.append(data)
-    return found
+        rows.append(data)
+    return rows
 
 
 def _question(data: dict[str, Any]) -> QuestionRecord:
     pages = tuple(
-        _known(RankedPage, page | {"node": tuple(page["node"]) if page.get("node") else None})
+        _from_fields(RankedPage, page | {"node": tuple(page["node"]) if page.get("node") else None})
         for page in data.get("pages", ())
     )
     gold = tuple(
-        _known(GoldPlace, place | {name: tuple(place.get(name, ())) for name in ("also", "sections_also")})
+        _from_fields(GoldPlace, place | {name: tuple(place.get(name, ())) for name in ("also", "sections_also")})
         for place in data.get("gold", ())
     )
-    given, evidence, answer = data.get("given"), data.get("evidence"), data.get("answer")
+    given_documents, evidence, answer = data.get("given"), data.get("evidence"), data.get("answer")
     changed = {
-        "pages": pages, "gold": gold, "given": None if given is None else tuple(given),
+        "pages": pages, "gold": gold, "given": None if given_documents is None else tuple(given_documents),
         "evidence": None if evidence is None else (str(evidence[0]), float(evidence[1])),
         "documents": tuple(data.get("documents", ())), "receipts": tuple(data.get("receipts", ())),
         "notes": tuple(data.get("notes", ())),
         "answer": None if answer is None else read_answered(answer),
     }  # fmt: skip
-    return _known(QuestionRecord, data | changed)
+    return _from_fields(QuestionRecord, data | changed)
 
 
 T = TypeVar("T")
 
 
-def _known(kind: type[T], data: Mapping[str, Any]) -> T:
+def _from_fields(kind: type[T], data: Mapping[str, Any]) -> T:
     """A record of a newer version may have fields that this one does not know: they are left out."""
     names = {f.name for f in fields(kind)}  # type: ignore[arg-type]  # only dataclasses come here
     return kind(**{name: value for name, value in data.items() if name in names})
+
+
+_FAILED = "the model failed"  # as the engine's notes begin where it went on without
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """Why, each "" where it is not so: ``error`` of the question, ``search`` without its model, ``answer`` that failed,
+    ``judge`` that did.
+    """
+
+    error: str = ""
+    search: str = ""
+    answer: str = ""
+    judge: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.error or self.search or self.answer or self.judge)
+
+    @property
+    def by_model(self) -> bool:
+        """Return whether asking again may help, since a model failed."""
+        return not self.error and bool(self.search or self.answer)
+
+
+def degraded(record: QuestionRecord) -> Degraded:
+    """Return what a record lacks."""
+    answer = record.answer
+    failed = "" if answer is None or answer.status != "model_failed" else answer.why or "the model failed"
+    judged = None if answer is None else answer.judgement
+    unjudged = judged is not None and judged.verdict is None and bool(record.gold_answer) and not failed
+    return Degraded(
+        record.error,
+        next((note for note in record.notes if note.startswith(_FAILED)), ""),
+        "" if record.error else failed,
+        judged.why if judged is not None and unjudged else "",
+    )

@@ -1,1 +1,1 @@
-"""Runs shown to people and programs."""
+"""Reports of runs, and the handlers of the command line."""

@@ -1,4 +1,4 @@
-"""``eval fit``: learn ranking weights, and the table of what they are worth on kinds they did not learn from."""
+"""Handler of ``eval fit``: learn ranking weights and print their measures on kinds that were held out."""
 
 from __future__ import annotations
 
@@ -10,43 +10,33 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import fmean
+from typing import Any
 
-if TYPE_CHECKING:
-    from eval.report.table import Table
-    from eval.runs.evidence import EvidenceRow
-    from eval.runs.feedback import FeedbackFit
-    from eval.runs.fit import HeldOut
-
-_SAMPLE = 150
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("sets", nargs="*", metavar="DATASET", help="sets of `eval list`, or custom (default: all with gold pages)")
-    add("--setting", action="append", default=[], metavar="S", help="library, given (default: library; repeatable)")
-    add("--expert", action="append", default=[], metavar="E", help="as of `run` (default: none; repeatable)")
-    add("--sample", type=int, default=_SAMPLE, metavar="N", help="questions of each set, 0: all (default: %(default)s)")
-    add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
-    add("--l2", type=float, metavar="X", help="how much large weights cost (default: 0.1)")
-    add("--folds", type=int, default=0, metavar="N", help="also N folds by document, for kinds with many questions")
-    add("--evidence", action="store_true", help="also learn how likely the first pages answer, by the new weights")
-    add("--feedback", action="store_true", help="learn from the ratings of the home's library")
-    add("--library", metavar="NAME", help="of --feedback: the library whose ratings count")
-    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
-    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
-    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
-    add("--homes", type=Path, metavar="DIR", help="folder of homes that are indexed, one a set (sets/NAME: sets-NAME)")
-    add("--out", type=Path, metavar="DIR", help="folder of the features; those in it are read")
-    add("--write", type=Path, metavar="FILE", help="write the weights there (default: into the folder of the features)")
-    add("--markdown", metavar="FILE", help="write the tables as Markdown too")
-    add("--json", action="store_true", help="print JSON instead of the tables")
+from eval.measures.learning import L2
+from eval.records.progress import Progress
+from eval.report.table import NONE, Table, number, print_report, share, text
+from eval.report.tables import difference
+from eval.runs.features import (
+    DEFAULT_OUT,
+    EvidenceRow,
+    collect,
+    collect_evidence,
+    learn_evidence,
+    plans_for,
+    sets_to_learn_from,
+)
+from eval.runs.feedback import FeedbackFit, fit_feedback, read_ratings, shipped_sets
+from eval.runs.fit import MEASURES, Fitter, HeldOut, means, provenance
+from eval.runs.plan import Plan
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_pageindex import Engine
+from hybrid_pageindex.config.experts import find_ranking
+from hybrid_pageindex.config.settings import load_settings
 
 
-def run(options: argparse.Namespace) -> int:
+def run_fit(options: argparse.Namespace) -> int:
     """Learn, report and write the weights; 1 where weights from ratings are refused."""
-    from eval.runs.features import DEFAULT_OUT
-    from hybrid_core.errors import UsageError
 
     if options.l2 is not None and not options.l2 > 0:
         raise UsageError(f"--l2 is {options.l2}.", "Choose a number above 0.")
@@ -59,14 +49,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fit_sets(options: argparse.Namespace, folder: Path) -> int:
-    from eval.measures.listwise import L2
-    from eval.records.progress import Progress
-    from eval.report.commands import out
-    from eval.runs.features import collect, plans_for, sets_to_learn_from
-    from eval.runs.fit import Fitter, means, provenance
-    from eval.runs.plan import Plan
-    from hybrid_pageindex.config.ranking import find_ranking
-    from hybrid_pageindex.config.settings import load_settings
 
     progress = Progress()
     model = find_ranking(load_settings(getattr(options, "home", None)).ranking_weights)
@@ -91,8 +73,6 @@ def _fit_sets(options: argparse.Namespace, folder: Path) -> int:
     file = _write_weights(options.write or folder / "weights.json", written)
     evidence: list[EvidenceRow] = []
     if options.evidence:
-        from eval.runs.evidence import collect_evidence, learn_evidence
-
         plans = plans_for(sets, ["library"], ["none"], usual)
         written["evidence"], evidence = learn_evidence(collect_evidence(plans, file, options.homes, progress))
         _write_weights(file, written)
@@ -106,19 +86,11 @@ def _fit_sets(options: argparse.Namespace, folder: Path) -> int:
     }  # fmt: skip
     tables = [table("Held out: the whole kind", rows), table("Held out: folds by document", folds)]
     tables += [evidence_table(evidence)] if evidence else []
-    out(options, [*tables, weights_table(written["weights"], in_use)], data, notes)
+    print_report(options, [*tables, weights_table(written["weights"], in_use)], data, notes)
     return 0
 
 
 def _fit_feedback(options: argparse.Namespace, folder: Path) -> int:
-    from eval.records.progress import Progress
-    from eval.report.commands import out
-    from eval.runs.features import collect, plans_for
-    from eval.runs.feedback import fit_feedback, read_ratings, shipped_sets
-    from eval.runs.plan import Plan
-    from hybrid_core.errors import UsageError
-    from hybrid_pageindex import Engine
-    from hybrid_pageindex.config.ranking import find_ranking
 
     if options.sets or options.setting or options.expert or options.folds:
         raise UsageError("--feedback learns from ratings: it takes no sets, --setting, --expert or --folds.", "")
@@ -146,7 +118,7 @@ def _fit_feedback(options: argparse.Namespace, folder: Path) -> int:
         file = options.write or folder / "feedback-weights.json"
         data["file"] = str(_write_weights(file, dict(fitted.written) | {"learned": learned_from}))
         notes += _closing_notes(file, fitted.unlearned)
-    out(options, [feedback_table(fitted)], data | {"notes": notes}, notes)
+    print_report(options, [feedback_table(fitted)], data | {"notes": notes}, notes)
     if refused:
         sys.stderr.write(
             f"Refused: on rated questions that were held out the learned weights are worse than the shipped ones at "
@@ -164,7 +136,6 @@ def _closing_notes(file: Path, unlearned: Sequence[str]) -> list[str]:
 
 def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
     """Raises StoreError."""
-    from hybrid_core.errors import StoreError
 
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -178,9 +149,6 @@ def _write_weights(file: Path, written: Mapping[str, Any]) -> Path:
 
 def table(title: str, rows: Sequence[HeldOut]) -> Table:
     """Return a row for each measure of each set, and the means over the sets."""
-    from eval.report.table import NONE, Table, number, share, text
-    from eval.report.tables import difference
-    from eval.runs.fit import MEASURES, means
 
     cells = [
         (
@@ -206,16 +174,13 @@ def table(title: str, rows: Sequence[HeldOut]) -> Table:
     )  # fmt: skip
     note = (
         "All rank the same candidates. The weights in use may have learned from these sets. Paired bootstrap over "
-        "questions; * marks intervals without zero, «below» those wholly under it."
+        'questions; * marks intervals without zero, "below" those wholly under it.'
     )
     return Table(title, columns, tuple(cells), note if rows else "")
 
 
 def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
     """Return how well evidence tells right pages from wrong ones on each set, its kind held out, and the means."""
-    from statistics import fmean
-
-    from eval.report.table import NONE, Table, number, share, text
 
     names = {"first": "the first page", "five": "one of the first five"}
     cells = [
@@ -246,7 +211,6 @@ def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
 
 def weights_table(weights: Mapping[str, float], in_use: Mapping[str, float]) -> Table:
     """Return the learned weights beside those in use."""
-    from eval.report.table import Table, number, text
 
     rows = [
         (text(name), number(weights.get(name, 0.0), 4), number(weight, 4))
@@ -258,7 +222,6 @@ def weights_table(weights: Mapping[str, float], in_use: Mapping[str, float]) -> 
 
 def feedback_table(fitted: FeedbackFit) -> Table:
     """Return the shipped and the learned weights side by side on the rated questions that were held out."""
-    from eval.report.table import Table, share, text
 
     rows = [(text(name), share(fitted.shipped[name]), share(value)) for name, value in fitted.learned.items()]
     return Table("Rated questions, held out", ("measure", "shipped", "learned"), tuple(rows))

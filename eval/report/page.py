@@ -1,4 +1,4 @@
-"""The report as one HTML page: nothing outside it is loaded, and what runs say stays text."""
+"""The report as one HTML page. It loads nothing, and texts of runs are escaped."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ import hashlib
 from collections.abc import Sequence
 from importlib.resources import files
 
-from eval.measures.compare import Comparison
+from eval.measures.comparison import Comparison
 from eval.records.runs import Run
 from eval.report import plots, tables
-from eval.report.answers import answer_tables, missing
-from eval.report.degraded import degradation
-from eval.report.markup import Markup, element, join
-from eval.report.questions import questions
-from eval.report.summary import HIT, Summary
+from eval.report.questions import Markup, element, join, questions
+from eval.report.summary import HIT, Summary, answer_tables, missing
 from eval.report.table import Table
+from eval.report.tables import degradation
 
 _UNBROKEN = 36  # characters: a column of such texts is not broken into lines
 
@@ -28,11 +26,11 @@ def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparis
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; "
         "form-action 'none'"
     )
-    title = "Retrieval report: " + ", ".join(dict.fromkeys(one.head.dataset for one in summaries))
+    title = "Retrieval report: " + ", ".join(dict.fromkeys(run.head.dataset for run in summaries))
     sections = _sections(runs, summaries, comparison)
     links = [element("a", name, href=f"#{identity}") for identity, name, _ in sections]
     body = [
-        element("header", element("h1", title), *(_headline(one) for one in summaries), *_notes(summaries, comparison),
+        element("header", element("h1", title), *(_headline(run) for run in summaries), *_notes(summaries, comparison),
                 element("nav", *links, aria_label="Sections")),
         element("main", *(element("section", content, id=identity) for identity, _, content in sections)),
         element("footer", "Made by ", element("code", "eval report"), " from the runs' folders: everything here can be "
@@ -55,7 +53,7 @@ def _sections(
 ) -> list[tuple[str, str, Markup]]:
     """(id, name in the navigation, content), those without content left out; where questions were lost comes first."""
     lost = [table for table in (degradation(summaries), *tables.attributions(summaries)) if table.rows or table.note]
-    traced, untraced = ([_table(table) for table in lost if bool(table.rows) is known] for known in (True, False))
+    traced, untraced = ([_table(table) for table in lost if bool(table.rows) is has_rows] for has_rows in (True, False))
     parts: list[tuple[str, str, list[Markup]]] = [
         ("lost", "Where questions were lost", [*traced, *_stages(summaries), *untraced]),
         ("measures", "Measures", _measures(summaries, comparison)),
@@ -69,23 +67,23 @@ def _sections(
         ("trees", "Section trees", [_table(tables.trees(summaries))]),
         ("flips", "Flips", [_table(tables.flips(comparison))] if comparison else []),
         ("problems", "Gold", [_table(tables.problems(summaries))]),
-        ("questions", "Questions", [questions(runs, [one.run for one in summaries])]),
+        ("questions", "Questions", [questions(runs, [run.run for run in summaries])]),
         ("index", "Index", [_table(tables.index(summaries))]),
         ("settings", "Settings", [_table(tables.settings(summaries))]),
         ("judge", "Judge", _judges(summaries)),
     ]
-    return [(identity, name, content) for identity, name, made in parts if (content := join(made))]
+    return [(identity, name, content) for identity, name, elements in parts if (content := join(elements))]
 
 
-def _headline(one: Summary) -> Markup:
-    said = f" {one.head.ranker} on {one.head.dataset}, setting {one.head.setting}, {one.questions} questions"
-    if HIT in one.measures:
-        said += f", {HIT} {one.measures[HIT]:.3f}"
-    if one.latency:
-        said += f", median {one.latency.median:.1f} ms"
-    if not one.head.finished:
-        said += ", not finished"
-    return element("p", element("strong", one.run), f":{said}.", class_="soft")
+def _headline(run: Summary) -> Markup:
+    description = f" {run.head.ranker} on {run.head.dataset}, setting {run.head.setting}, {run.questions} questions"
+    if HIT in run.measures:
+        description += f", {HIT} {run.measures[HIT]:.3f}"
+    if run.latency:
+        description += f", median {run.latency.median:.1f} ms"
+    if not run.head.finished:
+        description += ", not finished"
+    return element("p", element("strong", run.run), f":{description}.", class_="soft")
 
 
 def _notes(summaries: Sequence[Summary], comparison: Comparison | None) -> list[Markup]:
@@ -97,12 +95,12 @@ def _table(table: Table) -> Markup:
     """The table under its title; without rows only its note."""
     if not table.shown:
         return Markup("")
-    made = [element("h2", table.title)]
+    parts = [element("h2", table.title)]
     if table.note:
-        made.append(element("p", table.note, class_="soft"))
+        parts.append(element("p", table.note, class_="soft"))
     if table.rows:
-        made.append(element("div", _grid(table), class_="wide"))
-    return join(made)
+        parts.append(element("div", _grid(table), class_="wide"))
+    return join(parts)
 
 
 def _grid(table: Table) -> Markup:
@@ -128,24 +126,24 @@ def _figure(caption: str, drawn: str) -> Markup:
 
 
 def _stages(summaries: Sequence[Summary]) -> list[Markup]:
-    counts = {one.run: {loss.stage: loss.count for loss in one.attribution} for one in summaries}
+    counts = {run.run: {loss.stage: loss.count for loss in run.attribution} for run in summaries}
     if not any(counts.values()):
         return []
     return [_figure("Questions by the stage at which they ended", plots.attribution_bars(counts))]
 
 
 def _measures(summaries: Sequence[Summary], comparison: Comparison | None) -> list[Markup]:
-    if not any(one.measures for one in summaries):
+    if not any(run.measures for run in summaries):
         return []
     main, every = (
         tables.compared(comparison, every) if comparison else tables.measures(summaries, every)
         for every in (False, True)
     )
-    made = [_table(main), element("details", element("summary", "Every measure"), _grid(every), class_="more")]
-    curves = {one.run: one.curve for one in summaries}
+    parts = [_table(main), element("details", element("summary", "Every measure"), _grid(every), class_="more")]
+    curves = {run.run: run.curve for run in summaries}
     if any(curves.values()):
-        made.append(_figure("Share of questions with a gold page among the first k", plots.hit_curves(curves)))
-    return made
+        parts.append(_figure("Share of questions with a gold page among the first k", plots.hit_curves(curves)))
+    return parts
 
 
 def _answers(summaries: Sequence[Summary]) -> list[Markup]:
@@ -154,8 +152,8 @@ def _answers(summaries: Sequence[Summary]) -> list[Markup]:
 
 def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:
     """Right answers against what a question takes: by the judge where every run with answers has one, else by rules."""
-    held = [one for one in summaries if one.answers]
-    measure = "answers-strict" if all("answers-strict" in one.measures for one in held) else "answers-rules"
+    answered = [run for run in summaries if run.answers]
+    measure = "answers-strict" if all("answers-strict" in run.measures for run in answered) else "answers-rules"
     drawn = [
         _figure("Right answers against cost", plots.scatter(points, measure, across, f"answers-{identity}"))
         for identity, across, points in _against_cost(summaries, measure)
@@ -164,30 +162,33 @@ def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:
 
 
 def _judges(summaries: Sequence[Summary]) -> list[Markup]:
-    """Who judged; each prompt once, as it is written."""
-    judges = [(one.run, one.head.judge) for one in summaries if one.head.judge]
+    """Return the judges with their prompts, each prompt once."""
+    judges = [(summary.run, summary.head.judge) for summary in summaries if summary.head.judge]
     if not judges:
         return []
-    said = [
+    parts = [
         element("p", element("strong", run), f": {judge['model']}, prompt {judge['prompt']}") for run, judge in judges
     ]
     texts = [element("pre", text, class_="wide") for text in dict.fromkeys(str(judge["text"]) for _, judge in judges)]
-    return [element("h2", "How the judge was asked"), *said, *texts]
+    return [element("h2", "How the judge was asked"), *parts, *texts]
 
 
 def _against_cost(
     summaries: Sequence[Summary], measure: str
 ) -> list[tuple[str, str, dict[str, tuple[float, float] | None]]]:
     """(id, what is across, points by run) for tokens and for money, where anything was spent."""
-    held = [one for one in summaries if measure in one.measures]
-    spent = (("tokens", {one.run: float(one.tokens) for one in held}), ("cost", {one.run: one.cost for one in held}))
+    measured = [run for run in summaries if measure in run.measures]
+    spent = (
+        ("tokens", {run.run: float(run.tokens) for run in measured}),
+        ("cost", {run.run: run.cost for run in measured}),
+    )
     return [
         (
             name,
             f"{name} of one question",
             {
-                one.run: (by_run[one.run] / one.questions, one.measures[measure]) if one in held else None
-                for one in summaries
+                run.run: (by_run[run.run] / run.questions, run.measures[measure]) if run in measured else None
+                for run in summaries
             },
         )
         for name, by_run in spent
@@ -196,23 +197,25 @@ def _against_cost(
 
 
 def _times(summaries: Sequence[Summary]) -> list[Markup]:
-    if not any(one.times for one in summaries):
+    if not any(run.times for run in summaries):
         return []
-    drawn = plots.latency_histogram({one.run: one.times for one in summaries})
-    made, after = [_figure("Questions by the time they took", drawn)], []
-    scored = [one for one in summaries if HIT in one.measures]
-    latencies = {one.run: (one.latency.median, one.measures[HIT]) for one in scored if one.latency}
+    drawn = plots.latency_histogram({run.run: run.times for run in summaries})
+    parts, after = [_figure("Questions by the time they took", drawn)], []
+    scored = [run for run in summaries if HIT in run.measures]
+    latencies = {run.run: (run.latency.median, run.measures[HIT]) for run in scored if run.latency}
     if latencies:
-        points = {one.run: latencies.get(one.run) for one in summaries}
+        points = {run.run: latencies.get(run.run) for run in summaries}
         drawn = plots.scatter(points, HIT, "median milliseconds for one question", "accuracy-latency")
-        made.append(_figure("Accuracy against latency", drawn))
+        parts.append(_figure("Accuracy against latency", drawn))
     spent = _against_cost(summaries, HIT)
     for identity, across, points in spent:
-        made.append(_figure("Accuracy against cost", plots.scatter(points, HIT, across, f"accuracy-{identity}")))
+        parts.append(_figure("Accuracy against cost", plots.scatter(points, HIT, across, f"accuracy-{identity}")))
     if not spent:
-        said = "Accuracy against cost is not drawn: no question of these runs took a model's tokens or cost anything."
-        after.append(element("p", said, class_="soft"))
-    return [element("div", *made, class_="plots"), *after]
+        message = (
+            "Accuracy against cost is not drawn: no question of these runs took a model's tokens or cost anything."
+        )
+        after.append(element("p", message, class_="soft"))
+    return [element("div", *parts, class_="plots"), *after]
 
 
 def _asset(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The plots of the page: SVG that takes its colours from the page, so that it reads in light and dark.
+"""Plots of the page: SVG that takes its colours from the page, so that it reads in light and dark.
 
 Every plot gets all runs in one order, which gives each its colour and shape; a run without data is left out.
 """
@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from hybrid_core.system.extras import require
+from hybrid_core.system import require
 
 _INK, _FAINT = "#010101", "#020202"  # stand-ins, exchanged for the page's own colours
 _SERIES = tuple(f"#0300{number:02x}" for number in range(1, 9))
@@ -34,11 +34,11 @@ def hit_curves(curves: Mapping[str, Sequence[float]]) -> str:
     deepest = max(len(shares) for shares in curves.values())
     axes.set_xticks([1, *range(5, deepest + 1, 5 * (1 + deepest // 60))])
     _legend(axes, curves)
-    said = "; ".join(
+    description = "; ".join(
         f"{name}: " + ", ".join(f"hit@{k} {shares[k - 1]:.3f}" for k in (1, 5, 10, 20) if k <= len(shares))
         for _, name, shares in _with_data(curves)
     )
-    return _svg(figure, "curves", "hit@k for growing k", said)
+    return _svg(figure, "curves", "hit@k for growing k", description)
 
 
 def scatter(points: Mapping[str, tuple[float, float] | None], measure: str, across: str, identity: str) -> str:
@@ -51,12 +51,14 @@ def scatter(points: Mapping[str, tuple[float, float] | None], measure: str, acro
     axes.set(xlabel=across, ylabel=measure, ylim=(0, 1.02))
     axes.set_xlim(0, max(x for _, _, (x, _) in _with_data(points)) * 1.25 or 1)
     _legend(axes, points)
-    said = "; ".join(f"{name}: {measure} {y:.3f} at {x:.4g}" for _, name, (x, y) in _with_data(points))
-    return _svg(figure, identity, f"{measure} against {across}", said)
+    description = "; ".join(f"{name}: {measure} {y:.3f} at {x:.4g}" for _, name, (x, y) in _with_data(points))
+    return _svg(figure, identity, f"{measure} against {across}", description)
 
 
 def attribution_bars(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """How many questions ended at each stage, by run: {run: {stage: count}}, all with the same stages."""
+    """Draw the number of questions that ended at each stage, by run: {run: {stage: count}}, all with the same
+    stages.
+    """
     drawn = _with_data(counts)
     stages = list(drawn[0][2])
     thick = 0.8 / len(drawn)
@@ -73,14 +75,14 @@ def attribution_bars(counts: Mapping[str, Mapping[str, int]]) -> str:
     axes.grid(visible=False, axis="y")
     axes.xaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True))
     _legend(axes, counts)
-    said = "; ".join(
+    description = "; ".join(
         f"{name}: " + ", ".join(f"{stage} {count}" for stage, count in by_stage.items()) for _, name, by_stage in drawn
     )
-    return _svg(figure, "stages", "Where the questions ended", said)
+    return _svg(figure, "stages", "Where the questions ended", description)
 
 
 def latency_histogram(times: Mapping[str, Sequence[float]]) -> str:
-    """How long the questions took, in milliseconds, by run; bins grow with the time where the times are far apart."""
+    """Draw the milliseconds of the questions, by run; bins grow with the time where the times are far apart."""
     numpy = require("numpy", "eval")
     figure, axes = _figure(3.0, _HALF)
     every = [max(time, 1e-3) for _, _, each in _with_data(times) for time in each]
@@ -102,10 +104,10 @@ def latency_histogram(times: Mapping[str, Sequence[float]]) -> str:
     axes.set(xlabel="milliseconds for one question", ylabel="questions")
     axes.yaxis.set_major_locator(_matplotlib("ticker").MaxNLocator(integer=True))
     _legend(axes, times)
-    said = "; ".join(
+    description = "; ".join(
         f"{name}: median {numpy.median(each):.1f} ms, slowest {max(each):.1f} ms" for _, name, each in _with_data(times)
     )
-    return _svg(figure, "latency", "Time for one question", said)
+    return _svg(figure, "latency", "Time for one question", description)
 
 
 def _matplotlib(module: str = "") -> Any:

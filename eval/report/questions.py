@@ -1,15 +1,33 @@
-"""Every question of the report's page, to be opened: its gold, what came, why, and where it was lost."""
+"""The questions of the HTML page: gold, results, receipts, and the stage that lost the page. Also: HTML elements."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import html
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from eval.measures.answers import gold_places
-from eval.measures.attribution import FIRST
-from eval.records.answers import AnswerRecord
+from eval.measures.retrieval import FIRST
+from eval.records.questions import AnswerRecord
 from eval.records.runs import STAGES, GoldPlace, QuestionRecord, Run
-from eval.report.markup import Markup, element, join
+
+
+class Markup(str):
+    """HTML that is already safe."""
+
+    __slots__ = ()
+
+
+def element(name: str, *inside: str, **attributes: str) -> Markup:
+    """``<name attribute="…">inside</name>``; an attribute's trailing ``_`` is left out, others become ``-``."""
+    named = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
+    return Markup(f"<{name}{named}>{join(inside)}</{name}>")
+
+
+def join(parts: Iterable[str]) -> Markup:
+    """The parts one after another, those that are no Markup escaped."""
+    return Markup("".join(part if isinstance(part, Markup) else html.escape(part) for part in parts))
+
 
 _RECEIPTS = 5  # shown; the run's folder holds the others
 _SNIPPET = 320
@@ -17,13 +35,13 @@ _SNIPPET = 320
 
 def questions(runs: Sequence[Run], names: Sequence[str]) -> Markup:
     """The list, with a choice of where questions ended; nothing where no question was asked."""
-    asked: dict[str, list[tuple[str, QuestionRecord]]] = {}
+    by_question: dict[str, list[tuple[str, QuestionRecord]]] = {}
     for run, name in zip(runs, names, strict=True):
         for record in run.questions:
-            asked.setdefault(record.id, []).append((name, record))
-    if not asked:
+            by_question.setdefault(record.id, []).append((name, record))
+    if not by_question:
         return Markup("")
-    ended = {_ends(record) for records in asked.values() for _, record in records}
+    ended = {_ends(record) for records in by_question.values() for _, record in records}
     choices = [element("option", "all questions", value="")]
     choices += [element("option", end, value=end) for end in sorted(ended, key=_order)]
     chooser = element("label", "Show", element("select", *choices, id="filter"), class_="filter")
@@ -32,7 +50,7 @@ def questions(runs: Sequence[Run], names: Sequence[str]) -> Markup:
             element("h2", "Questions"),
             element("p", "Each opens to its gold, its results and their receipts.", class_="soft"),
             chooser,
-            *(_question(records, len(runs) > 1) for records in asked.values()),
+            *(_question(records, len(runs) > 1) for records in by_question.values()),
         ]
     )
 
@@ -46,7 +64,7 @@ def _question(records: Sequence[tuple[str, QuestionRecord]], several: bool) -> M
     head = element("summary", element("span", first.question), element("span", *ends, class_="ends"))
     about = {"id": first.id, "kind": first.kind, "group": first.group, "gold answer": first.gold_answer}
     about["asked of"] = "the whole library" if first.given is None else ", ".join(first.given)
-    inside = [_list({name: said for name, said in about.items() if said}), element("h3", "Gold"), _gold(first)]
+    inside = [_list({name: value for name, value in about.items() if value}), element("h3", "Gold"), _gold(first)]
     for name, record in records:
         inside += [element("h3", f"Results of {name}" if several else "Results"), _came(record)]
     return element(
@@ -68,7 +86,7 @@ def _place(place: GoldPlace) -> list[str]:
 
 
 def _came(record: QuestionRecord) -> Markup:
-    wanted = gold_places(record)
+    gold_pages = gold_places(record)
     facts: dict[str, Any] = {"ended": _ends(record)}
     if record.error:
         facts["error"] = record.error
@@ -82,25 +100,25 @@ def _came(record: QuestionRecord) -> Markup:
         facts["milliseconds"] = record.timings_ms
     rows = []
     for rank, page in enumerate(record.pages, 1):
-        gold = (page.document, page.page) in wanted
+        gold = (page.document, page.page) in gold_pages
         nodes = f" ({_span(*page.node)})" if page.node else ""
         row = [
             f"{rank} gold" if gold else str(rank), page.document, str(page.page), f"{page.score:.3f}",
             f"{page.section}{nodes}", _cut(page.text),
         ]  # fmt: skip
         rows.append((row, "gold" if gold else ""))
-    made = [_list(facts)]
-    made.append(
+    parts = [_list(facts)]
+    parts.append(
         _grid(("rank", "document", "page", "score", "section", "snippet"), rows)
         if rows
         else element("p", "No results.")
     )
     for rank, receipt in enumerate(record.receipts[:_RECEIPTS], 1):
-        made.append(element("details", element("summary", f"Receipt of result {rank}"), _list(receipt)))
+        parts.append(element("details", element("summary", f"Receipt of result {rank}"), _list(receipt)))
     if len(record.receipts) > _RECEIPTS:
-        said = f"The receipts of the other {len(record.receipts) - _RECEIPTS} results are in the run's folder."
-        made.append(element("p", said, class_="soft"))
-    return join(made)
+        message = f"The receipts of the other {len(record.receipts) - _RECEIPTS} results are in the run's folder."
+        parts.append(element("p", message, class_="soft"))
+    return join(parts)
 
 
 def _answer(answer: AnswerRecord) -> dict[str, Any]:
@@ -138,8 +156,8 @@ def _order(end: str) -> tuple[int, str]:
     return (STAGES.index(end) if end in STAGES else len(STAGES)), end
 
 
-def _cut(said: str) -> str:
-    return said if len(said) <= _SNIPPET else f"{said[:_SNIPPET]}…"
+def _cut(text: str) -> str:
+    return text if len(text) <= _SNIPPET else f"{text[:_SNIPPET]}…"
 
 
 def _list(facts: Mapping[str, Any]) -> Markup:
@@ -147,14 +165,14 @@ def _list(facts: Mapping[str, Any]) -> Markup:
 
 
 def _fact(fact: Any) -> Markup:
-    return element("dd", _said(fact))
+    return element("dd", _fact_text(fact))
 
 
-def _said(fact: Any) -> str:
+def _fact_text(fact: Any) -> str:
     if isinstance(fact, Mapping):
-        return ", ".join(f"{name} {_said(inner)}" for name, inner in fact.items()) or "none"
+        return ", ".join(f"{name} {_fact_text(inner)}" for name, inner in fact.items()) or "none"
     if isinstance(fact, list | tuple):
-        return " › ".join(_said(inner) for inner in fact) or "none"
+        return " › ".join(_fact_text(inner) for inner in fact) or "none"
     if isinstance(fact, float):
         return f"{fact:.3f}"
     return "–" if fact is None else str(fact)

@@ -1,16 +1,20 @@
-"""A table as the terminal, Markdown and the page show it alike."""
+"""Tables that print alike on the terminal, in Markdown and on the page."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as RichTable
 
-from hybrid_pageindex.doors.cli.output import visible
+from hybrid_core.errors import StoreError
+from hybrid_pageindex.doors.cli.output import dump, visible
 
 _PIPED_WIDTH = 200  # where nobody's window limits it, a table is not cut
 
@@ -37,7 +41,7 @@ class Table:
         return bool(self.rows or self.note)
 
     def numeric(self, column: int) -> bool:
-        """Whether the column holds numbers alone, which stand to the right."""
+        """Return whether the column holds numbers alone, which are aligned right."""
         cells = [row[column] for row in self.rows if row[column] != NONE]
         return bool(cells) and all(cell.value is not None for cell in cells)
 
@@ -74,7 +78,7 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _plain(said: str) -> str:
+def _plain(text: str) -> str:
     for sign, entity in (
         ("&", "&amp;"),
         ("<", "&lt;"),
@@ -83,8 +87,8 @@ def _plain(said: str) -> str:
         ("|", "&#124;"),
         ("`", "&#96;"),
     ):
-        said = said.replace(sign, entity)
-    return " ".join(said.split())
+        text = text.replace(sign, entity)
+    return " ".join(text.split())
 
 
 def show(tables: Iterable[Table], notes: Iterable[str] = ()) -> None:
@@ -107,6 +111,29 @@ def show(tables: Iterable[Table], notes: Iterable[str] = ()) -> None:
             console.print(f"[dim]{_typed(table.note)}[/]")
 
 
-def _typed(said: str) -> str:
+def _typed(text: str) -> str:
     """Neither rich's markup nor a command to the terminal."""
-    return escape(visible(said))
+    return escape(visible(text))
+
+
+def print_report(
+    options: argparse.Namespace, tables: Sequence[Table], data: dict[str, Any], notes: Sequence[str]
+) -> None:
+    """Print the tables, or ``data`` with --json, and write the tables with --markdown."""
+
+    tables = [table for table in tables if table.shown]
+    if getattr(options, "markdown", None):
+        write_text(options.markdown, "\n".join([*(f"{note}\n" for note in notes), *map(to_markdown, tables)]))
+    if options.json:
+        dump(data)
+    else:
+        show(tables, notes)
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file and its folders. Raise StoreError where that is impossible."""
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error

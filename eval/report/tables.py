@@ -1,4 +1,4 @@
-"""The tables of the report and of the comparison."""
+"""Tables of the report and of the comparison."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.measures.compare import Comparison
-from eval.measures.folds import CrossFold
-from eval.measures.significance import Interval
-from eval.records.answers import ANSWERS
+from eval.measures.comparison import Comparison, CrossFold, Interval
+from eval.records.questions import ANSWERS
 from eval.report.summary import Summary
 from eval.report.table import NONE, Cell, Table, number, share, text
 
@@ -25,28 +23,28 @@ _KINDS = ("hit@1", "hit@5", "hit@20", "mrr", "doc@1", "document.among@5", "docum
 
 def attributions(summaries: Sequence[Summary]) -> list[Table]:
     """The first tables, one for each run: where questions were lost, and what could still be won after each stage."""
-    asked = sorted((one for one in summaries if one.questions), key=lambda one: not one.attribution)
-    return [_attribution(one, f": {one.run}" if len(asked) > 1 else "") for one in asked]
+    with_questions = sorted((run for run in summaries if run.questions), key=lambda run: not run.attribution)
+    return [_attribution(run, f": {run.run}" if len(with_questions) > 1 else "") for run in with_questions]
 
 
-def _attribution(one: Summary, named: str) -> Table:
+def _attribution(run: Summary, named: str) -> Table:
     title = f"Where questions were lost{named}"
     columns = ("stage", "questions", "share", "ceiling after it")
-    if not one.attribution:
+    if not run.attribution:
         return Table(
-            title, columns, (), f"{one.run} leaves no trace of its stages, so its misses cannot be laid at one."
+            title, columns, (), f"{run.run} leaves no trace of its stages, so its misses cannot be laid at one."
         )
-    rows = [(text(loss.stage), number(loss.count), share(loss.share), share(loss.ceiling)) for loss in one.attribution]
+    rows = [(text(loss.stage), number(loss.count), share(loss.share), share(loss.ceiling)) for loss in run.attribution]
     note = "A question counts at the stage that lost its page. The ceiling is hit@5 if all later stages were perfect."
     return Table(title, columns, tuple(rows), note)
 
 
 def measures(summaries: Sequence[Summary], every: bool = True) -> Table:
     """The measures, or the main ones alone; a column for each run."""
-    named = ordered([one.measures for one in summaries], every)
-    rows = [(text(name), *(share(one.measures.get(name)) for one in summaries)) for name in named]
+    named = ordered([run.measures for run in summaries], every)
+    rows = [(text(name), *(share(run.measures.get(name)) for run in summaries)) for name in named]
     note = "Means over the questions that have gold for the measure; a question without results counts as zero."
-    return Table("Measures", ("measure", *(one.run for one in summaries)), tuple(rows), note if rows else "")
+    return Table("Measures", ("measure", *(run.run for run in summaries)), tuple(rows), note if rows else "")
 
 
 def compared(comparison: Comparison, every: bool = True) -> Table:
@@ -82,7 +80,7 @@ def flips(comparison: Comparison) -> Table:
         for went, those in (("won", against.won), ("lost", against.lost))
         for flip in those
     ]
-    counts = "; ".join(f"{one.run}: {len(one.won)} won, {len(one.lost)} lost" for one in comparison.against)
+    counts = "; ".join(f"{run.run}: {len(run.won)} won, {len(run.lost)} lost" for run in comparison.against)
     columns = ("run", "went", "id", "before", "after", "question")
     return Table(f"Questions that flipped at {comparison.flips_at}", columns, tuple(rows), f"{counts}.")
 
@@ -93,12 +91,12 @@ def _cut(question: str) -> str:
 
 def kinds(summaries: Sequence[Summary]) -> Table:
     """The main measures by kind of question; no rows where all are of one kind."""
-    shown = [name for name in _KINDS if any(name in values for one in summaries for values in one.kinds.values())]
+    shown = [name for name in _KINDS if any(name in values for run in summaries for values in run.kinds.values())]
     rows = [
-        (text(kind or "(none)"), text(one.run), number(one.kind_counts[kind]), *(share(values.get(m)) for m in shown))
-        for kind in dict.fromkeys(kind for one in summaries for kind in one.kinds)
-        for one in summaries
-        if (values := one.kinds.get(kind)) is not None
+        (text(kind or "(none)"), text(run.run), number(run.kind_counts[kind]), *(share(values.get(m)) for m in shown))
+        for kind in dict.fromkeys(kind for run in summaries for kind in run.kinds)
+        for run in summaries
+        if (values := run.kinds.get(kind)) is not None
     ]
     return Table("By kind of question", ("kind", "run", "questions", *shown), tuple(rows))
 
@@ -106,11 +104,11 @@ def kinds(summaries: Sequence[Summary]) -> Table:
 def latency(summaries: Sequence[Summary]) -> Table:
     """Time, tokens and cost."""
     rows = []
-    for one in summaries:
-        timed = (one.latency.median, one.latency.p95, one.latency.slowest) if one.latency else (None, None, None)
-        inputs = (statistics.mean(one.search_inputs), max(one.search_inputs)) if one.search_inputs else (None, None)
-        spent = (*map(number, inputs), number(one.tokens), number(one.cost, 4), number(one.failed))
-        rows.append((text(one.run), *(number(value, 1) for value in timed), *spent))
+    for run in summaries:
+        timed = (run.latency.median, run.latency.p95, run.latency.slowest) if run.latency else (None, None, None)
+        inputs = (statistics.mean(run.search_inputs), max(run.search_inputs)) if run.search_inputs else (None, None)
+        spent = (*map(number, inputs), number(run.tokens), number(run.cost, 4), number(run.failed))
+        rows.append((text(run.run), *(number(value, 1) for value in timed), *spent))
     columns = ("run", "median ms", "95 % within ms", "slowest ms", "input", "most", "tokens", "cost", "failed")
     note = (
         "Times are for one question, and so are input, the mean of the tokens that a search's model read, and the most "
@@ -120,47 +118,47 @@ def latency(summaries: Sequence[Summary]) -> Table:
 
 
 def steps(summaries: Sequence[Summary]) -> Table:
-    """What the time of a question goes into; no rows where the rankers do not say."""
-    timed = [one.latency.steps if one.latency else {} for one in summaries]
+    """Return the table of the steps' times; no rows where the rankers report none."""
+    timed = [run.latency.steps if run.latency else {} for run in summaries]
     named = dict.fromkeys(step for each in timed for step in each)
     rows = [(text(step), *(number(each.get(step), 2) for each in timed)) for step in named]
     note = "Median milliseconds of each step." if rows else ""
-    return Table("Where the time goes", ("step", *(one.run for one in summaries)), tuple(rows), note)
+    return Table("Where the time goes", ("step", *(run.run for run in summaries)), tuple(rows), note)
 
 
 def trees(summaries: Sequence[Summary]) -> Table:
-    """How well trees fit human outlines; no rows where none were measured."""
-    named = ordered([values for one in summaries for values in one.trees.values()])
+    """Return the table of trees' fit to human outlines; no rows where none were measured."""
+    named = ordered([values for run in summaries for values in run.trees.values()])
     rows = [
-        (text(one.run), text(kind), *(share(values.get(name)) for name in named))
-        for one in summaries
-        for kind, values in one.trees.items()
+        (text(run.run), text(kind), *(share(values.get(name)) for name in named))
+        for run in summaries
+        for kind, values in run.trees.items()
     ]
     return Table("Section trees", ("run", "bookmarks", *named), tuple(rows), "Means over documents." if rows else "")
 
 
 def index(summaries: Sequence[Summary]) -> Table:
-    """What indexing took."""
-    return _facts("Index", [one.head.index for one in summaries], summaries)
+    """Return the table of indexing costs."""
+    return _facts("Index", [run.head.index for run in summaries], summaries)
 
 
 def settings(summaries: Sequence[Summary]) -> Table:
-    """What was run, on what."""
+    """Return the table of the runs' settings."""
     facts = [
         {
-            "dataset": one.head.dataset, "setting": one.head.setting, "ranker": one.head.ranker,
-            "embedder": one.head.embedder or "none", "model": one.head.model or "none", "counts": one.head.counts,
-            "options": one.head.options, "engine": one.head.engine, "settings": one.head.settings,
-            "machine": one.head.machine, "started": one.head.started, "finished": one.head.finished or "not finished",
+            "dataset": run.head.dataset, "setting": run.head.setting, "ranker": run.head.ranker,
+            "embedder": run.head.embedder or "none", "model": run.head.model or "none", "counts": run.head.counts,
+            "options": run.head.options, "engine": run.head.engine, "settings": run.head.settings,
+            "machine": run.head.machine, "started": run.head.started, "finished": run.head.finished or "not finished",
         }
-        for one in summaries
+        for run in summaries
     ]  # fmt: skip
     return _facts("Settings", facts, summaries)
 
 
 def problems(summaries: Sequence[Summary]) -> Table:
     """Entries of the sets and gold places that could not be used."""
-    heads = [(one.run, one.head) for one in summaries]
+    heads = [(summary.run, summary.head) for summary in summaries]
     rows = [(text(run), text(problem)) for run, head in heads for problem in (*head.left_out, *head.problems)]
     return Table("What could not be used", ("run", "problem"), tuple(rows))
 
@@ -209,11 +207,11 @@ def _place(name: str) -> tuple[int, int, str, int]:
 
 def _facts(title: str, facts: Sequence[Mapping[str, Any]], summaries: Sequence[Summary]) -> Table:
     """A row for each fact, a column for each run; mappings inside are laid out with a dot."""
-    flat = [dict(_flat("", one)) for one in facts]
+    flat = [dict(_flat("", run)) for run in facts]
     rows = [
-        (text(key), *(_fact(one.get(key)) for one in flat)) for key in dict.fromkeys(key for one in flat for key in one)
+        (text(key), *(_fact(run.get(key)) for run in flat)) for key in dict.fromkeys(key for run in flat for key in run)
     ]
-    return Table(title, ("", *(one.run for one in summaries)), tuple(rows))
+    return Table(title, ("", *(run.run for run in summaries)), tuple(rows))
 
 
 def _flat(prefix: str, value: Any) -> list[tuple[str, Any]]:
@@ -234,3 +232,21 @@ def _fact(value: Any) -> Cell:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return Cell(", ".join(map(str, value)) or "none")
     return Cell(str(value))
+
+
+def degradation(summaries: Sequence[Summary]) -> Table:
+    """Degraded records by what they lack; no rows where no run has any."""
+    rows = [
+        (
+            text(run.run), number(run.questions), number(len(lacking)), number(sum(bool(d.error) for d in lacking)),
+            number(sum(bool(d.search) for d in lacking)), number(sum(bool(d.answer) for d in lacking)),
+            number(sum(bool(d.judge) for d in lacking)),
+        )
+        for run in summaries
+        if (lacking := run.degraded)
+    ]  # fmt: skip
+    columns = ("run", "questions", "degraded", "failed", "search without its model", "answer failed", "not judged")
+    note = (
+        "Degraded records count as they are: their figures are of less than was asked for. The same command asks again."
+    )
+    return Table("Degraded records", columns, tuple(rows), note if rows else "")

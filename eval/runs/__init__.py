@@ -1,1 +1,1 @@
-"""A run of a set: what is asked, who answers, and going on with one that was stopped."""
+"""Runs of a set: asking, answering, judging, learning, and resuming."""

@@ -1,32 +1,36 @@
-"""Collect the candidates' features of a set's questions, with which candidates are right."""
+"""Training data from a set: candidates' features with the right pages, and how likely the first pages answer."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from eval.datasets.corpus import Corpus
-from eval.datasets.locate import locate
+from eval.datasets.corpus import Corpus, locate
+from eval.datasets.files import kind_of
 from eval.datasets.registry import SOURCES, data_folder, load, sets_of
-from eval.datasets.sampling import sample
+from eval.datasets.variants import sample
+from eval.measures.learning import calibration_error, fit_logistic
+from eval.measures.retrieval import auroc
 from eval.records.features import FeatureSet, QuestionFeatures, read_features, write_features
 from eval.records.progress import Progress
 from eval.records.questions import Dataset, EvalQuestion
-from eval.runs.home import prepare
-from eval.runs.machine import engine_code
+from eval.runs.home import engine_code, prepare
 from eval.runs.plan import RUNS, Plan
 from eval.runs.run import within
 from hybrid_core.errors import PageIndexError, UsageError
-from hybrid_core.types.features import CandidateFeatures
 from hybrid_core.types.requests import SearchFields
+from hybrid_core.types.scoring import CandidateFeatures
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.config.settings import load_settings
 
 DEFAULT_OUT = Path(RUNS) / "fit"
 SAMPLE = 150
@@ -159,10 +163,136 @@ def labelled(id: str, group: str, candidates: CandidateFeatures, gold: set[tuple
 
 
 def plans_for(sets: Sequence[str], settings: Sequence[str], experts: Sequence[str], usual: Plan) -> list[Plan]:
-    """Return a plan for each set, setting and expert knowledge, ``usual`` in the rest; «custom» alone has files."""
+    """Return a plan for each set, setting and expert knowledge, ``usual`` in the rest; "custom" alone has files."""
     return [
         replace(usual, dataset=name, setting=setting, expert=expert, **({} if name == "custom" else _NO_FILES))
         for name in sets
         for setting in settings
         for expert in experts
     ]
+
+
+Floats = npt.NDArray[np.float64]
+FOREIGN = 80
+"""Questions of other kinds that each set is asked: its documents do not answer them."""
+L2 = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A question as it was found: its signals, whether its first page answers, and whether one of the first five does.
+
+    answerable: False for a question of another set, or one that its set calls unanswerable.
+    """
+
+    dataset: str
+    signals: Mapping[str, float]
+    first: bool
+    five: bool
+    answerable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """The figures of a set by probabilities that were learned without its kind. what: first or five.
+
+    auroc: that a question answered by these pages has more evidence than another. answerable: the same of questions
+    that the set answers and others; NaN where it was asked one sort only. calibration: expected calibration error.
+    """
+
+    dataset: str
+    what: str
+    questions: int
+    right: float
+    auroc: float
+    answerable: float
+    calibration: float
+
+
+def collect_evidence(
+    plans: Sequence[Plan], weights: Path, homes: Path | None, progress: Progress, foreign: int = FOREIGN
+) -> list[Judged]:
+    """Ask every set its questions, those that it cannot answer, and ``foreign`` ones of sets of other kinds, ranked by
+    the ``weights`` of a file. Questions that make sense within a document alone are asked of no other set."""
+    sets = {plan.dataset: load(plan.dataset, plan.data) for plan in plans}
+    free = {
+        name: [q.text for q in dataset.questions if q.answerable and not q.within] for name, dataset in sets.items()
+    }
+    judged_questions: list[Judged] = []
+    for plan in plans:
+        dataset = sets[plan.dataset]
+        home = homes / plan.label if homes is not None else plan.home_folder(dataset.files)
+        settings = replace(load_settings(home), ranking_weights=str(weights))
+        prepared = prepare(home, dataset.files, "", progress, ours=homes is None, settings=settings)
+        others = [
+            EvalQuestion(id=f"foreign {at}", text=text, evidence=(), answerable=False)
+            for name, texts in sorted(free.items())
+            if kind_of(name) != kind_of(plan.dataset)
+            for at, text in enumerate(texts)
+        ]
+        with closing(prepared.engine) as engine:
+            corpus = Corpus(engine)
+            own = [question for question in within(dataset, corpus).questions if has_pages(question)]
+            located = run(locate(engine, sample(tuple(own), plan.sample, plan.seed) if plan.sample else own)).questions
+            unanswered = [question for question in dataset.questions if not question.answerable][: plan.sample or None]
+            strange = Random(f"{plan.seed} {plan.dataset}").sample(others, min(foreign, len(others)))
+            if not free[plan.dataset]:
+                strange = []  # all its questions are asked within a document
+            all_questions = [*located, *unanswered, *strange]
+            with progress.bar(f"evidence of {plan.label}", len(all_questions)) as step:
+                for question in all_questions:
+                    seen = candidates_of(engine, plan, question, corpus)
+                    if seen is not None and seen.signals:
+                        gold = gold_of(question, corpus) if question.answerable else set()
+                        right = [page in gold for page in seen.first]
+                        outcome = (any(right[:1]), any(right), question.answerable)
+                        judged_questions.append(Judged(plan.dataset, seen.signals, *outcome))
+                    step()
+    return judged_questions
+
+
+def learn_evidence(judged: Sequence[Judged]) -> tuple[dict[str, dict[str, float]], list[EvidenceRow]]:
+    """Return the weights of signals and "base", by "first" and "five", and for each set what they are worth where its
+    kind is held out. Each set weighs the same."""
+    names = list(judged[0].signals)
+    values = np.array([[question.signals[name] for name in names] for question in judged])
+    sets = np.array([question.dataset for question in judged])
+    kinds = np.array([kind_of(question.dataset) for question in judged])
+    shares = np.array([1 / np.count_nonzero(sets == name) for name in sets])
+    answerable = np.array([question.answerable for question in judged])
+    weights: dict[str, dict[str, float]] = {}
+    rows: list[EvidenceRow] = []
+    for what, right in (
+        ("first", [question.first for question in judged]),
+        ("five", [question.five for question in judged]),
+    ):
+        outcome = np.array(right, bool)
+        likely = np.zeros(len(judged))
+        for kind in sorted(set(kinds.tolist())):
+            inside = kinds == kind
+            if inside.all():
+                continue
+            learned, base = fit_logistic(values[~inside], outcome[~inside], shares[~inside], L2)
+            likely[inside] = 1 / (1 + np.exp(-(values[inside] @ learned + base)))
+        for name in sorted(set(sets.tolist())):
+            own = sets == name
+            rows.append(
+                EvidenceRow(
+                    name,
+                    what,
+                    int(own.sum()),
+                    float(outcome[own].mean()),
+                    _auroc(likely[own], outcome[own]),
+                    _auroc(likely[own], answerable[own]),
+                    calibration_error(likely[own].tolist(), outcome[own].tolist()),
+                )
+            )
+        learned, base = fit_logistic(values, outcome, shares, L2)
+        weights[what] = {name: round(float(question), 4) for name, question in zip(names, learned, strict=True)}
+        weights[what]["base"] = round(base, 4)
+    return weights, rows
+
+
+def _auroc(likely: Floats, right: npt.NDArray[np.bool_]) -> float:
+    above, below = likely[right].tolist(), likely[~right].tolist()
+    return auroc(above, below) if above and below else float("nan")

@@ -1,4 +1,4 @@
-"""Learn ranking weights from what people said of the pages that a library's searches found."""
+"""Learn ranking weights from users' ratings of result pages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from eval.datasets.registry import SOURCES, data_folder, sets_of
-from eval.measures.listwise import first_gold
+from eval.measures.learning import first_gold
 from eval.records.features import FeatureSet, QuestionFeatures
 from eval.records.progress import Progress
 from eval.runs.features import labelled
 from eval.runs.fit import Fitter, hits
 from hybrid_core.errors import NotFoundError, UsageError
-from hybrid_core.types.features import CandidateFeatures
-from hybrid_core.types.notes import Feedback
+from hybrid_core.types.conversations import Feedback
+from hybrid_core.types.scoring import CandidateFeatures
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.ranking import find_ranking
+from hybrid_pageindex.config.experts import find_ranking
 
 NEEDED = 30
 """Questions with a page that was rated right, below which nothing is learned."""

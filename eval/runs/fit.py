@@ -1,4 +1,4 @@
-"""Learn ranking weights from sets, and say what they are worth on kinds of documents that they never saw."""
+"""Learn ranking weights from sets, and measure them on kinds of documents that were held out."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.datasets.kinds import kind_of
-from eval.measures.folds import assign
-from eval.measures.listwise import L2, RankedList, first_gold, learn, prune
-from eval.measures.significance import Interval, paired_bootstrap
+from eval.datasets.files import kind_of
+from eval.measures.comparison import Interval, assign, paired_bootstrap
+from eval.measures.learning import L2, RankedList, first_gold, learn, prune
 from eval.records.features import FeatureSet, QuestionFeatures
 from eval.records.progress import Progress
 from hybrid_core.errors import UsageError
-from hybrid_core.types.features import weight_names
+from hybrid_core.types.scoring import weight_names
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[str, str]

@@ -1,4 +1,4 @@
-"""Learn the heading model from outlines that people made, and judge it on kinds of documents that it never saw."""
+"""Learn the heading model from human outlines, and measure it on kinds of documents that were held out."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.measures.boosting import BoostingPlan, fit_trees
-from eval.records.outlines import HumanOutline, Row
+from eval.measures.learning import BoostingPlan, fit_trees
 from eval.records.progress import Progress
-from eval.records.questions import Dataset
+from eval.records.questions import Dataset, HumanOutline, Row
 from eval.runs.trees import TreeScore, score
 from hybrid_core.types.documents import ParsedDocument
-from hybrid_pageindex.services.headings import (
+from hybrid_pageindex.engine.index.formats import (
     FEATURES,
     PRIOR,
     BoostedTrees,
@@ -29,8 +28,8 @@ from hybrid_pageindex.services.headings import (
     compact,
     make_tree,
     parse_document,
-    possibilities,
-)  # fmt: skip
+    possibilities,  # fmt: skip
+)
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

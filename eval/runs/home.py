@@ -1,21 +1,91 @@
-"""The engine's home of a run: indexed once, used again by later runs over the same documents."""
+"""The engine's home of a run, the machine it ran on, and resuming a run that was stopped.
+
+A home is indexed once and used again by later runs over the same documents.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import hybrid_pageindex
 from eval.records.progress import Progress
-from eval.runs.machine import folder_bytes, indexing_code
+from eval.records.runs import RUN_FILE, RunHead, drop_torn_line, read_head
+from eval.runs.plan import Plan
 from hybrid_core.errors import UsageError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.types.documents import Document
 from hybrid_pageindex import Engine, Settings, run
+
+_ROOMS = ("hybrid_core", "indexers", "retrievers", "hybrid_pageindex")
+_NO_MATTER = {
+    "storage_path", "library", "workers", "top_k", "effort", "strategy", "expert", "max_cache_size", "image_dpi",
+    "qdrant_prefix",
+}  # fmt: skip
+"""Settings that change no result, or are among a run's options."""
+
+
+def machine() -> dict[str, Any]:
+    """Memory is in gigabytes (10**9 bytes)."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cpus": os.cpu_count(), "memory_gb": round(memory / 1e9, 1), "python": platform.python_version(),
+        "platform": platform.platform(),
+    }  # fmt: skip
+
+
+@cache
+def engine_code() -> Mapping[str, str]:
+    """{version, code}: ``code`` is a hash of the engine's source files, so that no two states pass for one."""
+    above = Path(hybrid_pageindex.__file__).parent.parent
+    digest = hashlib.sha256()
+    for room in _ROOMS:
+        for path in sorted(p for p in (above / room).rglob("*") if p.suffix in (".py", ".yaml", ".md")):
+            digest.update(path.relative_to(above).as_posix().encode() + b"\0" + path.read_bytes())
+    return {"version": hybrid_pageindex.__version__, "code": digest.hexdigest()[:12]}
+
+
+@cache
+def indexing_code() -> str:
+    """A hash of what decides the index; a home that other code made is made again."""
+    above = Path(hybrid_pageindex.__file__).parent.parent
+    digest = hashlib.sha256()
+    for room in ("hybrid_core", "indexers"):
+        for path in sorted((above / room).rglob("*.py")):
+            digest.update(path.relative_to(above).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def settings_that_matter(settings: Settings) -> dict[str, Any]:
+    """Without secrets: neither keys nor what a URL holds beside its place."""
+    secret = {field.name for field in fields(settings) if not field.repr}
+    return {
+        name: _place(str(value)) if name.endswith("_url") and value else value
+        for name, value in asdict(settings).items()
+        if name not in _NO_MATTER | secret and value is not None and isinstance(value, (str, int, float))
+    }
+
+
+def _place(url: str) -> str:
+    """A URL without user, password and query."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk that a folder's files take."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
 
 _MADE = "made-by-eval.json"
 _FIRST_QUESTION = "What is this document about?"
@@ -51,14 +121,14 @@ def prepare(
     home nothing is deleted. ``settings`` are the engine's, None for those of the home. Raises UsageError where the home
     holds documents that are not of this run.
     """
-    made = home / _MADE
-    held = json.loads(made.read_text(encoding="utf-8")) if made.exists() else {}
+    made_file = home / _MADE
+    state = json.loads(made_file.read_text(encoding="utf-8")) if made_file.exists() else {}
     engine = Engine(home, chat=chat) if settings is None else Engine(settings=settings, chat=chat)
     try:
-        if held and held.get("code") != indexing_code() and ours:
+        if state and state.get("code") != indexing_code() and ours:
             progress.say(f"{home} was indexed by another state of the code: it is indexed again.")
             run(engine.clear())
-            held = {}
+            state = {}
         began = time.perf_counter()
         report = _index(engine, files, progress)
         seconds = time.perf_counter() - began
@@ -70,20 +140,20 @@ def prepare(
         published = [document for document in documents if document.published]
         if published:
             engine.search_now(_FIRST_QUESTION, effort="fast")
-        if fresh or not held:
+        if fresh or not state:
             pages = sum(document.pages for document in published)
-            held = {
+            state = {
                 "code": indexing_code(),
                 "seconds": round(seconds, 2),
                 "pages": pages,
                 "bytes_per_page": round(folder_bytes(home) / pages) if pages else 0,
                 "first_answer_seconds": round(time.perf_counter() - began, 2),
             }
-            made.write_text(json.dumps(held), encoding="utf-8")
-            made.chmod(0o600)
+            made_file.write_text(json.dumps(state), encoding="utf-8")
+            made_file.chmod(0o600)
         failed = [f"{Path(d.path).name} could not be indexed: {d.error}" for d in documents if not d.published]
         sizes = [size for size in run(engine.libraries()) if size.name == engine.settings.library]
-        figures = {name: value for name, value in held.items() if name != "code"} | {"reused": not fresh}
+        figures = {name: value for name, value in state.items() if name != "code"} | {"reused": not fresh}
         return RunHome(engine, figures, tuple(failed), sizes[0].embedder if sizes else "")
     except BaseException:
         engine.close()
@@ -119,10 +189,29 @@ def _embed(engine: Engine, embedder: str, progress: Progress) -> None:
 
 
 def _only(documents: Sequence[Document], files: Sequence[Path], home: Path) -> None:
-    known = {path.name for path in files}
-    others = [document.name for document in documents if document.name not in known]
+    names = {path.name for path in files}
+    others = [document.name for document in documents if document.name not in names]
     if others:
         raise UsageError(
             f"{home} holds {len(others)} documents that are not of this run, for example {others[0]}.",
             "Name another --home, or leave it out.",
         )
+
+
+def resumed(folder: Path, plan: Plan) -> RunHead | None:
+    """The head of the run that the folder holds. Raises UsageError where it was made with other options or code."""
+    if not (folder / RUN_FILE).exists():
+        if folder.exists() and any(folder.iterdir()):
+            raise UsageError(f"{folder} is not empty and holds no run.", "Name a new folder with --out.")
+        return None
+    head, options = read_head(folder), plan.options
+    differ = sorted(name for name in {*head.options, *options} if head.options.get(name) != options.get(name))
+    if differ:
+        differences = "; ".join(f"{name} was {head.options.get(name)!r}, not {options.get(name)!r}" for name in differ)
+        raise UsageError(f"{folder} holds a run with other options: {differences}.", "Name a new folder with --out.")
+    if not head.finished and head.engine != engine_code():
+        raise UsageError(
+            f"{folder} was begun with another state of the engine ({head.engine}).", "Name a new folder with --out."
+        )
+    drop_torn_line(folder)
+    return head

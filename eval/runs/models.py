@@ -1,17 +1,26 @@
-"""The models of a run: who searches and answers, and who judges."""
+"""Models and rankers of a run by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.measures.judges.model import Judge, load_judge
-from eval.runs.plan import Plan
-from eval.runs.scripted.questions import Pages, scripted
+from eval.datasets.corpus import Corpus
+from eval.measures.judging import Judge, load_judge
+from eval.rankers.baselines import ChunkDense, Okapi, PageBM25, StemmedPageBM25
+from eval.rankers.engine import EngineRanker
+from eval.rankers.trees import PageIndexTree, WholeTree
+from eval.records.progress import Progress
+from eval.records.questions import Ranker
+from eval.runs.plan import RANKERS, Plan
+from eval.runs.scripted import Pages, scripted
 from hybrid_core.errors import UsageError
-from hybrid_pageindex import Settings
-from hybrid_pageindex.services.models import Models
+from hybrid_core.types.requests import SearchFields
+from hybrid_pageindex import Engine, Settings
+from hybrid_pageindex.engine.models.embedders import Embedders
+from hybrid_pageindex.engine.models.models import Models
 
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
@@ -50,20 +59,63 @@ def load_models(plan: Plan, settings: Settings, gold: Mapping[str, Pages], answe
     Raises UsageError where the plan needs a model and none is named. A model that nothing can be measured without
     is asked for one word first: ChatError where it does not work, before any document is touched.
     """
-    made = scripted(plan.model, gold, answers)
+    scripted_model = scripted(plan.model, gold, answers)
     own = settings.llm_model or settings.replay_replies
-    if plan.needs_model and made is None and not own:
+    if plan.needs_model and scripted_model is None and not own:
         what = "Answers need" if plan.answers else "The ranker whole-tree needs"
         raise UsageError(
             f"{what} a language model, and none is configured.",
             "Set llm_model and, for a server of your own, llm_base_url; or try --model scripted:oracle.",
         )
     deep = plan.ranker == "engine" and plan.effort == "deep"
-    if (plan.needs_model or (deep and own)) and made is None:
+    if (plan.needs_model or (deep and own)) and scripted_model is None:
         Models(settings, None).check("llm")
     tree = None
     if plan.ranker == "whole-tree":
-        tree = made or Models(settings, None).get("llm")
+        tree = scripted_model or Models(settings, None).get("llm")
     judge = load_judge(plan.judge_model, settings) if plan.answers else None
     used = plan.needs_model or (plan.ranker == "engine" and plan.effort != "fast")
-    return RunModels(made, tree, judge, (plan.model or settings.llm_model) if used else "")
+    return RunModels(scripted_model, tree, judge, (plan.model or settings.llm_model) if used else "")
+
+
+@dataclass(frozen=True, slots=True)
+class RankerOptions:
+    """Options of the rankers; each reads those it needs.
+
+    ``search`` holds the engine's search options. ``embedder`` is a spec, "" for none. ``cache`` keeps what a baseline
+    makes slowly. ``languages`` are the questions' (text -> ISO 639-1 code). ``model`` is whole-tree's.
+    """
+
+    search: SearchFields
+    embedder: str
+    in_chinese: bool
+    cache: Path
+    languages: Mapping[str, str] = field(default_factory=dict)
+    model: ChatModel | None = None
+
+
+def make_ranker(name: str, engine: Engine, corpus: Corpus, options: RankerOptions, progress: Progress) -> Ranker:
+    """Return one of eval.runs.plan.RANKERS.
+
+    Raises UsageError for an unknown name and PageIndexError where a package or a model is missing.
+    """
+    in_chinese, cache = options.in_chinese, options.cache
+    match name:
+        case "engine":
+            return EngineRanker(engine, corpus.ids, options.search)
+        case "page-bm25":
+            return PageBM25(corpus, in_chinese=in_chinese)
+        case "page-bm25-stemmed":
+            return StemmedPageBM25(corpus, options.languages)
+        case "rank-bm25":
+            return Okapi(corpus, in_chinese=in_chinese)
+        case "chunk-dense":
+            embedder = Embedders(engine.settings).load(options.embedder) if options.embedder else None
+            return ChunkDense(corpus, embedder, cache / "chunks", progress)
+        case "pageindex-tree":
+            return PageIndexTree(corpus, cache / "pageindex", progress, in_chinese=in_chinese)
+        case "whole-tree":
+            if options.model is None:
+                raise UsageError("The ranker whole-tree needs a language model.", "Set llm_model, or name a --model.")
+            return WholeTree(corpus, options.model)
+    raise UsageError(f"There is no ranker '{name}'.", f"Choose one of: {', '.join(RANKERS)}.")

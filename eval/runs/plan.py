@@ -1,4 +1,4 @@
-"""What a run is asked to do."""
+"""The plan of a run: its options."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ SETTINGS = ("library", "given", "oracle-section", "oracle-pages")
 RANKERS = ("engine", "page-bm25", "page-bm25-stemmed", "rank-bm25", "chunk-dense", "pageindex-tree", "whole-tree")
 MODELS = ("scripted:oracle", "scripted:reader", "scripted:random")
 VISION = ("always", "never")
+OUTLINE_SETS = ("bookmarks", "outlines", "hips")
 DEPTH = 20
 RUNS = "eval-runs"
 """The folder of runs and homes, below the current one, unless another is named."""
@@ -29,11 +30,11 @@ class Plan:
     """``depth`` is the number of results asked for. ``kinds`` and ``min_pages`` leave out questions: those of other
     kinds, and those about a document with fewer pages. ``sample`` 0 asks all that are left.
 
-    ``embedder`` gives the library vectors for the ranker «engine»; "" leaves it as it is. ``paraphrases`` are other
+    ``embedder`` gives the library vectors for the ranker "engine"; "" leaves it as it is. ``paraphrases`` are other
     words for some of the questions, and those alone are asked. ``misspelt`` words of each question have a slip, which
     ``seed`` decides. ``hide_names`` gives the files names that say nothing.
 
-    ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker «engine».
+    ``effort``, ``strategy`` and ``scoring`` (what is not as usual of ScoringConfig) are for the ranker "engine".
     ``model`` is one of eval.runs.scripted, "" for the one that the engine's settings name. ``answers``: the model
     answers each question from the first pages, and ``judge_model``, asked where the settings' model is, says whether
     the answer is right; "" is the settings' model itself. ``vision`` says whether it sees pictures of the pages, "" as
@@ -96,7 +97,7 @@ class Plan:
 
     @property
     def needs_model(self) -> bool:
-        """Whether nothing can be measured without a model."""
+        """Return whether nothing can be measured without a model."""
         return self.answers or self.ranker == "whole-tree"
 
     @property
@@ -106,23 +107,25 @@ class Plan:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What decides the results, as ``run.json`` records it and a resumed run must repeat it."""
+        """Return the options that decide the results, as ``run.json`` records them and a resumed run must repeat
+        them.
+        """
         written = {name: value for name, value in asdict(self).items() if name not in _PLACES}
         paths = {name: str(value.absolute()) for name, value in written.items() if isinstance(value, Path)}
         usual = {name for name in ("scoring", "misspelt", "vision") if not written[name]}
-        made = written | paths | {"kinds": list(self.kinds)}
-        return {name: value for name, value in made.items() if name not in usual}
+        fields = written | paths | {"kinds": list(self.kinds)}
+        return {name: value for name, value in fields.items() if name not in usual}
 
     @property
     def search(self) -> SearchFields:
-        """What every question is searched with."""
+        """Return the search options of every question."""
         return {
             "effort": self.effort, "strategy": self.strategy, "expert": self.expert, "fusion": self.fusion,
             "scoring": self.scoring or None,
         }  # fmt: skip
 
     def folder(self, now: datetime | None = None) -> Path:
-        """Where the run goes: ``out``, else a new folder named after what is measured and when."""
+        """Return the folder of the run: ``out``, else a new one named after the plan and the time."""
         if self.out is not None:
             return self.out
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")

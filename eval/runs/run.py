@@ -1,4 +1,4 @@
-"""A run: ask a data set's questions, write down what comes as it comes, go on where a killed run ended."""
+"""Run a set: ask its questions, write each record as it comes, and resume a run that was stopped."""
 
 from __future__ import annotations
 
@@ -8,40 +8,32 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from eval.datasets.corpus import Corpus
+from eval.datasets.corpus import Corpus, GoldPlacement, locate
 from eval.datasets.files import documents
-from eval.datasets.hidden_names import hide_names
-from eval.datasets.locate import GoldPlacement, locate
-from eval.datasets.misspelt import misspelt
-from eval.datasets.paraphrases import reworded
 from eval.datasets.registry import load
-from eval.datasets.sampling import sample
+from eval.datasets.variants import hide_names, misspelt, reworded, sample
 from eval.measures import retrieval
-from eval.records.degraded import degraded
 from eval.records.progress import Progress
-from eval.records.questions import Dataset, EvalQuestion
-from eval.records.rankings import Ranker
+from eval.records.questions import Dataset, EvalQuestion, Ranker
 from eval.records.runs import (
     GoldPlace,
     Run,
     RunHead,
+    degraded,
     read_run,
     write_head,
 )
-from eval.runs.answers import Answerer
-from eval.runs.asking import Asking
-from eval.runs.home import RunHome, prepare
-from eval.runs.machine import engine_code, machine, settings_that_matter
-from eval.runs.models import RunModels, load_models, patient
+from eval.runs.asking import Answerer, Asking
+from eval.runs.home import RunHome, engine_code, machine, prepare, resumed, settings_that_matter
+from eval.runs.models import RankerOptions, RunModels, load_models, make_ranker, patient
 from eval.runs.plan import Plan
-from eval.runs.rankers import make_ranker
-from eval.runs.resume import resumed
-from eval.runs.scripted.questions import Pages
+from eval.runs.scripted import Pages
+from eval.runs.trees import measure_trees
 from hybrid_core.errors import DocumentError, UsageError
-from hybrid_core.system.extras import require
+from hybrid_core.system import require
 from hybrid_pageindex import run
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.services.formats import suffixes_read
+from hybrid_pageindex.engine.index.formats import suffixes_read
 
 
 def measure(plan: Plan, progress: Progress) -> Run:
@@ -60,44 +52,45 @@ def measure(plan: Plan, progress: Progress) -> Run:
         files, dataset = hidden.files, replace(hidden, files=hidden.files[: len(dataset.files)])
     folder = plan.folder()
     if not dataset.questions:
-        from eval.runs.trees import measure_trees
-
         return measure_trees(plan, dataset, folder, progress)
-    held = resumed(folder, plan)
-    if held and held.finished and not (_left_to_mend(folder) and held.engine == engine_code()):
-        other = "" if held.engine == engine_code() else " It was made with another state of the engine."
+    previous = resumed(folder, plan)
+    if previous and previous.finished and not (_left_to_mend(folder) and previous.engine == engine_code()):
+        other = "" if previous.engine == engine_code() else " It was made with another state of the engine."
         progress.say(f"{folder} is a finished run of the same questions: nothing is asked again.{other}")
         return read_run(folder)
     require("ir_measures", "eval")  # needed at the end: what lacks it must not work until then
     home = plan.home_folder(files)
     embedder = plan.embedder if plan.ranker == "engine" else ""
-    known: dict[str, Pages] = {}
+    gold_by_text: dict[str, Pages] = {}
     settings = patient(load_settings(home))
-    models = load_models(plan, settings, known, {q.text: q.answer for q in dataset.questions})
+    models = load_models(plan, settings, gold_by_text, {q.text: q.answer for q in dataset.questions})
     prepared = prepare(home, files, embedder, progress, ours=plan.home is None, chat=models.engine, settings=settings)
     with closing(prepared.engine), closing(models):
         corpus = Corpus(prepared.engine)
         cache = home.with_name(home.name + ".baselines")
         languages = {q.text: q.language for q in dataset.questions}
-        ranker = make_ranker(
-            plan.ranker, prepared.engine, corpus, search=plan.search, embedder=plan.embedder,
-            in_chinese=dataset.chinese, languages=languages, cache=cache, progress=progress, model=models.tree,
+        options = RankerOptions(
+            search=plan.search, embedder=plan.embedder, in_chinese=dataset.chinese, cache=cache, languages=languages,
+            model=models.tree,
         )  # fmt: skip
+        ranker = make_ranker(plan.ranker, prepared.engine, corpus, options, progress)
         dataset = within(dataset, corpus)
         questions, left_out = chosen(plan, dataset, corpus)
         located = run(locate(prepared.engine, questions))
-        known |= {q.text: gold_pages(q) for q in located.questions}
-        gold = {q.id: places(q, found, corpus) for q, found in zip(questions, located.questions, strict=True)}
+        gold_by_text |= {q.text: gold_pages(q) for q in located.questions}
+        gold = {
+            q.id: places(q, placed_question, corpus)
+            for q, placed_question in zip(questions, located.questions, strict=True)
+        }
         head = _head(plan, dataset, prepared, ranker, located, left_out, models)
-        head = replace(head, started=held.started) if held else head
+        head = replace(head, started=previous.started) if previous else head
         write_head(folder, head)
         answerer = None
         if plan.answers:
-            oracle = (
-                plan.setting == "oracle-pages"
-            )  # a reader of the right pages reads them all, whatever their evidence
-            most = None if oracle else prepared.engine.settings.top_k
-            answerer = Answerer(prepared.engine, corpus, models.judge, force=oracle, pages=most, vision=plan.vision)
+            # a reader of the right pages reads them all, whatever their evidence
+            oracle = plan.setting == "oracle-pages"
+            limit = None if oracle else prepared.engine.settings.top_k
+            answerer = Answerer(prepared.engine, corpus, models.judge, force=oracle, pages=limit, vision=plan.vision)
         Asking(plan, ranker, answerer, corpus, gold).ask_all(folder, questions, progress)
     records = read_run(folder).questions
     measured = {"all": retrieval.summarise(records), "kinds": retrieval.summarise_kinds(records)}
@@ -106,7 +99,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
 
 
 def _left_to_mend(folder: Path) -> bool:
-    """Whether a model failed at questions of a run."""
+    """Return whether a model failed at questions of a run."""
     return any(degraded(record).by_model for record in read_run(folder).questions)
 
 
@@ -114,15 +107,15 @@ def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
     """The files of a folder that only make the library larger. Raises UsageError where a name is also in the set."""
     if folder is None:
         return ()
-    found = tuple(path for path in documents(folder, *suffixes_read()) if path.is_file())
-    if not found:
+    paths = tuple(path for path in documents(folder, *suffixes_read()) if path.is_file())
+    if not paths:
         raise UsageError(f"{folder} holds no documents.", "--distractors takes a folder of files that are read.")
     names = [path.name for path in dataset.files]
-    for path in found:
+    for path in paths:
         if path.name in names:
             raise UsageError(f"{path}: a document of that name is in {dataset.name}.", "Rename the file.")
         names.append(path.name)
-    return found
+    return paths
 
 
 def within(dataset: Dataset, corpus: Corpus) -> Dataset:
@@ -131,17 +124,17 @@ def within(dataset: Dataset, corpus: Corpus) -> Dataset:
     Raises DocumentError where none is left.
     """
     outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
-    asked = tuple(question for question in dataset.questions if question.id not in outside)
-    if not asked:
+    inside = tuple(question for question in dataset.questions if question.id not in outside)
+    if not inside:
         raise DocumentError(f"{dataset.name}: no question can be used; the first: {next(iter(outside.values()))}")
-    return replace(dataset, questions=asked, left_out=(*dataset.left_out, *outside.values()))
+    return replace(dataset, questions=inside, left_out=(*dataset.left_out, *outside.values()))
 
 
 def _outside(question: EvalQuestion, corpus: Corpus) -> str:
     for gold in question.evidence:
-        held = corpus.documents.get(gold.document)
-        if held is not None and gold.page is not None and gold.page > held.pages:
-            return f"question {question.id}: {gold.document} has no page {gold.page}, its last is {held.pages}."
+        indexed = corpus.documents.get(gold.document)
+        if indexed is not None and gold.page is not None and gold.page > indexed.pages:
+            return f"question {question.id}: {gold.document} has no page {gold.page}, its last is {indexed.pages}."
     return ""
 
 
@@ -185,9 +178,9 @@ def places(question: EvalQuestion, located: EvalQuestion, corpus: Corpus) -> tup
             corpus.sections_on(gold.document, gold.page)
             if gold.page and gold.match != "document" and not gold.text
             else (),
-            lost=gold.page is None and (told.page is not None or bool(told.text) or told.match != "place"),
+            lost=gold.page is None and (original.page is not None or bool(original.text) or original.match != "place"),
         )
-        for told, gold in zip(question.evidence, located.evidence, strict=True)
+        for original, gold in zip(question.evidence, located.evidence, strict=True)
     )  # fmt: skip
 
 

@@ -20,14 +20,11 @@ import pymupdf
 
 from eval.datasets.corpus import Corpus
 from eval.measures import retrieval
-from eval.records.outlines import HumanOutline, Row
 from eval.records.progress import Progress
-from eval.records.questions import Dataset
+from eval.records.questions import Dataset, HumanOutline, Row
 from eval.records.runs import Run, RunHead, TreeRecord, append, read_run, write_head
-from eval.runs.home import prepare
-from eval.runs.machine import engine_code, machine, settings_that_matter
+from eval.runs.home import engine_code, machine, prepare, resumed, settings_that_matter
 from eval.runs.plan import Plan
-from eval.runs.resume import resumed
 from hybrid_core.errors import UsageError
 from hybrid_core.types.documents import Section
 
@@ -65,12 +62,12 @@ def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress
     """Index the set's documents with and without their bookmarks and score both. Resumes like a run of questions."""
     if plan.ranker != "engine":
         raise UsageError(f"{dataset.name} measures section trees: there is nothing to rank.", "Leave --ranker away.")
-    held = resumed(folder, plan)
-    if held and held.finished:
+    previous = resumed(folder, plan)
+    if previous and previous.finished:
         progress.say(f"{folder} is a finished run of the same documents: nothing is measured again.")
         return read_run(folder)
     home = plan.home_folder(dataset.files)
-    begun = held.started if held else _now()
+    begun = previous.started if previous else _now()
     head = _measured(plan, dataset, folder, dataset.files, home, KEPT, begun, progress)
     bare = [_stripped(path, home.with_name(home.name + ".stripped-files")) for path in dataset.files]
     _measured(plan, dataset, folder, bare, home.with_name(home.name + "-stripped"), STRIPPED, begun, progress)
@@ -110,16 +107,16 @@ def score(outline: HumanOutline, sections: Sequence[Section]) -> TreeScore:
     """A tree's headings against a human outline."""
     gold, optional, doubtful = (_folded(rows) for rows in (outline.rows, outline.optional, outline.doubtful))
     last = outline.last or max((section.end_page for section in sections), default=0)
-    found = [heading for heading in headings(sections) if outline.first <= heading.page <= last]
-    pairs = _pairs(gold, found)
-    precision, recall, f1 = _shares(len(pairs), len(found), len(gold))
-    gold_parents, found_parents = _parents(gold), _parents(found)
+    in_scope = [heading for heading in headings(sections) if outline.first <= heading.page <= last]
+    pairs = _pairs(gold, in_scope)
+    precision, recall, f1 = _shares(len(pairs), len(in_scope), len(gold))
+    gold_parents, found_parents = _parents(gold), _parents(in_scope)
     same = sum(_likeness(gold_parents[j], found_parents[i]) >= _ALIKE for j, i in pairs)
-    needed = [heading for heading in gold if not _among(heading, doubtful) or _among(heading, found)]
-    meant = [heading for heading in found if not _among(heading, optional) or _among(heading, gold)]
+    needed = [heading for heading in gold if not _among(heading, doubtful) or _among(heading, in_scope)]
+    meant = [heading for heading in in_scope if not _among(heading, optional) or _among(heading, gold)]
     _, _, tolerant = _shares(len(_pairs(needed, meant)), len(meant), len(needed))
     deepest = max((heading.level for heading in gold), default=0)
-    upper = [heading for heading in found if heading.level <= deepest]
+    upper = [heading for heading in in_scope if heading.level <= deepest]
     _, _, at_depth = _shares(len(_pairs(gold, upper)), len(upper), len(gold))
     return TreeScore(f1, precision, recall, same / len(pairs) if pairs else 0.0, tolerant, at_depth)
 
@@ -128,11 +125,11 @@ def _folded(rows: Sequence[Row]) -> list[OutlineHeading]:
     return [OutlineHeading(level, fold(title), page) for level, title, page in rows]
 
 
-def _pairs(gold: Sequence[OutlineHeading], found: Sequence[OutlineHeading]) -> list[tuple[int, int]]:
-    """Which heading of ``gold`` each of ``found`` is, each used once."""
+def _pairs(gold: Sequence[OutlineHeading], tree: Sequence[OutlineHeading]) -> list[tuple[int, int]]:
+    """Pair headings of ``gold`` with those of ``tree``, each used once."""
     free = set(range(len(gold)))
     pairs: list[tuple[int, int]] = []
-    for i, heading in enumerate(found):
+    for i, heading in enumerate(tree):
         near = [j for j in sorted(free) if abs(gold[j].page - heading.page) <= 1 and gold[j].title and heading.title]
         best, j = max(((_likeness(gold[j].title, heading.title), -j) for j in near), default=(0.0, 0))
         if best >= _ALIKE:
@@ -141,9 +138,9 @@ def _pairs(gold: Sequence[OutlineHeading], found: Sequence[OutlineHeading]) -> l
     return pairs
 
 
-def _shares(right: int, found: int, gold: int) -> tuple[float, float, float]:
+def _shares(right: int, tree: int, gold: int) -> tuple[float, float, float]:
     """Precision, recall and F1."""
-    precision, recall = right / found if found else 0.0, right / gold if gold else 0.0
+    precision, recall = right / tree if tree else 0.0, right / gold if gold else 0.0
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
 
 
@@ -160,25 +157,25 @@ def fold(title: str) -> str:
 
 
 def alike(left: str, right: str) -> bool:
-    """Whether two folded titles count as one."""
+    """Return whether two folded titles count as one."""
     return _likeness(left, right) >= _ALIKE
 
 
 def headings(sections: Sequence[Section]) -> list[OutlineHeading]:
     """A tree's headings, levels counted without its synthetic sections."""
     depth: dict[str | None, int] = {None: 0}
-    found = []
+    rows = []
     for section in sections:
         depth[section.node_id] = depth[section.parent_id] + (not section.synthetic)
         if not section.synthetic:
-            found.append(OutlineHeading(depth[section.node_id], fold(section.title), section.start_page))
-    return found
+            rows.append(OutlineHeading(depth[section.node_id], fold(section.title), section.start_page))
+    return rows
 
 
-def _parents(found: Sequence[OutlineHeading]) -> list[str | None]:
+def _parents(outline: Sequence[OutlineHeading]) -> list[str | None]:
     path: list[OutlineHeading] = []
     out = []
-    for heading in found:
+    for heading in outline:
         while path and path[-1].level >= heading.level:
             path.pop()
         out.append(path[-1].title if path else None)
@@ -202,7 +199,7 @@ def _score_all(folder: Path, bookmarks: str, dataset: Dataset, corpus: Corpus) -
             continue
         sections = corpus.sections(path.name)
         result = score(dataset.outlines[path.name], sections)
-        found = sum(not section.synthetic for section in sections)
+        headings_count = sum(not section.synthetic for section in sections)
         append(
             folder,
             TreeRecord(
@@ -212,7 +209,7 @@ def _score_all(folder: Path, bookmarks: str, dataset: Dataset, corpus: Corpus) -
                 result.precision,
                 result.recall,
                 result.parent,
-                found,
+                headings_count,
                 tolerant=result.tolerant,
             ),
         )

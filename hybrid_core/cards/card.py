@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from hybrid_core.cards import cover
+from hybrid_core.cards.cover import recurring_names, running_years
 from hybrid_core.cards.document_types import (
     TypeMention,
     document_types,
@@ -15,7 +16,6 @@ from hybrid_core.cards.document_types import (
     type_by_ending,
     type_by_headline,
 )
-from hybrid_core.cards.recurring import recurring_names, running_years
 from hybrid_core.text.names import (
     GENERIC,
     LEGAL_FORMS,
@@ -59,8 +59,11 @@ class _Time(NamedTuple):
 
 
 def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequence[str]) -> Card:
-    """What the document is. ``name`` is the file name with its extension, ``texts`` those of its pages; all may be
-    empty. The first ``_CARD_PAGES`` pages are read, of the others only what recurs. Never raises for odd input."""
+    """Read a document's card.
+
+    ``name`` is the file name with its extension, ``texts`` those of its pages; all may be empty. The first
+    ``_CARD_PAGES`` pages are read; in the others only what recurs counts. Never raises for odd input.
+    """
     stem = clean(_EXTENSION.sub("", name)).strip()
     spaced = stem.replace("_", " ")
     pages = [page[: 3 * _COVER] for page in texts[:_CARD_PAGES]]
@@ -121,7 +124,7 @@ def _type(spaced: str, title: str, first: str) -> str:
 
 
 def _is_type(mention: TypeMention, spaced: str) -> bool:
-    """In a long file name, which is a title, a word such as «policy» must end its part to be the type; in
+    """In a long file name, which is a title, a word such as "policy" must end its part to be the type; in
     Chinese always (a law on standards is no standard)."""
     if _CJK_AFTER.match(spaced, mention.end):
         return False
@@ -176,26 +179,26 @@ def _mostly_letters(text: str) -> bool:
 
 def _names(of_file: Sequence[str], title: str, author: str, first: str, binding: bool) -> list[str]:
     """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
-    found = list(of_file)
+    names = list(of_file)
     labelled = cover.labelled_names(first)
-    found.extend(labelled)
+    names.extend(labelled)
     if not binding:
         if not labelled:
-            found.extend(cover.announcing_names(first[:_COVER]))
+            names.extend(cover.announcing_names(first[:_COVER]))
         # What made the file stands in its metadata as often as who wrote it: the page must name it too.
-        said = (name for text in (title, author) for name in cover.legal_names(text[:200])[:1])
-        found.extend(name for name in said if name.lower() in first.lower())
-    return _one_spelling_each(found)
+        legal = (name for text in (title, author) for name in cover.legal_names(text[:200])[:1])
+        names.extend(name for name in legal if name.lower() in first.lower())
+    return _one_spelling_each(names)
 
 
 def _one_spelling_each(names: Iterable[str]) -> list[str]:
     """Each name once, in the spelling that shows its words (a squashed file name hides them)."""
-    kept: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for name in names:
         key = name_key(name)
-        if len(key) > 1 and (key not in kept or len(name_words(name)) > len(name_words(kept[key]))):
-            kept[key] = name
-    return list(kept.values())
+        if len(key) > 1 and (key not in spellings or len(name_words(name)) > len(name_words(spellings[key]))):
+            spellings[key] = name
+    return list(spellings.values())
 
 
 def _own_time(stem: str, title: str, front: str) -> _Time:
@@ -215,8 +218,8 @@ def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
     year, and of another the headline knows better.
     """
     interim = document_types()[type_name].interim
-    if not interim and (said := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):
-        return said
+    if not interim and (quarter := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):
+        return quarter
     return max((quarters for quarters in quarters_reported(text) if quarters < 4 or not interim), default=None)
 
 
@@ -235,8 +238,8 @@ def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: b
         years = [m.period.year for m in [*titled, *find_periods(subject)] if m.period.year]
     quarter = None
     if quarterly:
-        said = [*(m.period for m in [*named, *titled]), *fiscal]
-        quarter = next((period.quarter for period in said if period.quarter), ended)
+        periods = [*(m.period for m in [*named, *titled]), *fiscal]
+        quarter = next((period.quarter for period in periods if period.quarter), ended)
         quarter = quarter or (quarter_ended(end) if end else None)
     dates = [*(m.period.date for m in named if m.period.date), *([end] if end else [])]
     dates = dates or [m.period.date for m in shown if m.period.date][:1]

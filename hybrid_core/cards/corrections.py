@@ -1,12 +1,14 @@
-"""What somebody corrected by hand of a document: kept apart from what is derived, laid over it wherever it is read."""
+"""Corrections that a user made to a document's card, and cards as JSON for the catalog."""
 
 from __future__ import annotations
 
 import datetime
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
+from typing import Any
 
+from hybrid_core.cards.document_types import document_types, finder
 from hybrid_core.errors import Advice, UsageError
 from hybrid_core.types.documents import Card
 
@@ -47,14 +49,12 @@ def correction(field: str, value: str) -> str:
 
 
 def _known_type(value: str) -> str:
-    from hybrid_core.cards.document_types import document_types, finder
-
-    found = [mention.type for mention in finder().find(value)]
+    types = [mention.type for mention in finder().find(value)]
     if value.lower() in document_types():
         return value.lower()
-    if len(set(found)) != 1:
+    if len(set(types)) != 1:
         raise UsageError(f"type: '{value}' is no kind of document.", f"Known: {', '.join(document_types())}.")
-    return found[0]
+    return types[0]
 
 
 def corrected_card(card: Card, corrections: Mapping[str, str]) -> Card:
@@ -73,7 +73,7 @@ def corrected_card(card: Card, corrections: Mapping[str, str]) -> Card:
     if year := corrections.get("year"):
         years = tuple(map(int, _several(year, ",")))
         ends = {written for first in years for written in (first, first + 1)}  # a fiscal year may end in the next
-        dates = tuple(one for one in card.dates if int(one[:4]) in ends)
+        dates = tuple(day for day in card.dates if int(day[:4]) in ends)
         fits = card.date is not None and int(card.date[:4]) in ends
         card = replace(card, years=years, dates=dates, date=card.date if fits else None)
     if quarter := corrections.get("quarter"):
@@ -83,3 +83,15 @@ def corrected_card(card: Card, corrections: Mapping[str, str]) -> Card:
 
 def _several(value: str, sign: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in value.split(sign) if part.strip()))
+
+
+def card_to_json(card: Card) -> dict[str, Any]:
+    """The card as plain JSON values, empty fields left out."""
+    return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(card).items() if v not in ((), None, "")}
+
+
+def card_from_json(data: Mapping[str, Any]) -> Card:
+    """The card that ``card_to_json`` wrote; keys it does not know are ignored."""
+    names = {field.name for field in fields(Card)}
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
+    return Card(**values)

@@ -1,11 +1,15 @@
-"""What a cover page says of its organisation: labelled names, names with a legal form, symbols, parties."""
+"""Names of organisations on a document's cover and in its running heads, with the year that these bear."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
+from hybrid_core.cards.document_types import name_finder
 from hybrid_core.text.names import GENERIC, initials, name_key, name_words
-from hybrid_core.text.tokens import STOP_WORDS
+from hybrid_core.text.periods import find_periods
+from hybrid_core.text.tokens import STOP_WORDS, fold
 
 _LABEL_BELOW = re.compile(
     r"exact\s{1,3}name\s+of\s+(?:the\s+)?(?:registrant|issuer|company)"
@@ -51,14 +55,14 @@ _SHORT_LINE = 50  # a line this short ends where it does: the name does not run 
 
 
 def labelled_names(page: str) -> list[str]:
-    """Names that the page labels as such: above «(Exact name of registrant …)», after «Company name:» …"""
+    """Names that the page labels as such: above "(Exact name of registrant …)", after "Company name:" …"""
     names = []
     for label in _LABEL_BELOW.finditer(page):
         above = [line.strip() for line in page[max(0, label.start() - 300) : label.start()].split("\n")]
         above = [line for line in above if not _RULE.match(line)][-2:]
         if not above:
             continue
-        # The end of a long name («FOODS, INC.») may stand on a line of its own, and names nobody by itself.
+        # The end of a long name ("FOODS, INC.") may stand on a line of its own, and names nobody by itself.
         name = above[-1] if name_key(above[-1]) else " ".join(above)
         if len(name) <= 80:
             names.append(name)
@@ -68,18 +72,18 @@ def labelled_names(page: str) -> list[str]:
 
 def legal_names(text: str) -> list[str]:
     """Names that end with a legal form (Inc., Ltd, GmbH …), in order, each once."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for match in _LEGAL_NAME.finditer(text):
         name = _trimmed(match[1], text[max(0, match.start() - 8) : match.start()])
         key = name_key(name)
         if len(key) > 1 and not key.isdigit() and not _NOT_NAMES.search(name):
-            found.setdefault(key, name)
-    return list(found.values())
+            names.setdefault(key, name)
+    return list(names.values())
 
 
-def _trimmed(found: str, before: str) -> str:
-    """The name without what only stands in front of it; "" where «a Delaware Corporation» is described."""
-    lines = found.split("\n")
+def _trimmed(name: str, before: str) -> str:
+    """The name without what only stands in front of it; "" where "a Delaware Corporation" is described."""
+    lines = name.split("\n")
     for number in range(len(lines) - 1, 0, -1):
         if len(lines[number - 1]) < _SHORT_LINE and len(lines[number].split()) > 1:
             lines, before = lines[number:], ""
@@ -106,11 +110,11 @@ def announcing_names(page: str) -> list[str]:
 
 def symbols(text: str) -> list[str]:
     """Trading symbols of the organisation itself."""
-    found = [match[2] for match in _SYMBOL_BESIDE.finditer(text[:6_000])][:1]
+    matches = [match[2] for match in _SYMBOL_BESIDE.finditer(text[:6_000])][:1]
     if table := _SYMBOL_TABLE.search(text):
         rows = text[table.end() : table.end() + 900]
-        found.extend(match[1] for match in _SYMBOL_CELL.finditer(rows) if match[1].lower() not in GENERIC)
-    return [symbol for symbol in dict.fromkeys(found) if len(symbol) > 1][:4]
+        matches.extend(match[1] for match in _SYMBOL_CELL.finditer(rows) if match[1].lower() not in GENERIC)
+    return [symbol for symbol in dict.fromkeys(matches) if len(symbol) > 1][:4]
 
 
 def parties(text: str) -> list[str]:
@@ -124,3 +128,78 @@ def parties(text: str) -> list[str]:
         if len(key) > 1 and any(k != key and (k.startswith(key) or initials(w) == key) for k, w in words.items()):
             short.append(term)
     return [*names, *dict.fromkeys(term for term in short if term.lower() not in _NOT_FIRST)]
+
+
+_CAPITALISED = re.compile(r"(?<![\w'’.&-])[A-Z][\w'’&-]+(?: [A-Z][\w'’&-]+){0,2}")
+_OWNERS = re.compile(r"['’]s\b")
+_SAMPLED = 40  # pages, evenly spread: what stands on most pages stands on most of these
+_LEAST_PAGES = 3
+_SHARE = 0.5  # of the pages with text
+_COMMON = 0.2  # a word that stands in lower case on this share of the pages that hold its capital is no name
+_WITHIN = 0.3  # of the pages that hold a name have it within a sentence, as no label ("Source:", "Figure 3") is
+_TOGETHER = 0.8  # words that stand together so often, where one of them stands, are one name
+_MOST_RECURRING = 3
+_WATCHED = 12  # words, the most frequent, that are looked at closely
+
+
+def recurring_names(pages: Sequence[str]) -> list[str]:
+    """Names that at least half of the pages with text hold (and at least three), the most frequent first.
+
+    A name is a word that is written with a capital and hardly ever without one, or some that stand together.
+    """
+    texts = _sample([page for page in pages if page.strip()])
+    if len(texts) < _LEAST_PAGES:
+        return []
+    minimum = max(_LEAST_PAGES, _SHARE * len(texts))
+    words: Counter[str] = Counter()
+    runs: Counter[str] = Counter()
+    spelt: dict[str, Counter[str]] = {}
+    for text in texts:
+        candidates = dict.fromkeys(
+            _OWNERS.sub("", name) for name in _CAPITALISED.findall(text)
+        )  # in order: ties stay so
+        keys = {fold(word): word for name in candidates for word in name.split(" ")}
+        words.update(keys.keys())
+        for key, word in keys.items():
+            spelt.setdefault(key, Counter())[word] += 1
+        runs.update(name for name in candidates if " " in name)
+    names: list[str] = []
+    often = [(key, count) for key, count in words.most_common(4 * _WATCHED) if count >= minimum and _may_name(key)]
+    for key, count in often[:_WATCHED]:
+        lower, within = (
+            re.compile(rf"(?<!\w){re.escape(key)}(?!\w)"),
+            re.compile(rf"[a-z,;] {re.escape(key)}(?!\w|\s*[\d(])", re.IGNORECASE),
+        )
+        if sum(lower.search(text) is not None for text in texts) > _COMMON * count:
+            continue
+        if sum(within.search(text) is not None for text in texts) < _WITHIN * count:
+            continue
+        word = spelt[key].most_common(1)[0][0]
+        longer = [run for run, times in runs.items() if times >= _TOGETHER * count and key in fold(run).split()]
+        name = max(longer, key=len, default=word)
+        if not any(fold(word) in fold(other).split() for other in names):
+            names.append(name)
+    return names[:_MOST_RECURRING]
+
+
+def running_years(pages: Sequence[str]) -> list[int]:
+    """Years that the first or last two lines of at least half of the pages bear, the most frequent first."""
+    seen: Counter[int] = Counter()
+    pages = _sample(pages)
+    for page in pages:
+        lines = [line for line in page.split("\n") if line.strip()]
+        seen.update(_years(dict.fromkeys([*lines[:2], *lines[-2:]])))
+    return [year for year, count in seen.most_common() if count >= max(_LEAST_PAGES, _SHARE * len(pages))]
+
+
+def _sample(pages: Sequence[str]) -> Sequence[str]:
+    step = max(1, len(pages) / _SAMPLED)
+    return [pages[int(at * step)] for at in range(min(len(pages), _SAMPLED))]
+
+
+def _years(lines: Iterable[str]) -> set[int]:
+    return {m.period.year for line in lines if any(c.isdigit() for c in line) for m in find_periods(line[:200])} - {0}
+
+
+def _may_name(key: str) -> bool:
+    return len(key) > 2 and key not in STOP_WORDS and key not in GENERIC and not any(name_finder().find(key))

@@ -66,9 +66,9 @@ class TypeFinder:
     def find(self, text: str) -> Iterator[TypeMention]:
         """Mentions in order, the longest first where several begin at one place, none overlapping."""
         folded = text.lower()
-        found = [*self._find_words(folded), *self._find_joined(folded)]
-        found.sort(key=lambda mention: mention.start)
-        yield from found
+        mentions = [*self._find_words(folded), *self._find_joined(folded)]
+        mentions.sort(key=lambda mention: mention.start)
+        yield from mentions
 
     def _find_words(self, folded: str) -> Iterator[TypeMention]:
         pieces = list(_PIECE.finditer(folded.replace("'s", "  ").replace("\u2019s", "  ")))
@@ -82,8 +82,8 @@ class TypeFinder:
             i += length or 1
 
     def _longest(self, words: list[str], i: int) -> int:
-        most = self._starts.get(words[i]) or self._starts.get(_singular(words[i])) or 0
-        for length in range(min(most, len(words) - i), 0, -1):
+        longest = self._starts.get(words[i]) or self._starts.get(_singular(words[i])) or 0
+        for length in range(min(longest, len(words) - i), 0, -1):
             if self._key(words, i, length) in self._words:
                 return length
         return 0
@@ -103,7 +103,7 @@ def _singular(word: str) -> str:
 
 
 def _inside_word(text: str, start: int, end: int) -> bool:
-    """Whether the letters or digits go on beyond the mention, as in ``10k`` within ``210k``."""
+    """Return whether letters or digits go on beyond the mention, as in ``10k`` within ``210k``."""
     before, after = text[start - 1 : start], text[end : end + 1]
     first, last = text[start], text[end - 1]
     return (before.isascii() and before.isalnum() and before.isdigit() == first.isdigit()) or (

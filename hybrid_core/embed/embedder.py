@@ -1,4 +1,4 @@
-"""Embedders: what each one does, and the checks that all of them share.
+"""The protocols of embedders, and the checks that all of them share.
 
 Texts are taken longest first, so that a batch holds texts of similar length.
 """
@@ -6,7 +6,7 @@ Texts are taken longest first, so that a batch holds texts of similar length.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
@@ -20,14 +20,18 @@ Vectors = NDArray[np.float32]  # (n, dimension), unit rows, finite
 TermWeights = dict[int, float]  # token id to positive weight
 T = TypeVar("T")
 
+_BAD_ANSWER = "Choose another model, or look for a fault in this one's files or server."
+
+_FAULT = "Look for a fault in the model's files."
+
 
 @dataclass(frozen=True, slots=True)
 class EmbedderId:
-    """Which embedder made a vector. Vectors may be compared where the fingerprints are equal.
+    """The identity of an embedder. Vectors with equal fingerprints may be compared.
 
-    ``fingerprint`` is 16 hexadecimal digits over whatever decides the vectors: the content of the model's
-    files (else its name), what is put before or cut off a text, the dimension. The place of a model's
-    folder, the device and the batch size are not in it.
+    ``fingerprint`` is 16 hexadecimal digits over everything that decides the vectors: the content of the model's files
+    (else its name), prefixes and limits of texts, the dimension. The place of a model's folder, the device and the
+    batch size are not in it.
     """
 
     name: str  # "hashed:256", "sentence-transformers:NAME_OR_PATH", "openai:MODEL@https://host/v1"
@@ -36,24 +40,23 @@ class EmbedderId:
 
 
 class Embedder(Protocol):
-    """Texts become vectors whose inner product is their similarity. Several threads may use one."""
+    """An embedder turns texts into vectors whose inner product is their similarity. Several threads may use it."""
 
     @property
     def id(self) -> EmbedderId:
-        """What made the vectors. The first access may call a remote model, to learn its dimension."""
+        """Return the identity. The first access may call a remote model, to learn its dimension."""
         ...
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """float32 (n, dimension), unit rows, finite, in the order of the texts; no texts: (0, dimension).
+        """Return float32 (n, dimension), unit rows, finite, in the order of the texts; no texts: (0, dimension).
 
-        A blank text gets the vector of a single space; a text over the model's limit is cut at its end.
-        Raises ModelError where the model fails or answers with anything but such vectors, and UsageError
-        after ``close``.
+        A blank text gets the vector of a single space; a text over the model's limit is cut at its end. Raises
+        ModelError if the model fails or answers with anything but such vectors, and UsageError after ``close``.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the model or the connection; calls that wait to try again stop. May be called twice."""
+        """Release the model or the connection; calls that wait for a retry stop. May be called twice."""
         ...
 
 
@@ -62,9 +65,9 @@ class SparseEmbedder(Protocol):
     """An embedder that also weights terms, as BGE-M3 learned to."""
 
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
-        """What ``embed`` gives, and from the same pass of the model each text's weights, {} where no token counts.
+        """Return the vectors of ``embed`` and each text's weights, {} if no token counts, from one pass of the model.
 
-        Two texts' score is the inner product of their weights. Raises what ``embed`` raises.
+        The score of two texts is the inner product of their weights. Raises what ``embed`` raises.
         """
         ...
 
@@ -74,12 +77,12 @@ class MultiVectorEmbedder(Protocol):
     """An embedder that also compares texts token by token (ColBERT's late interaction)."""
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """float32 (n,), at most 1, higher is better: the mean over the query's tokens of their best match."""
+        """Return float32 (n,), at most 1, higher is better: the mean over the query's tokens of their best match."""
         ...
 
 
 def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:
-    """The texts as models can take them: blank ones a single space, halves of surrogate pairs replaced.
+    """Return the texts as models can take them: blank ones a single space, halves of surrogate pairs replaced.
 
     Raises UsageError for a single string, for anything else that is no string, and for an unknown kind.
     """
@@ -93,10 +96,10 @@ def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:
 def in_batches(
     texts: Sequence[str], size: int, call: Callable[[list[str]], Sequence[T]], characters: int | None = None
 ) -> list[T]:
-    """What ``call`` makes of each text, in the order of the texts.
+    """Return the results of ``call``, in the order of the texts.
 
-    It is called with at most ``size`` texts (and, with ``characters``, at most so many characters, or one
-    text), longest first: a lack of memory shows at once. Raises ModelError where it returns another count.
+    It is called with at most ``size`` texts, and at most ``characters`` characters or one text. The longest come first,
+    so that a lack of memory shows at once. Raises ModelError if it returns another count.
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     results: list[T | None] = [None] * len(texts)
@@ -104,24 +107,23 @@ def in_batches(
     while start < len(order):
         longest = max(len(texts[order[start]]), 1)
         count = size if characters is None else max(1, min(size, characters // longest))
-        chosen = order[start : start + count]
-        made = call([texts[i] for i in chosen])
-        if len(made) != len(chosen):
-            raise ModelError(f"The model answered {len(chosen)} texts with {len(made)} vectors.", _BAD_ANSWER)
-        for i, result in zip(chosen, made, strict=True):
+        batch = order[start : start + count]
+        results_of_batch = call([texts[i] for i in batch])
+        if len(results_of_batch) != len(batch):
+            raise ModelError(
+                f"The model answered {len(batch)} texts with {len(results_of_batch)} vectors.", _BAD_ANSWER
+            )
+        for i, result in zip(batch, results_of_batch, strict=True):
             results[i] = result
         start += count
     return results  # type: ignore[return-value]  # every text was in one batch
 
 
-_BAD_ANSWER = "Choose another model, or look for a fault in this one's files or server."
-
-
 def unit_rows(rows: Sequence[Any], model: str, dimension: int | None = None) -> Vectors:
-    """Rows of numbers as float32 (n, dimension) of length 1.
+    """Return rows of numbers as float32 (n, dimension) of length 1.
 
-    Raises ModelError, naming the text's position, for a row that is not numeric, not finite, zero, or not
-    of the dimension (where none is given: of the first row's).
+    Raises ModelError with the text's position for a row that is not numeric, not finite or zero. So does a row not of
+    the dimension (by default the first row's).
     """
     width = dimension if dimension is not None else len(rows[0]) if rows else 0
     vectors = np.empty((len(rows), width), np.float64)
@@ -150,5 +152,49 @@ def _bad_row(model: str, index: int, count: int, what: str) -> ModelError:
 
 
 def fingerprint(*parts: object) -> str:
-    """16 hexadecimal digits that depend on every part."""
+    """Return 16 hexadecimal digits that depend on every part."""
     return hashlib.sha256("\x00".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Exportable:
+    """A loaded model for an export.
+
+    ``forward`` takes PyTorch's tensors by the tokenizer's names and returns ``outputs`` in order; ``limit`` is in
+    tokens.
+    """
+
+    forward: Callable[[dict[str, Any]], tuple[Any, ...]]
+    module: Any  # whose weights ``forward`` uses
+    outputs: tuple[str, ...]
+    tokenizer: Any
+    config: Any
+    limit: int
+    prompts: Mapping[str, str]
+
+
+@runtime_checkable
+class Exporting(Protocol):
+    """An embedder whose model PyTorch runs here."""
+
+    def exportable(self) -> Exportable: ...
+
+
+def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collection[int]) -> TermWeights:
+    """Return the greatest positive weight of each token of a text."""
+    if not np.isfinite(weights).all():
+        raise ModelError("BGE-M3 weighted a token with NaN or infinity.", _FAULT)
+    weights_by_token: TermWeights = {}
+    for token, weight in zip(ids, weights.tolist(), strict=True):
+        if weight > 0 and token not in ignored:
+            weights_by_token[token] = max(weight, weights_by_token.get(token, 0.0))
+    return weights_by_token
+
+
+def checked_scores(values: Sequence[float], name: str) -> NDArray[np.float32]:
+    """Return scores as an array. Raises ModelError for one that is not a number, naming its text."""
+    scores = np.array(values, np.float32)
+    if not np.isfinite(scores).all():
+        position = int(np.flatnonzero(~np.isfinite(scores))[0]) + 1
+        raise ModelError(f"{name}: the score of text {position} of {len(scores)} is not a number.", _FAULT)
+    return scores

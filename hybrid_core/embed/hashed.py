@@ -68,28 +68,31 @@ class HashedM3Embedder(HashedEmbedder):
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         if self._closed:
             raise UsageError(f"{self._id.name} is closed.", "Load it again.")
-        asked = tokenise(checked_texts([query], "query")[0])
-        return np.array([_late(asked, tokenise(text)) for text in checked_texts(texts)], np.float32)
+        terms = tokenise(checked_texts([query], "query")[0])
+        return np.array([_late_interaction(terms, tokenise(text)) for text in checked_texts(texts)], np.float32)
 
 
-def _late(asked: Sequence[str], given: Sequence[str]) -> float:
-    """The mean over the asked terms of their best match among the given ones, 0 to 1."""
-    there = [_unit(Counter(_pieces([term]))) for term in set(given)]
-    best = [
-        max((sum(weight * other.get(piece, 0.0) for piece, weight in own.items()) for other in there), default=0.0)
-        for own in (_unit(Counter(_pieces([term]))) for term in asked)
+def _late_interaction(query_terms: Sequence[str], text_terms: Sequence[str]) -> float:
+    """Return the mean over the query's terms of their best match among the text's, 0 to 1."""
+    text_vectors = [_unit(Counter(_pieces([term]))) for term in set(text_terms)]
+    matches = [
+        max(
+            (sum(weight * other.get(piece, 0.0) for piece, weight in vector.items()) for other in text_vectors),
+            default=0.0,
+        )
+        for vector in (_unit(Counter(_pieces([term]))) for term in query_terms)
     ]
-    return sum(best) / len(best) if best else 0.0
+    return sum(matches) / len(matches) if matches else 0.0
 
 
 def _pieces(terms: Sequence[str]) -> list[int]:
-    """The hashes of every three letters in a row of each term, ends marked."""
+    """Return the hashes of every three letters in a row of each term, ends marked."""
     marked = [f"<{term}>" for term in terms]
     return [cached_hash(term[at : at + 3]) for term in marked for at in range(len(term) - 2)]
 
 
 def _unit(counts: Counter[int]) -> TermWeights:
-    """1 + log of each count, scaled so that the squares add up to 1."""
+    """Return 1 + log of each count, scaled so that the squares add up to 1."""
     weights = {piece: 1 + math.log(count) for piece, count in sorted(counts.items())}
     length = math.sqrt(sum(weight * weight for weight in weights.values()))
     return {piece: weight / length for piece, weight in weights.items()}
@@ -97,6 +100,6 @@ def _unit(counts: Counter[int]) -> TermWeights:
 
 @lru_cache(maxsize=20_000)
 def _signs(term: str, dimension: int) -> NDArray[np.int8]:
-    """+1 or -1 for each dimension, drawn by the term: int8 (dimension,)."""
+    """Return int8 (dimension,): +1 or -1 for each dimension, drawn by the term."""
     bits = np.unpackbits(np.frombuffer(hashlib.shake_128(term.encode()).digest(-(-dimension // 8)), np.uint8))
     return bits[:dimension].astype(np.int8) * np.int8(2) - np.int8(1)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import ModelError, UsageError
-from hybrid_core.system.extras import require
+from hybrid_core.system import require
 
 _log = logging.getLogger(__name__)
 _HUB_TIMEOUT = 10  # seconds; the libraries try each file for half a minute where there is no network
@@ -24,7 +24,7 @@ _CONFIGS = {"config.json", "modules.json", "tokenizer.json", "tokenizer_config.j
 
 @dataclass(frozen=True, slots=True)
 class ModelPlaces:
-    """Where models are looked for. ``folder`` holds one folder a model. ``hub``: what lies nowhere is downloaded."""
+    """The places of local models. ``folder`` holds one folder a model. ``hub``: missing ones are downloaded."""
 
     folder: Path | None = None
     hub: bool = False
@@ -32,73 +32,76 @@ class ModelPlaces:
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """``name`` is what it is known by («sentence-transformers:NAME» or «…:/PATH»); ``folder`` is None for one that is
-    neither a path nor below the folder of models.
+    """A model. ``name`` is "sentence-transformers:NAME" or "…:/PATH".
+
+    ``folder`` is None if ``spec`` is neither a path nor below the folder of models.
     """
 
     form: str
-    given: str
+    spec: str
     folder: Path | None
     places: ModelPlaces
 
     @property
     def name(self) -> str:
-        named = self.folder is None or not _is_path(self.given)
-        return f"{self.form}:{self.given if named else self.folder}"
+        named = self.folder is None or not _is_path(self.spec)
+        return f"{self.form}:{self.spec if named else self.folder}"
 
     def how_to_bring(self) -> str:
-        """What to do where its files are not on this machine."""
-        last = Path(self.given).name
+        """Return the advice for a model whose files are not on this machine."""
+        basename = Path(self.spec).name
         onnx = self.form == "onnx"
-        where = f"{self.places.folder / last}" if self.places.folder else f"/path/to/{last}"
+        where = f"{self.places.folder / basename}" if self.places.folder else f"/path/to/{basename}"
         how = "" if self.places.folder else f" and name it {self.form}:{where}, or set PAGEINDEX_MODELS_DIR=/path/to"
-        made = (
-            f"Export it where PyTorch is (embed --export {last} --embedder sentence-transformers:…)" if onnx
-            else f"Get its folder on a machine with network (hf download {_owned(self.given)} --local-dir {last})"
+        step = (
+            f"Export it where PyTorch is (embed --export {basename} --embedder sentence-transformers:…)" if onnx
+            else f"Get its folder on a machine with network (hf download {_hub_name(self.spec)} --local-dir {basename})"
         )  # fmt: skip
         hub = "" if onnx else " PAGEINDEX_MODEL_DOWNLOADS=hub lets it be downloaded here."
-        return f"{made}, put it at {where}{how}.{hub}"
+        return f"{step}, put it at {where}{how}.{hub}"
 
 
-def find_model(form: str, given: str, places: ModelPlaces = ModelPlaces()) -> LocalModel:
-    """Raises UsageError for a path where there is no folder."""
-    path = Path(given).expanduser()
-    if places.folder is not None and not _is_path(given):
-        for below in (places.folder / given, places.folder / path.name):
+def find_model(form: str, spec: str, places: ModelPlaces = ModelPlaces()) -> LocalModel:
+    """Find a model. Raises UsageError for a path without a folder."""
+    path = Path(spec).expanduser()
+    if places.folder is not None and not _is_path(spec):
+        for below in (places.folder / spec, places.folder / path.name):
             if below.is_dir():
-                return LocalModel(form, given, below.resolve(), places)
+                return LocalModel(form, spec, below.resolve(), places)
     if path.is_dir():
         return LocalModel(form, str(path.resolve()), path.resolve(), places)
-    if path.exists() or _is_path(given) or given.count("/") > 1:
+    if path.exists() or _is_path(spec) or spec.count("/") > 1:
         what = "is a file" if path.exists() else "does not exist"
-        raise UsageError(f"{given}: {what}; a model is a folder, or owner/name on the Hugging Face hub.", "Correct it.")
-    return LocalModel(form, given, None, places)
+        raise UsageError(f"{spec}: {what}; a model is a folder, or owner/name on the Hugging Face hub.", "Correct it.")
+    return LocalModel(form, spec, None, places)
 
 
-def _is_path(given: str) -> bool:
-    return given.startswith(("/", ".", "~"))
+def _is_path(spec: str) -> bool:
+    return spec.startswith(("/", ".", "~"))
 
 
-def _owned(name: str) -> str:
+def _hub_name(name: str) -> str:
     return name if "/" in name else f"sentence-transformers/{name}"
 
 
 def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: str) -> tuple[Any, Path | None]:
-    """(what ``load`` made of it, the folder of its files).
+    """Return the result of ``load`` and the folder of the model's files.
 
     ``load`` is called with a folder and True, else with the name and False. A model in the hub's cache (with the file
-    ``needed``) is loaded from there and the hub is not asked: that works without network, and no update of the hub's
-    changes the vectors unnoticed. The folder is None where the copy is not in the usual cache. Raises ModelError where
-    loading fails, and where there is no model and none may be downloaded.
+    ``needed``) is loaded from there, without asking the hub: that works without network, and no update of the hub
+    changes the vectors unnoticed.
+
+    The folder is None if the copy is not in the usual cache. Raises ModelError if loading fails, and if the model is
+    missing and may not be downloaded.
     """
     if model.folder:
         advice = "Check that the folder holds all files of such a model."
-        with _loading(model, "Tried the folder.", advice, bars=False):
+        with _library_errors(model, "Tried the folder.", advice, bars=False):
             return load(str(model.folder), True), model.folder
-    if cached := _cached(model.given, needed):
+    if cached := _cache_folder(model.spec, needed):
         tried = "Tried the cache of the Hugging Face hub on this machine."
         try:
-            with _loading(model, tried, model.how_to_bring(), bars=False):
+            with _library_errors(model, tried, model.how_to_bring(), bars=False):
                 return load(str(cached), True), cached
         except ModelError as error:  # a download was cut off: let the library complete it
             if not model.places.hub:
@@ -106,10 +109,12 @@ def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: s
             _log.info("%s", error)
     if not model.places.hub:
         raise missing(model)
-    with _loading(model, "Tried the Hugging Face cache of this machine and the hub.", model.how_to_bring(), bars=True):
+    with _library_errors(
+        model, "Tried the Hugging Face cache of this machine and the hub.", model.how_to_bring(), bars=True
+    ):
         hub = require("huggingface_hub", model.form)
         hub.get_session().head(hub.constants.ENDPOINT, timeout=_HUB_TIMEOUT)
-        return load(model.given, False), _cached(model.given, "config.json")
+        return load(model.spec, False), _cache_folder(model.spec, "config.json")
 
 
 def missing(model: LocalModel) -> ModelError:
@@ -119,8 +124,8 @@ def missing(model: LocalModel) -> ModelError:
 
 
 @contextmanager
-def _loading(model: LocalModel, tried: str, advice: str, *, bars: bool) -> Iterator[None]:
-    """One error for all that can go wrong in a library's loading; no bars on stderr but for a download."""
+def _library_errors(model: LocalModel, tried: str, advice: str, *, bars: bool) -> Iterator[None]:
+    """Raise one error for all that fails in a library's loading. Show progress bars only for a download."""
     bar = require("transformers.utils.logging", model.form)
     shown = bar.is_progress_bar_enabled()
     if not bars:
@@ -137,7 +142,7 @@ def _loading(model: LocalModel, tried: str, advice: str, *, bars: bool) -> Itera
 
 @contextmanager
 def running(name: str) -> Iterator[None]:
-    """Around a call of a local model: whatever its library raises becomes a ModelError."""
+    """Raise whatever the library of a local model raises as ModelError."""
     try:
         yield
     except Exception as error:
@@ -146,18 +151,18 @@ def running(name: str) -> Iterator[None]:
 
 
 def one_line(error: Exception) -> str:
-    """What a library says of an error, without the name of its class."""
+    """Return the message of a library's error, without the name of its class."""
     return " ".join(str(error).split())[:300] or "its library gives no reason"
 
 
-def _cached(name: str, file: str) -> Path | None:
-    """The folder in the hub's usual cache that holds this file of the model."""
-    found = require("huggingface_hub", "sentence-transformers").try_to_load_from_cache(_owned(name), file)
-    return Path(found).parent if isinstance(found, str) else None
+def _cache_folder(name: str, file: str) -> Path | None:
+    """Return the folder in the hub's usual cache that holds this file of the model."""
+    path = require("huggingface_hub", "sentence-transformers").try_to_load_from_cache(_hub_name(name), file)
+    return Path(path).parent if isinstance(path, str) else None
 
 
 def model_digest(name: str, folder: Path | None) -> str:
-    """A hash over the content of a model's files; the name alone where there is no folder.
+    """Return a hash over the content of a model's files, or the name if there is no folder.
 
     The same files give the same hash anywhere, whatever lies beside them (a README).
     """

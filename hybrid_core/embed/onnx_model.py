@@ -1,14 +1,22 @@
-"""Exported models (``export``) through onnxruntime: no PyTorch, and int8 on processors.
+"""Embedders that onnxruntime runs, and the export of PyTorch models to them: int8, without PyTorch.
 
-A folder holds what a sentence-transformers model holds, with the network in ``onnx/`` in place of its weights; so those
-that the hub offers with an ``onnx`` folder can be used as they are.
+A folder holds what a sentence-transformers model holds, with the network in ``onnx/`` in place of its weights. So
+models that the hub offers with an ``onnx`` folder can be used as they are. int8 is dynamic quantisation with a scale
+for each output channel: nothing is calibrated, weights are rounded once, and numbers between layers are scaled as they
+come.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import shutil
+import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,39 +24,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybrid_core.embed.embedder import (
+    Embedder,
     EmbedderId,
+    Exportable,
+    Exporting,
     Kind,
     TermWeights,
     Vectors,
+    checked_scores,
     checked_texts,
     fingerprint,
+    heaviest,
     unit_rows,
 )
-from hybrid_core.embed.local_models import LocalModel, file_digest, one_line, running
-from hybrid_core.embed.term_weights import checked_scores, heaviest
-from hybrid_core.errors import ModelError, UsageError
-from hybrid_core.system.extras import require
+from hybrid_core.embed.local_models import LocalModel, ModelPlaces, file_digest, one_line, running
+from hybrid_core.errors import ModelError, PageIndexError, UsageError
+from hybrid_core.system import require
 
 NETWORKS = ("model_int8.onnx", "model.onnx")
-"""Which of several is taken, the first that is there."""
+"""Names of networks; the first that is found is used."""
 READ = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "config_sentence_transformers.json",
     "sentence_bert_config.json", "1_Pooling/config.json",
 )  # fmt: skip
-"""The files beside the network that say how it is run."""
+"""Files beside the network that say how to run it."""
 _MOST_THREADS = 4  # more gain little on texts of a few dozen tokens
 _PROMPTS: Mapping[Kind, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _Arrays = dict[str, NDArray[np.float32]]
 
+_MIN_COSINE = 0.95  # cosine below which something went wrong
+_SENTENCES = (
+    "The company reported higher revenue in the second quarter, because customers bought more machines.",
+    "Who has to pay the tax where goods are returned within fourteen days?",
+    "Section 4.2  Limitation of liability. Neither party is liable for indirect damages.",
+    "Long-term debt of $4,210 million was repaid before it was due.",
+    "Add the eggs, a little salt and the flour, and stir.",
+    "Figure 3 shows how the error falls with the number of layers.",
+    "Der Mieter hat die Wohnung in gutem Zustand zu hinterlassen.",
+    "用人单位应当按照劳动合同约定和国家规定，向劳动者及时足额支付劳动报酬。",
+)
+
 
 def open_onnx(model: LocalModel, *, threads: int = 0) -> OnnxEmbedder:
-    """The embedder of an exported model: one that also weights terms where the network gives that.
+    """Return the embedder of an exported model: one that also weights terms if the network does.
 
-    ``threads`` work on a text, 0 for one a core, 4 at most. Raises UsageError where there is no
-    folder, PageIndexError where the extra is missing, ModelError where the model cannot be loaded.
+    ``threads`` work on a text, 0 for one a core, 4 at most. Raises UsageError if there is no folder, PageIndexError if
+    the extra is missing, ModelError if the model cannot be loaded.
     """
     network = _Network(model, threads)
-    return (OnnxM3Embedder if "sparse_vecs" in network.gives else OnnxEmbedder)(network)
+    return (OnnxM3Embedder if "sparse_vecs" in network.outputs else OnnxEmbedder)(network)
 
 
 class OnnxEmbedder:
@@ -90,23 +114,23 @@ class OnnxM3Embedder(OnnxEmbedder):
         ignored = network.special
         rows: list[NDArray[np.float32]] = []
         weights: list[TermWeights] = []
-        for ids, made in network.run(network.prompted(texts, kind), "dense_vecs", "sparse_vecs"):
-            rows.append(made["dense_vecs"])
-            weights.append(heaviest(ids, made["sparse_vecs"].reshape(-1), ignored))
+        for ids, arrays in network.run(network.prompted(texts, kind), "dense_vecs", "sparse_vecs"):
+            rows.append(arrays["dense_vecs"])
+            weights.append(heaviest(ids, arrays["sparse_vecs"].reshape(-1), ignored))
         return unit_rows(rows, self._name, self._dimension), weights
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         network = self._open()
-        [(_, asked)] = network.run(network.prompted([query], "query"), "colbert_vecs")
+        [(_, query_arrays)] = network.run(network.prompted([query], "query"), "colbert_vecs")
         scores = [
-            float((asked["colbert_vecs"] @ made["colbert_vecs"].T).max(axis=1).mean())
-            for _, made in network.run(network.prompted(texts, "document"), "colbert_vecs")
+            float((query_arrays["colbert_vecs"] @ arrays["colbert_vecs"].T).max(axis=1).mean())
+            for _, arrays in network.run(network.prompted(texts, "document"), "colbert_vecs")
         ]
         return checked_scores(scores, self._name)
 
 
 class _Network:
-    """A network with its tokenizer: neither is changed by use, so several threads may use one."""
+    """A network with its tokenizer. Use changes neither, so several threads may share it."""
 
     def __init__(self, model: LocalModel, threads: int) -> None:
         self.name = model.name
@@ -135,8 +159,8 @@ class _Network:
         except Exception as error:
             message = f"{model.name} cannot be loaded ({one_line(error)})."
             raise ModelError(message, "Check that the folder holds all files of an exported model.") from error
-        self._inputs = {one.name for one in self._session.get_inputs()}
-        self.gives = [one.name for one in self._session.get_outputs()]
+        self._inputs = {tensor.name for tensor in self._session.get_inputs()}
+        self.outputs = [tensor.name for tensor in self._session.get_outputs()]
         self.digest = " ".join([file_digest(file), *(f"{n} {file_digest(f)}" for n, f in self._configs())])
 
     def prompted(self, texts: Sequence[str], kind: Kind) -> list[str]:
@@ -145,67 +169,70 @@ class _Network:
         return [prompt + text for text in checked] if prompt else checked
 
     def dense(self, texts: Sequence[str]) -> Iterator[NDArray[np.float32]]:
-        """One vector for each text, of any length."""
+        """Yield one vector for each text, of any length."""
         for output in ("sentence_embedding", "dense_vecs"):
-            if output in self.gives:
-                yield from (made[output] for _, made in self.run(texts, output))
+            if output in self.outputs:
+                yield from (arrays[output] for _, arrays in self.run(texts, output))
                 return
-        first = self.gives[0]  # a vector for each token
-        for _, made in self.run(texts, first):
-            yield made[first][0] if self._pooling == "cls" else made[first].mean(axis=0)
+        first = self.outputs[0]  # a vector for each token
+        for _, arrays in self.run(texts, first):
+            yield arrays[first][0] if self._pooling == "cls" else arrays[first].mean(axis=0)
 
     def run(self, texts: Sequence[str], *outputs: str) -> Iterator[tuple[list[int], _Arrays]]:
-        """Of each text its tokens, and these outputs."""
+        """Yield the tokens and these outputs of each text."""
         with running(self.name):
             tokens = [encoded.ids for encoded in self._tokenizer.encode_batch(list(texts))]
         for ids in tokens:
             with running(self.name):
-                made = self._session.run(list(outputs), self._fed(ids))
-            yield ids, {name: np.asarray(value[0], np.float32) for name, value in zip(outputs, made, strict=True)}
+                outputs_of_text = self._session.run(list(outputs), self._inputs_of(ids))
+            yield (
+                ids,
+                {name: np.asarray(value[0], np.float32) for name, value in zip(outputs, outputs_of_text, strict=True)},
+            )
 
-    def _fed(self, ids: list[int]) -> dict[str, NDArray[np.int64]]:
+    def _inputs_of(self, ids: list[int]) -> dict[str, NDArray[np.int64]]:
         tokens = np.array([ids], np.int64)
-        given = {
+        inputs = {
             "input_ids": tokens,
             "attention_mask": np.ones_like(tokens),
             "token_type_ids": np.zeros_like(tokens),
         }
-        return {name: value for name, value in given.items() if name in self._inputs}
+        return {name: value for name, value in inputs.items() if name in self._inputs}
 
     def _configs(self) -> list[tuple[str, Path]]:
         return [(name, self._folder / name) for name in READ if (self._folder / name).is_file()]
 
     def _read_configs(self) -> None:
-        found = {name: json.loads(file.read_text("utf-8")) for name, file in self._configs()}
+        configs = {name: json.loads(file.read_text("utf-8")) for name, file in self._configs()}
         empty: dict[str, Any] = {}
-        sentence = found.get("sentence_bert_config.json", empty)
-        self.limit = int(sentence.get("max_seq_length") or _limit(found))
-        named = found.get("config_sentence_transformers.json", empty).get("prompts") or empty
+        sentence = configs.get("sentence_bert_config.json", empty)
+        self.limit = int(sentence.get("max_seq_length") or _token_limit(configs))
+        named = configs.get("config_sentence_transformers.json", empty).get("prompts") or empty
         self._prompts = {kind: next((named[n] for n in of if named.get(n)), "") for kind, of in _PROMPTS.items()}
-        self._pooling = _pooling(found.get("1_Pooling/config.json", empty), self.name)
+        self._pooling = _pooling(configs.get("1_Pooling/config.json", empty), self.name)
         names = ("cls_token", "eos_token", "sep_token", "pad_token", "unk_token", "bos_token")
-        tokens = (_text(found.get("tokenizer_config.json", empty).get(name)) for name in names)
+        tokens = (_token_text(configs.get("tokenizer_config.json", empty).get(name)) for name in names)
         self.special = {self._tokenizer.token_to_id(token) for token in tokens if token}
 
 
 def network_file(folder: Path) -> Path | None:
-    """The network in a folder, in it or in its folder ``onnx``; where neither of ``NETWORKS`` is there, the only one.
+    """Return the network in a folder or its folder ``onnx``: one of ``NETWORKS``, else the only one.
 
-    Raises ModelError where there are several others.
+    Raises ModelError if there are several others.
     """
-    found = [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("onnx/*.onnx"))]
+    files = [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("onnx/*.onnx"))]
     for name in NETWORKS:
-        if chosen := [file for file in found if file.name == name]:
+        if chosen := [file for file in files if file.name == name]:
             return chosen[-1]
-    if len(found) > 1:
-        names = ", ".join(str(file.relative_to(folder)) for file in found)
+    if len(files) > 1:
+        names = ", ".join(str(file.relative_to(folder)) for file in files)
         raise ModelError(f"{folder} holds several networks: {names}.", "Name the one to use model.onnx.")
-    return found[0] if found else None
+    return files[0] if files else None
 
 
-def _limit(found: Mapping[str, Any]) -> int:
-    """How many tokens a model takes that does not say it itself."""
-    config, tokenizer = found.get("config.json", {}), found.get("tokenizer_config.json", {})
+def _token_limit(configs: Mapping[str, Any]) -> int:
+    """Return the token limit of a model that does not state it itself."""
+    config, tokenizer = configs.get("config.json", {}), configs.get("tokenizer_config.json", {})
     positions = int(config.get("max_position_embeddings") or 512)
     if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
         positions -= int(config.get("pad_token_id") or 0) + 1  # these number their places from there
@@ -219,12 +246,129 @@ def _pooling(config: Mapping[str, Any], name: str) -> str:
         if isinstance(mode, str)
         else [key[13:] for key, on in config.items() if on is True and key.startswith("pooling_mode_")]
     )
-    known = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
-    wanted = [known.get(one) for one in modes] or ["mean"]
-    if len(wanted) != 1 or wanted[0] is None:
+    pooling_of = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
+    poolings = [pooling_of.get(name_of_mode) for name_of_mode in modes] or ["mean"]
+    if len(poolings) != 1 or poolings[0] is None:
         raise ModelError(f"{name} pools its tokens by {', '.join(modes)}.", "Export it with embed --export.")
-    return wanted[0]
+    return poolings[0]
 
 
-def _text(token: Any) -> str:
+def _token_text(token: Any) -> str:
     return str(token.get("content", "")) if isinstance(token, Mapping) else str(token or "")
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """``cosine`` and ``least_cosine`` compare the exported model's vectors with PyTorch's, of a few sentences."""
+
+    model: str
+    folder: str
+    megabytes: float
+    cosine: float
+    least_cosine: float
+
+
+def export_model(embedder: Embedder, folder: Path) -> ExportReport:
+    """Write the int8 form of a loaded model to a folder, which appears once it is whole and was tried.
+
+    Raises UsageError for an embedder that PyTorch does not run here and for a folder that holds something. Raises
+    PageIndexError if the extra is missing, ModelError if the model cannot be exported or then differs.
+    """
+    name = embedder.id.name
+    if not isinstance(embedder, Exporting):
+        advice = "Name sentence-transformers:NAME_OR_PATH or bge-m3[:PATH]."
+        raise UsageError(f"{name} is no model that PyTorch runs here.", advice)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise UsageError(f"{folder} is there already.", "Name a new folder.")
+    for package in ("onnx", "onnxscript", "tokenizers"):
+        require(package, "export")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".export-") as scratch:
+        plain, target = Path(scratch) / "plain", Path(scratch) / "model"
+        plain.mkdir()
+        (target / "onnx").mkdir(parents=True)
+        network = target / "onnx" / NETWORKS[0]
+        with _export_errors(name):
+            model = embedder.exportable()
+            _trace(model, plain / "model.onnx")
+            _quantise(plain / "model.onnx", network)
+            _write_configs(model, target)
+        cosine, lowest = _compare(embedder, target)
+        size = round(network.stat().st_size / 1e6, 1)
+        if folder.is_dir():
+            folder.rmdir()
+        shutil.move(target, folder)
+    return ExportReport(name, str(folder), size, round(cosine, 4), round(lowest, 4))
+
+
+def _trace(model: Exportable, file: Path) -> None:
+    torch = require("torch", "export")
+    inputs = dict(model.tokenizer(["a few words", "and some more of them"], padding=True, return_tensors="pt"))
+
+    class Network(torch.nn.Module):  # type: ignore[misc, name-defined]  # torch is an extra
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = model.module
+
+        def forward(self, *tensors: Any) -> tuple[Any, ...]:
+            return model.forward(dict(zip(inputs, tensors, strict=True)))
+
+    free = torch.export.Dim.DYNAMIC  # texts and tokens may be any number
+    torch.onnx.export(
+        Network().eval(), tuple(inputs.values()), str(file), input_names=list(inputs),
+        output_names=list(model.outputs), dynamic_shapes=(tuple({0: free, 1: free} for _ in inputs),),
+        dynamo=True, external_data=True, verbose=False,
+    )  # fmt: skip
+
+
+def _quantise(file: Path, network: Path) -> None:
+    """Quantise to int8 with one bit to spare.
+
+    Processors without VNNI add products of eight bits in sixteen, which would overflow.
+    """
+    quantization = require("onnxruntime.quantization", "export")
+    quantization.quantize_dynamic(
+        str(file), str(network), per_channel=True, reduce_range=True, weight_type=quantization.QuantType.QInt8
+    )
+
+
+def _write_configs(model: Exportable, folder: Path) -> None:
+    model.tokenizer.save_pretrained(str(folder))
+    model.config.save_pretrained(str(folder))
+    for name, content in (
+        ("sentence_bert_config.json", {"max_seq_length": model.limit}),
+        ("config_sentence_transformers.json", {"prompts": dict(model.prompts)}),
+    ):
+        (folder / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _compare(embedder: Embedder, folder: Path) -> tuple[float, float]:
+    """Return the mean and the lowest cosine. Raises ModelError for a mean that is too low."""
+    exported = open_onnx(LocalModel("onnx", str(folder), folder, ModelPlaces()))
+    cosines = np.concatenate(
+        [
+            (embedder.embed(_SENTENCES, kind) * exported.embed(_SENTENCES, kind)).sum(axis=1)
+            for kind in ("query", "document")
+        ]
+    )
+    exported.close()
+    if cosines.mean() < _MIN_COSINE:
+        message = f"{embedder.id.name}: the exported model's vectors differ (cosine {cosines.mean():.3f})."
+        raise ModelError(message, "Use it as it is.")
+    return float(cosines.mean()), float(cosines.min())
+
+
+@contextmanager
+def _export_errors(name: str) -> Iterator[None]:
+    """Raise one error for all that fails in the libraries, and silence them."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except PageIndexError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{name} cannot be exported ({one_line(error)}).") from error
+    finally:
+        logging.disable(logging.NOTSET)

@@ -8,12 +8,11 @@ from typing import Any
 
 from hybrid_core.embed.embedder import EmbedderId, Kind, Vectors, checked_texts, fingerprint, in_batches, unit_rows
 from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
-from hybrid_core.llm.client.client import Client
-from hybrid_core.llm.client.endpoint_errors import network_errors, translated
+from hybrid_core.llm.adapters.sdk import network_errors, public_url, translated
+from hybrid_core.llm.client.client import Client, Retries
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.client.remote import Retries, public_url
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.system.extras import require
+from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.openai.com/v1"
 MAX_INPUTS = 128  # per request
@@ -31,7 +30,8 @@ class OpenAIEmbedder:
     """An ``Embedder`` over HTTP. Queries and documents are sent alike, each cut at ``MAX_CHARACTERS``.
 
     A text that the server still calls too long is halved until it is taken, which depends on no other text. Failures
-    are EndpointError; requests for documents are patient, those for questions are not (see ``Client``).
+    are EndpointError. Requests for documents are patient, those for questions are not (see ``Client``).
+
     The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
     """
 
@@ -63,7 +63,7 @@ class OpenAIEmbedder:
 
     @property
     def id(self) -> EmbedderId:
-        """Asks the server for one vector, to learn the dimension, where nothing was embedded before."""
+        """Return the identity. If nothing was embedded before, ask the server for one vector to learn the dimension."""
         return self._id or self._learn(self._embed([" "], CallScope(patient=True)))
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -79,19 +79,19 @@ class OpenAIEmbedder:
         self._client.close()
 
     def _embed(self, texts: Sequence[str], scope: CallScope) -> Vectors:
-        call = partial(self._fitting, scope=scope)
+        call = partial(self._embed_batch, scope=scope)
         rows = in_batches(texts, self._batch_size, call, _REQUEST_CHARACTERS)
         return unit_rows(rows, self._name, self._id.dimension if self._id else None)
 
     def _learn(self, vectors: Vectors) -> EmbedderId:
         if self._id is None:
             dimension = vectors.shape[1]
-            made = fingerprint("openai", self._url, self._model, MAX_CHARACTERS, dimension)
-            self._id = EmbedderId(self._name, dimension, made)
+            digest = fingerprint("openai", self._url, self._model, MAX_CHARACTERS, dimension)
+            self._id = EmbedderId(self._name, dimension, digest)
         return self._id
 
-    def _fitting(self, batch: list[str], scope: CallScope) -> list[Any]:
-        """One vector per text; what is too much for the server is halved, first the batch, then the text."""
+    def _embed_batch(self, batch: list[str], scope: CallScope) -> list[Any]:
+        """Return one vector per text. What is too long for the server is halved: first the batch, then the text."""
         try:
             return self._calls.send(partial(self._request, batch), scope=scope)[0]
         except EndpointError as error:
@@ -99,8 +99,8 @@ class OpenAIEmbedder:
                 raise
         if len(batch) > 1:
             half = (len(batch) + 1) // 2
-            return self._fitting(batch[:half], scope) + self._fitting(batch[half:], scope)
-        return self._fitting([batch[0][: len(batch[0]) // 2]], scope)
+            return self._embed_batch(batch[:half], scope) + self._embed_batch(batch[half:], scope)
+        return self._embed_batch([batch[0][: len(batch[0]) // 2]], scope)
 
     def _request(self, batch: list[str], timeout: float) -> list[Any]:
         try:
@@ -114,7 +114,7 @@ class OpenAIEmbedder:
         return self._rows(getattr(answer, "data", None), len(batch))
 
     def _rows(self, data: Any, count: int) -> list[Any]:
-        """The vectors in the order of the texts, which the answer may not keep."""
+        """Return the vectors in the order of the texts, which the answer may not keep."""
         if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
             raise self._unusable("with something other than embeddings")
         if len(data) != count:

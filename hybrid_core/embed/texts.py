@@ -1,13 +1,13 @@
-"""What of a document is embedded: a short text of each page, and each chunk under its section's title and summary.
+"""The texts of a document to embed: a short one of each page, and each chunk under its section's title and summary.
 
-A page's short text is what it begins with, in about 64 tokens: measured, that ranks pages better than their summaries,
-and as well as their first 256 tokens, which take a model five times as long (docs/embedding.md).
+The short text of a page is its beginning of about 64 tokens. Measured (docs/embedding.md), it ranks pages better than
+their summaries do, and as well as their first 256 tokens, which take a model five times as long.
 
-The title and the beginning of the summary make a chunk findable by what it is about; the titles above its
-section are left out, since every page inherits them (docs/benchmarks.md).
+The title and the beginning of the summary make a chunk findable by what it is about. The titles above its section are
+left out, since every page inherits them (docs/benchmarks.md).
 
 A section's summary changes with any of its pages. So a chunk is known by its own text, its section's title and what
-summarised the section, and keeps the vector that it was given under the summary of then: a changed page costs the
+summarised the section, and keeps the vector that it got under the summary of that time. A changed page then costs the
 vectors of that page alone.
 """
 
@@ -30,8 +30,9 @@ _ASCII, _OTHER, _DIGITS = 6, 3, 2  # characters of a token
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingText:
-    """One text to embed. ``chunk`` is 0 for what is said of a page. ``known_by`` is what tells it from others, "" where
-    that is the text itself.
+    """A text to embed. ``chunk`` is 0 for the text of a page.
+
+    ``known_by`` identifies it, "" if the text itself does.
     """
 
     page: int
@@ -41,12 +42,12 @@ class EmbeddingText:
 
     @property
     def key(self) -> str:
-        """A hash: the same is embedded once, wherever and in whichever version it stands."""
+        """Return a hash. An equal text is embedded once, wherever and in whichever version it stands."""
         return hashlib.sha256((self.known_by or self.text).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def page_texts(pages: Sequence[Page]) -> Iterator[EmbeddingText]:
-    """The short text of each page, in order: what a model saw on it, else what it begins with; none of a blank one."""
+    """Yield the short text of each page, in order: a model's description, else its beginning. Blank pages have none."""
     for page in pages:
         seen = f"{page.summary}\n{page.described}".strip() if page.described else ""
         if about := seen or beginning(page.text, _PAGE_TOKENS):
@@ -56,9 +57,9 @@ def page_texts(pages: Sequence[Page]) -> Iterator[EmbeddingText]:
 def chunk_texts(
     pages: Sequence[Page], sections: Sequence[Section], chunks: Sequence[Chunk], summarised_by: str = ""
 ) -> Iterator[EmbeddingText]:
-    """The texts of a document's chunks, in order. Blank ones are left out.
+    """Yield the texts of a document's chunks, in order, without blank ones.
 
-    ``summarised_by``: which model summarised its sections, "" where the rules did.
+    ``summarised_by`` is the model that summarised its sections, "" if the rules did.
     """
     by_id = {section.node_id: section for section in sections}
     for chunk in chunks:
@@ -75,12 +76,12 @@ def chunk_texts(
 
 
 def beginning(text: str, tokens: int) -> str:
-    """The first pieces of a text that a model's tokeniser makes about so many tokens of, its white space one space."""
+    """Return the first pieces of a text that make about ``tokens`` tokens, its white space as single spaces."""
     text = " ".join(text[:_PAGE_CHARS].split())
     left = tokens
     for piece in _PIECE.finditer(text):
-        found = piece[0]
-        left -= math.ceil(len(found) / (_DIGITS if found.isdecimal() else _ASCII if found.isascii() else _OTHER))
+        letters = piece[0]
+        left -= math.ceil(len(letters) / (_DIGITS if letters.isdecimal() else _ASCII if letters.isascii() else _OTHER))
         if left < 0:
             return text[: piece.start()].rstrip()
     return text

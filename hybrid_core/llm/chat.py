@@ -1,12 +1,14 @@
-"""What is said to chat models, and what they reply."""
+"""Messages, requests and replies of chat models, and the protocol of the endpoints that answer them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from hybrid_core.errors import UsageError
 from hybrid_core.types.usage import Usage
 
 Role = Literal["system", "user", "assistant"]
@@ -15,7 +17,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn. ``images`` are whole PNG or JPEG files, shown before the text."""
+    """A turn of a chat. ``images`` are whole PNG or JPEG files, shown before the text."""
 
     role: Role
     text: str
@@ -24,9 +26,60 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """``value`` is what ``ask`` made of the text (never None there), None from ``say``."""
+    """A reply. ``value`` is the answer to ``ask`` in its schema; it is None from ``say``."""
 
     text: str
     value: T | None
     usage: Usage
     finished: bool = True  # False where ``max_tokens`` cut the text off
+
+
+_KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request. ``schema`` is the JSON schema of the answer, None for words; ``title`` names it."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int
+    schema: dict[str, Any] | None = None
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer. Tokens are 0 if the endpoint does not count them.
+
+    ``finished`` is False if ``max_tokens`` cut the text off.
+    """
+
+    text: str
+    finished: bool = True
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Endpoint(Protocol):
+    """A model behind an interface, without retries and limits. Several threads may use it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
+        """Send a request. ``timeout`` is in seconds of silence, or in all if ``on_text`` streams the answer.
+
+        With a schema the answer is JSON as far as the endpoint can force it; nothing checks that here. Raises
+        ChatError.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+def image_type(image: bytes) -> str:
+    """Return the media type of an image. Raises UsageError for anything but PNG and JPEG."""
+    for start, name in _KINDS:
+        if image.startswith(start):
+            return name
+    raise UsageError("An image for a model is neither PNG nor JPEG.", "Set image_format to png or jpeg.")

@@ -1,1 +1,1 @@
-"""Where everything is kept: the catalog (the truth) and the vector index (derived from it)."""
+"""The store: the catalog (the truth), and the vector index (derived from it)."""

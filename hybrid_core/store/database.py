@@ -1,17 +1,37 @@
-"""What a catalog needs of the database that holds it, and the errors that any database's become."""
+"""The database of a catalog: its protocol, errors, damage, and reads made once more."""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ContextDecorator
+from itertools import islice
+from types import TracebackType
+from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, NoResultFound, NotSupportedError, ProgrammingError
 
+from hybrid_core.errors import BrokenReadError, DamageError
+
 DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # of our statements, not of the store
+BUSY_SECONDS = 60
+CONNECTIONS = 10  # of one process to one database; whoever finds none free waits, and each is held for one short read
+_T = TypeVar("_T")
+DAMAGED = (
+    "Run «hybrid-pageindex recover»: it saves what can be read, and indexes the kept uploads again. A backup that is "
+    "restored instead has everything until then. Without either, «sqlite3 catalog.sqlite .recover | sqlite3 "
+    "saved.sqlite» may help. Do not just move it away: notes, corrections, conversations, rights and the names of "
+    "uploads are in it alone."
+)
+"""What to do about a damaged catalog in a file."""
+DAMAGED_DATABASE = (
+    "Restore a backup of the database (pg_restore), which has everything until then. Without one, copy what can be "
+    "read into a new database with pg_dump, and index the affected files again. Do not just drop the database: notes, "
+    "corrections, conversations, rights and the names of uploads are in it alone."
+)
+"""What to do about a damaged catalog in PostgreSQL."""
 
 
 class StrangeValueError(ValueError):
@@ -21,16 +41,14 @@ class StrangeValueError(ValueError):
 UNREADABLE = (  # not what was written comes back
     zlib.error, UnicodeDecodeError, json.JSONDecodeError, StrangeValueError, NoResultFound,
 )  # fmt: skip
-BUSY_SECONDS = 60
-CONNECTIONS = 10  # of one process to one database; whoever finds none free waits, and each is held for one short read
 
 
 def nothing(connection: Connection) -> None:
-    """What most transactions write before their turn."""
+    """Write nothing before the turn, as most transactions do."""
 
 
 class Database(Protocol):
-    """Safe for several threads and processes. Raises BusyError where trying again helps, StoreError otherwise."""
+    """Safe for several threads and processes. Raise BusyError where trying again helps, StoreError otherwise."""
 
     @property
     def read_only(self) -> str:
@@ -38,12 +56,15 @@ class Database(Protocol):
         ...
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """One consistent view."""
+        """Open a consistent view."""
         ...
 
     def writing(self, before: Callable[[Connection], None] = nothing) -> AbstractContextManager[Connection]:
-        """One write transaction; one runs at a time. What ``before`` writes belongs to it, but may be written beside
-        others: rows that nobody looks for until this transaction refers to them."""
+        """Begin a write transaction; one runs at a time.
+
+        What ``before`` writes belongs to it, but may be written while another transaction runs: rows that nobody looks
+        for until this transaction refers to them.
+        """
         ...
 
     def shrink(self) -> None:
@@ -51,11 +72,50 @@ class Database(Protocol):
         ...
 
     def check(self) -> None:
-        """Raises StoreError where a quick check of its own finds damage."""
+        """Raise StoreError where a quick check of the database itself finds damage."""
         ...
 
     def size_bytes(self) -> int:
-        """That it takes on its disk."""
+        """Return the size on the disk."""
         ...
 
     def close(self) -> None: ...
+
+
+class Decoding(ContextDecorator):
+    """A block, or a function, that reads what the catalog has of something.
+
+    It raises DamageError where that cannot be what was written, whose advice is for a catalog in a file. Reads of many
+    threads may share one.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, ValueError | TypeError | KeyError | IndexError):
+            message = f"The catalog is damaged: {self._what} cannot be read ({error})."
+            raise DamageError(message, DAMAGED) from error
+
+
+def reread(work: Callable[[], _T]) -> _T:
+    """Do work that only reads, and once more where its connection broke.
+
+    It starts again from its beginning, so nothing that costs or shows may be in it.
+    """
+    try:
+        return work()
+    except BrokenReadError:
+        return work()
+
+
+def parts(values: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
+    """Yield the values in order, in lists of at most ``size``: 500 is what one list of a statement gets."""
+    rest = iter(values)
+    while some := list(islice(rest, size)):
+        yield some

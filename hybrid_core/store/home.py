@@ -1,4 +1,8 @@
-"""A home and everything in it can be read by its owner alone, whatever the umask."""
+"""Folders and files of a home: made, locked and opened to their owner alone, whatever the umask.
+
+Working folders live as long as their process: the next process removes those of dead ones. A copy that cannot lie in
+the home goes to a temporary folder outside it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,19 @@ import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError, StoreError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 CATALOG, CACHE, ORIGINALS, COPIES = "catalog.sqlite", "cache.sqlite", "originals", "copies"
 FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp", "words"})
@@ -26,13 +36,15 @@ UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system an
 FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
+_ALIVE = ".alive"
+_USUAL = ("/tmp", "/var/tmp")
 
 
 def open_home(home: Path) -> None:
     """Make the folder of a home, or take others' rights to one that an older version made.
 
     A folder that others may write to, or that holds folders which are not ours (``--home .``), keeps its rights:
-    only what is ours in it is closed. Raises StoreError where the folder cannot be made.
+    only what is ours in it is closed. Raise StoreError where the folder cannot be made.
     """
     catalog = home / CATALOG
     try:
@@ -46,7 +58,9 @@ def open_home(home: Path) -> None:
     if unwritable(home):  # a copy to read keeps its rights
         return
     with contextlib.suppress(OSError):  # a folder of somebody else's
-        if not home.stat().st_mode & _SHARED and all(map(_is_ours, home.iterdir())):
+        if not home.stat().st_mode & _SHARED and all(
+            entry.name in FOLDERS or not entry.is_dir() for entry in home.iterdir()
+        ):
             close_to_others(home)
         if catalog.exists() and catalog.stat().st_mode & _OTHERS:
             for name in FOLDERS:
@@ -71,12 +85,12 @@ def unwritable(path: Path) -> str:
 
 
 def library_folder(home: Path, library: str) -> Path:
-    """Where what is derived from a library lies; its id is escaped so that any script makes a safe folder."""
+    """Return the folder of what is derived from a library; its id is escaped so that any script makes a safe folder."""
     return home / "libraries" / quote(library, safe=" ")
 
 
 def make_folder(folder: Path) -> None:
-    """A folder and what it lacks above it, for its owner alone; nothing happens to what is there."""
+    """Make a folder and what it lacks above it, for its owner alone. An existing one stays as it is."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -85,7 +99,7 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(file: Path) -> None:
-    """An empty file, for its owner alone; nothing happens to one that is there."""
+    """Make an empty file, for its owner alone. An existing one stays as it is."""
     with contextlib.suppress(FileExistsError):
         handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         os.fchmod(handle, stat.S_IRUSR | stat.S_IWUSR)
@@ -103,9 +117,9 @@ def close_below(folder: Path) -> None:
 def close_to_others(path: Path) -> None:
     """Take others' rights to one file or folder, where it is ours and no link."""
     with contextlib.suppress(OSError):
-        found = path.lstat()
-        if found.st_mode & _OTHERS and not stat.S_ISLNK(found.st_mode) and found.st_uid == os.geteuid():
-            path.chmod(stat.S_IMODE(found.st_mode) & ~_OTHERS)
+        status = path.lstat()
+        if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode) and status.st_uid == os.geteuid():
+            path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
 @contextlib.contextmanager
@@ -123,7 +137,7 @@ def lock_for_recovery(home: Path) -> Iterator[bool]:
             alone = False
         yield alone
     finally:
-        os.close(handle)  # the file stays: were it unlinked, two could hold «the» lock
+        os.close(handle)  # the file stays: were it unlinked, two could hold "the" lock
 
 
 def check_not_recovering(home: Path) -> None:
@@ -141,7 +155,10 @@ def check_not_recovering(home: Path) -> None:
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
-    """What to do about a failed read or write; SQLite calls a full disk an I/O error where its log has no room."""
+    """Return what to do about a failed read or write.
+
+    SQLite calls a full disk an I/O error where its log has no room.
+    """
     with contextlib.suppress(OSError):
         if "full" in reason or "No space" in reason or _is_full(folder):
             return f"{FREE_SPACE}: the disk of {folder} is full."
@@ -185,5 +202,105 @@ def _is_full(folder: Path) -> bool:
     return not unwritable(folder) and shutil.disk_usage(folder).free < _ROOM  # an image that is mounted has none free
 
 
-def _is_ours(entry: Path) -> bool:
-    return entry.name in FOLDERS or not entry.is_dir()
+@contextmanager
+def scratch_folder(parent: Path) -> Iterator[Path]:
+    """Make a new folder below ``parent``, and remove it at the end. Raise StoreError where it cannot be made."""
+    sweep(parent)
+    folder, lock = _new(parent)
+    try:
+        yield folder
+    finally:
+        _remove(folder, lock)
+
+
+def _new(parent: Path) -> tuple[Path, FileLock]:
+    from filelock import FileLock, Timeout  # takes long to import, and no search needs it
+
+    while True:
+        folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
+        lock = FileLock(  # beside the folder: it is there before the folder is
+            folder.with_name(folder.name + _ALIVE), mode=0o600
+        )
+        try:
+            make_folder(parent)
+            lock.acquire(timeout=0)
+            make_folder(folder)
+            return folder, lock
+        except Timeout:  # somebody who sweeps was quicker to lock the new file
+            continue
+        except OSError as error:
+            raise refusal(error, folder) from error
+
+
+def living(parent: Path) -> set[str]:
+    """Return the names of the folders whose process lives."""
+    sweep(parent)
+    return {file.name.removesuffix(_ALIVE) for file in parent.glob("*" + _ALIVE)}
+
+
+def sweep(parent: Path) -> None:
+    """Remove the folders whose process is gone (its lock is free)."""
+    from filelock import FileLock, Timeout
+
+    for file in list(parent.glob("*" + _ALIVE)):
+        lock = FileLock(file)
+        with contextlib.suppress(Timeout, OSError):
+            lock.acquire(timeout=0)
+            _remove(file.with_name(file.name.removesuffix(_ALIVE)), lock)
+
+
+def _remove(folder: Path, lock: FileLock) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    Path(lock.lock_file).unlink(missing_ok=True)
+    lock.release()
+
+
+def temporary_folder(need: int, purpose: str) -> Path:
+    """Return a folder of this user alone, on the first disk of the system's temporary folders with ``need`` bytes free.
+
+    ``purpose`` begins the message. Raise DiskFullError, naming each place and what it has free, where none has room.
+    """
+    refused = []
+    for place in _places():
+        try:
+            folder = _own_folder(place)
+            free = shutil.disk_usage(folder).free
+        except OSError as error:
+            refused.append(f"{place} ({error.strerror or error})")
+            continue
+        if free >= need:
+            return folder
+        refused.append(f"{place} ({free >> 20} MB free)")
+    megabytes = (need >> 20) + 1
+    raise DiskFullError(
+        f"{purpose} needs {megabytes} MB in a temporary folder, and none has room: {', '.join(refused)}.",
+        f"Set TMPDIR to a folder with {megabytes} MB free.",
+    )
+
+
+def working_folder(folder: Path, need: int, purpose: str) -> Path:
+    """Return a folder of the home where it can be written and its disk has ``need`` bytes free, else one outside.
+
+    Raises as ``temporary_folder``.
+    """
+    existing = next(parent for parent in (folder, *folder.parents) if is_there(parent))
+    if not unwritable(existing) and shutil.disk_usage(existing).free >= need:
+        return folder
+    return temporary_folder(need, purpose)
+
+
+def _places() -> Iterator[Path]:
+    named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    yield from dict.fromkeys(Path(place).absolute() for place in (*named, *_USUAL) if place)
+
+
+def _own_folder(place: Path) -> Path:
+    """Return a folder below ``place`` that nobody else can open. Raise OSError where there can be none."""
+    folder = place / f"hybrid-pageindex-{os.geteuid()}"
+    folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+        raise PermissionError(0, f"{folder.name} is not a folder of this user alone")
+    if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(0, "cannot be written")
+    return folder

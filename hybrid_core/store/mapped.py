@@ -1,7 +1,7 @@
-"""Tables of JSON values by text in one file that is mapped, not read: opening it takes the same however much it holds.
+"""Tables of JSON values by text in one mapped file: opening it takes the same time however much it holds.
 
-For what is derived from the catalog and takes long to make. Each table keeps the hashes of its keys in order, and where
-their entries lie; an entry says its key too, since hashes may be equal.
+They hold what is derived from the catalog and takes long to make. Each table keeps the hashes of its keys in order, and
+where their entries lie. An entry holds its key too, since hashes may be equal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _damaged: set[tuple[str, int, int]] = set()  # files that could not be deleted w
 
 
 class MappedTable(Mapping[str, Any]):
-    """One table of a file. Raises IndexDamagedError where what it reads is no entry; the file is then deleted."""
+    """A table of a file. Raise IndexDamagedError where an entry cannot be read; the file is then deleted."""
 
     def __init__(self, file: MappedFile, count: int, arrays: tuple[int, int, int]) -> None:
         self._file, self._count = file, count
@@ -51,8 +51,8 @@ class MappedTable(Mapping[str, Any]):
         return isinstance(key, str) and self._at(key)[0] >= 0
 
     def _at(self, key: str) -> tuple[int, int]:
-        """Where the entry of a key stands in order, -1 where there is none, and where its value begins."""
-        number, begins = _hash(key), f"[{_text(key)},".encode("utf-8", "surrogatepass")
+        """Return the position of a key's entry in order, -1 where there is none, and where its value begins."""
+        number, begins = int.from_bytes(_digest(key), "little"), f"[{_text(key)},".encode("utf-8", "surrogatepass")
         at = bisect_left(self._hashes, number)
         while at < self._count and self._hashes[at] == number:
             value = self._starts[at] + len(begins)
@@ -66,7 +66,7 @@ class MappedTable(Mapping[str, Any]):
             yield self._entry(at)[0]
 
     def entries(self) -> Iterator[tuple[str, Any]]:
-        """All keys with their values, in no order."""
+        """Yield all keys with their values, in no order."""
         for at in range(self._count):
             key, value = self._entry(at)
             yield key, value
@@ -93,7 +93,7 @@ class MappedFile:
     """A file that ``write_tables`` wrote: its ``head``, and its ``tables`` by name."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError where it cannot be read, ValueError where it is no such file or not whole."""
+        """Raise OSError where the file cannot be read, ValueError where it is no such file or not whole."""
         self.path = path
         if _stamp(path) in _damaged:
             raise ValueError("damaged")
@@ -109,32 +109,32 @@ class MappedFile:
 
 
 def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str, Iterable[tuple[str, Any]]]]) -> None:
-    """Write JSON values by their keys, each key once; the file is there when it is whole. Raises StoreError."""
-    made = path.with_name(f"{path.name}.{os.getpid()}.part")
+    """Write JSON values by their keys, each key once; the file is there when it is whole. Raise StoreError."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         make_folder(path.parent)
-        make_file(made)
-        with made.open("wb") as file:
-            places = [(name, *_write(file, entries)) for name, entries in tables]
+        make_file(draft)
+        with draft.open("wb") as file:
+            places = [(name, *_write_table(file, entries)) for name, entries in tables]
             begins = file.tell()
             file.write(_encode({"head": head, "tables": places}).encode())
             file.write(begins.to_bytes(8, "little") + _MAGIC)
             file.flush()
             os.fsync(file.fileno())
-        made.replace(path)
+        draft.replace(path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error}).", "Make room, or see who may write there.") from error
     finally:
         with suppress(OSError):
-            made.unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
 
 
-def _write(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int, int, int]:
-    """How many they were, and where the arrays of hashes, starts and sizes begin."""
+def _write_table(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int, int, int]:
+    """Write the entries. Return their number, and where the arrays of hashes, starts and sizes begin."""
     hashes, sizes = bytearray(), bytearray()
     first = file.tell()
     for key, value in entries:
-        written = _bytes([key, value])
+        written = _encode([key, value]).encode("utf-8", "surrogatepass")
         hashes += _digest(key)
         sizes += len(written).to_bytes(4, "little")
         file.write(written)
@@ -151,18 +151,10 @@ def _write(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
-    """Return what tells one state of a file from another. Raises OSError."""
+    """Return what tells one state of a file from another. Raise OSError."""
     status = path.stat()
     return str(path), status.st_size, status.st_mtime_ns
 
 
-def _bytes(value: Any) -> bytes:
-    return _encode(value).encode("utf-8", "surrogatepass")
-
-
 def _digest(key: str) -> bytes:
     return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-def _hash(key: str) -> int:
-    return int.from_bytes(_digest(key), "little")

@@ -1,4 +1,4 @@
-"""A database of a PostgreSQL server: how it is reached, who writes when, and what its errors mean."""
+"""A database of a PostgreSQL server: connections, turns of writers, and its errors as ours."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from hybrid_core.errors import (
     UnreachableError,
     UsageError,
 )
-from hybrid_core.store.damage import DAMAGED_DATABASE
-from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
-from hybrid_core.system.extras import require
+from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DAMAGED_DATABASE, DEFECTS, UNREADABLE, nothing
+from hybrid_core.system import require
 
 _DRIVER = "postgresql+psycopg"
 _CONNECT_SECONDS = 10
@@ -44,10 +43,11 @@ _REFUSALS = (  # as libpq says them, without a code; in other languages all is w
 )  # fmt: skip
 _DAMAGE = ("XX001", "XX002")  # data, or an index
 _READ_ONLY, _LOCKED, _FULL = "25006", "55P03", "53100"
+_HOW = "Write it like postgresql://user@localhost/pageindex, or leave it empty."
 
 
 class PostgresDatabase:
-    """One database. Safe for several threads, processes and machines, behind poolers in transaction mode too.
+    """A PostgreSQL database. Safe for several threads, processes and machines, behind transaction poolers too.
 
     Nothing outlives a transaction: no prepared statement, no lock or setting of a session.
     """
@@ -55,11 +55,11 @@ class PostgresDatabase:
     read_only = ""  # what keeps a server from writes may pass: it says so where it is written to
 
     def __init__(self, url: str, ready: Callable[[Connection], bool], prepare: Callable[[Connection], None]) -> None:
-        """``prepare`` brings what was found, or nothing, to what this version works with, where it is not ``ready``:
-        whoever only looks takes no turn among those who write. One process does at a time.
+        """Connect, and let ``prepare`` create or upgrade the tables where they are not ``ready``.
 
-        Raises UsageError for what is no address, PageIndexError where the driver is not installed, StoreError where
-        the server cannot be reached, and what ``prepare`` does.
+        Who only reads takes no turn among those who write. One process prepares at a time. Raise UsageError for an
+        invalid address, PageIndexError where the driver is not installed, StoreError where the server cannot be
+        reached, and what ``prepare`` raises.
         """
         self._url = address_of(url)
         require("psycopg", "postgres")
@@ -82,8 +82,8 @@ class PostgresDatabase:
         self._opening = True
         try:
             with self.reading() as connection:
-                found = ready(connection)
-            if not found:
+                current = ready(connection)
+            if not current:
                 with self.writing() as connection:
                     prepare(connection)
             self._opening = False
@@ -95,23 +95,23 @@ class PostgresDatabase:
         return self._url.render_as_string(hide_password=True)
 
     def close(self) -> None:
-        """What is in use is closed when it is given back."""
+        """Close the idle connections; those in use are closed when they are given back."""
         self._closed = True
         self.engine.dispose()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Raises BrokenReadError where what was read so far is to be read again."""
+        """Open a consistent view. Raise BrokenReadError where what was read so far is to be read again."""
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with self._told(), self._connected() as connection:
+        with self._translated(), self._connected() as connection:
             connection = connection.execution_options(**options)
-            with self._told(BrokenReadError), connection.begin():
+            with self._translated(BrokenReadError), connection.begin():
                 yield connection
 
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
-        """Whoever writes a catalog reads it first, so they take turns: publications are short."""
-        with self._told(), self._connected(_WAITING) as connection:
+        """Begin a write transaction. Writers take turns, since each reads the catalog first: publications are short."""
+        with self._translated(), self._connected(_WAITING) as connection:
             try:
                 before(connection)
                 connection.execute(_ONE_WRITES)
@@ -123,16 +123,21 @@ class PostgresDatabase:
                 raise
 
     def _given_back(self, connection: Any, record: ConnectionPoolEntry) -> None:
-        """SQLAlchemy leaves a connection that only read to begin READ WRITE, which a server that takes no writes
-        refuses in words of its own; and it keeps one that comes back after the end, which nobody will ask for again."""
+        """Correct the state of a connection that is given back.
+
+        SQLAlchemy leaves a connection that only read to begin READ WRITE, which a server that takes no writes refuses
+        with its own message. It also keeps one that comes back after the end, and nobody will ask for that again.
+        """
         if self._closed:
             record.invalidate()
         elif connection is not None and not connection.closed:
             connection.read_only = None
 
     def _connected(self, first: TextClause | None = None) -> Connection:
-        """A connection on which nothing has been asked but ``first``: so where there is none, or it is gone, as one
-        behind a pooler is only then, it is tried again."""
+        """Return a connection on which nothing was executed but ``first``.
+
+        Try again where there is none, or it is gone: one behind a pooler shows that only with its first statement.
+        """
         until = time.monotonic() + _PATIENCE
         while True:
             connection = None
@@ -149,14 +154,14 @@ class PostgresDatabase:
                 time.sleep(_PAUSE)
 
     def _refused(self, error: DatabaseError | InterfaceError) -> bool:
-        """Whether a server that was never reached refuses a wrong name or password, for which waiting does not help."""
+        """Return whether a server that was never reached refuses a name or password: waiting does not help then."""
         return self._opening and _state(error) is None and any(sign in str(error.orig) for sign in _REFUSALS)
 
     def shrink(self) -> None:
-        """Nothing: the server does this by itself."""
+        """Do nothing: the server does this by itself."""
 
     def check(self) -> None:
-        """Whether it answers: what it holds is the server's to check."""
+        """Check that the database answers: its data is the server's to check."""
         self.size_bytes()
 
     def size_bytes(self) -> int:
@@ -164,9 +169,11 @@ class PostgresDatabase:
             return int(connection.scalar(_SIZE) or 0)
 
     @contextmanager
-    def _told(self, lost: type[UnreachableError] = UnreachableError) -> Iterator[None]:
-        """What the server raises as errors of ours, which tell whether waiting helps; ``lost`` of a connection that was
-        there."""
+    def _translated(self, lost: type[UnreachableError] = UnreachableError) -> Iterator[None]:
+        """Translate the server's errors into ours, which say whether waiting helps.
+
+        ``lost`` is the error of a connection that broke.
+        """
         try:
             yield
         except PoolTimeoutError as error:
@@ -189,15 +196,15 @@ class PostgresDatabase:
             if state == _FULL:
                 raise DiskFullError(f"{self}: {reason}.", "Free some space on the disk of the server.") from error
             if state == _LOCKED:
-                said = f"{self}: another process has been writing for over {BUSY_SECONDS} s."
-                raise BusyError(said, "Try again.") from error
+                message = f"{self}: another process has been writing for over {BUSY_SECONDS} s."
+                raise BusyError(message, "Try again.") from error
             if self._refused(error):
                 raise StoreError(f"{self}: the server refuses ({reason}).", "Correct postgres_url.") from error
-            said = f"{self}: does not answer ({reason})."
+            message = f"{self}: does not answer ({reason})."
             if error.connection_invalidated or (state or "").startswith(_LOST):
-                raise lost(said, "Try again when it does.") from error
+                raise lost(message, "Try again when it does.") from error
             if state is None or state.startswith(_LATER):
-                raise UnreachableError(said, "Try again when it does.") from error
+                raise UnreachableError(message, "Try again when it does.") from error
             if state in _DAMAGE:
                 raise DamageError(f"{self}: damaged ({reason}).", DAMAGED_DATABASE) from error
             raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
@@ -208,14 +215,11 @@ def _state(error: DatabaseError | InterfaceError) -> str | None:
 
 
 def address_of(url: str) -> URL:
-    """The address of a database, whatever driver it was written for. Raises UsageError for what is none."""
+    """Return the address of a database, whatever driver it was written for. Raise UsageError for an invalid one."""
     try:
-        found = make_url(url)
+        address = make_url(url)
     except ArgumentError as error:
         raise UsageError("The setting postgres_url is no address.", _HOW) from error
-    if found.get_backend_name() not in ("postgresql", "postgres"):
-        raise UsageError(f"The setting postgres_url names {found.get_backend_name()}, not PostgreSQL.", _HOW)
-    return found.set(drivername=_DRIVER)
-
-
-_HOW = "Write it like postgresql://user@localhost/pageindex, or leave it empty."
+    if address.get_backend_name() not in ("postgresql", "postgres"):
+        raise UsageError(f"The setting postgres_url names {address.get_backend_name()}, not PostgreSQL.", _HOW)
+    return address.set(drivername=_DRIVER)

@@ -1,14 +1,25 @@
-"""What takes long to make of a page, kept in this home and, where there is a bucket, for the other machines."""
+"""Values made of pages, kept in this home and, where there is a bucket, for other machines.
+
+Regions are the figures, tables, captions and headings that a layout model found on a page. They are kept by page, so
+they serve trees, crops and highlights without being read again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import astuple
+from typing import cast
 
-from hybrid_core.errors import UnreachableError
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.errors import NotFoundError, UnreachableError
+from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.objects.objects import Made
+from hybrid_core.store.objects import DerivedKind
+from hybrid_core.types.documents import Page
+from hybrid_core.types.locators import Box, PlacedLine, Region, RegionKind
 
 
 class SharedCache:
@@ -16,22 +27,22 @@ class SharedCache:
     answer would give is made again. Safe for several threads and processes. Raises as ``Cache`` does.
     """
 
-    def __init__(self, near: Cache, catalog: Catalog, kind: Made) -> None:
+    def __init__(self, near: Cache, catalog: Catalog, kind: DerivedKind) -> None:
         self.near, self._catalog, self._kind = near, catalog, kind
 
     def get(self, key: str) -> bytes | None:
-        """From the home, else from the bucket, which is asked each time."""
+        """Return a value from the home, else from the bucket, which is asked each time."""
         value = self.near.get(key)
         if value is not None:
             return value
         with suppress(UnreachableError):
-            value = self._catalog.objects.made(self._kind, key)
+            value = self._catalog.objects.derived(self._kind, key)
         if value is not None:
             self.near.offer({key: value})
         return value
 
     def put(self, values: Mapping[str, bytes]) -> None:
-        """Durable in the home when this returns."""
+        """Store values; they are durable in the home when this returns."""
         self.near.put(values)
         self._share(values)
 
@@ -43,4 +54,51 @@ class SharedCache:
     def _share(self, values: Mapping[str, bytes]) -> None:
         with suppress(UnreachableError):
             for key, value in values.items():
-                self._catalog.objects.keep_made(self._kind, key, value)
+                self._catalog.objects.keep_derived(self._kind, key, value)
+
+
+def page_regions(
+    catalog: Catalog, cache: SharedCache, content_id: str, number: int, kinds: Sequence[RegionKind] = ()
+) -> tuple[Region, ...] | None:
+    """Return the regions of a page (from 1) from top to bottom, all or those of some ``kinds``.
+
+    Figures and tables are ``("picture", "figure", "table")``. Return None where no layout model has read the page, or
+    the cache has dropped its output. Raise NotFoundError where the catalog holds no such content or page.
+    """
+    with catalog.snapshot() as snapshot:
+        stored = snapshot.version(content_id)
+        pages = [] if stored is None else snapshot.pages(content_id, [number])
+    if stored is None or not pages:
+        raise NotFoundError(f"page {number} of content {content_id}: the catalog does not hold it.", "Search again.")
+    if not stored.version.outline:
+        return None
+    packed = cache.get(regions_key(stored.version.sha256, stored.version.outline, number, lines_read(pages[0])))
+    if packed is None:
+        return None
+    regions = sorted(unpack_regions(packed), key=lambda region: (region.box[1], region.box[0]))
+    return tuple(region for region in regions if not kinds or region.kind in kinds)
+
+
+def lines_read(page: Page) -> tuple[PlacedLine, ...]:
+    """Return the lines of a page that was read from its picture, which holds no text of its own; () of any other."""
+    texts = page.text.split("\n")
+    if not page.ocr or len(page.boxes) != len(texts) or not all(map(any, page.boxes)):
+        return ()
+    return tuple((text, cast(Box, tuple(map(float, box)))) for text, box in zip(texts, page.boxes, strict=True))
+
+
+def regions_key(sha256: str, model: str, number: int, lines: Sequence[PlacedLine]) -> str:
+    """Return the key of the regions that ``model`` found on page ``number`` of a file.
+
+    ``lines`` are those that were read from the page's picture.
+    """
+    of_lines = f"/{hashlib.sha256(repr(lines).encode()).hexdigest()[:24]}" if lines else ""
+    return f"regions/{sha256}/{model}/{number}{of_lines}"
+
+
+def pack_regions(regions: Sequence[Region]) -> bytes:
+    return zlib.compress(json.dumps([astuple(region) for region in regions]).encode())
+
+
+def unpack_regions(data: bytes) -> tuple[Region, ...]:
+    return tuple(Region(kind, tuple(box)) for kind, box in json.loads(zlib.decompress(data)))

@@ -1,4 +1,4 @@
-"""A file of SQLite: how it is opened, the turns of those who write, and what goes wrong with it as errors of ours."""
+"""A SQLite file: opening it, turns of writers, and its errors as ours."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _ELSEWHERE = "Copy the home to a folder that can be written, or mount it so."
 
 
 class SqliteFile:
-    """One file in WAL mode, created where there is none. Safe for several threads and processes.
+    """A file in WAL mode, created where there is none. Safe for several threads and processes.
 
-    ``kind`` is what it should be in words, and ``mend`` what to do where it is not that or damaged. A file that cannot
-    be written is read as it is; ``read_only`` is then why it cannot, else "".
+    ``kind`` names what it should be, and ``mend`` is the advice where it is not that or damaged. A file that cannot be
+    written is read as it is; ``read_only`` is then why it cannot, else "".
     """
 
     def __init__(self, path: Path, kind: str, mend: str, prepare: Callable[[Connection], None]) -> None:
-        """``prepare`` brings what was found, or nothing, to what this version works with.
+        """Open the file, and let ``prepare`` create or upgrade its tables.
 
-        Raises StoreError where the folder cannot be written or the file is not of its kind, and what ``prepare`` does.
+        Raise StoreError where the folder cannot be written or the file is not of its kind, and what ``prepare`` raises.
         """
         self.path, self._kind, self._mend, self._prepare = path, kind, mend, prepare
         self.read_only = ""
@@ -53,25 +53,27 @@ class SqliteFile:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """One consistent view. Raises BusyError where no connection gets free, BrokenReadError where a file that is
-        read without locks changes meanwhile, and StoreError where it cannot be read.
+        """Open a consistent view.
+
+        Raise BusyError where no connection gets free, BrokenReadError where a file that is read without locks changes
+        meanwhile, and StoreError where it cannot be read.
         """
-        with self._unchanged(), self._told(), self.engine.connect() as connection, connection.begin():
+        with self._unchanged(), self._translated(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
-        """One write transaction. Raises BusyError where another process writes too long, ReadOnlyError or
-        DiskFullError where the file is only read, and StoreError otherwise.
+        """Begin a write transaction.
 
-        Threads take turns before they take a connection: SQLite lets one write at a time, and those that wait for
-        another process to finish must not leave none to readers.
+        Threads take turns before they take a connection. SQLite lets one write at a time, and those that wait for
+        another process must not leave no connection to readers. Raise BusyError where another process writes too long,
+        ReadOnlyError or DiskFullError where the file is only read, and StoreError otherwise.
         """
         if self.read_only:
             self._open_again()
         with (
             self._writer,
-            self._told(),
+            self._translated(),
             self.engine.connect().execution_options(writing=True) as connection,
             connection.begin(),
         ):
@@ -82,16 +84,16 @@ class SqliteFile:
         if self.read_only:
             return
         raised = (StoreError, sqlite3.OperationalError)
-        with contextlib.suppress(*raised), self._told(), self.engine.connect() as connection:
+        with contextlib.suppress(*raised), self._translated(), self.engine.connect() as connection:
             raw = connection.connection.cursor()
             raw.execute("VACUUM")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check(self) -> None:
         with self.reading() as connection:
-            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        if found != "ok":
-            raise StoreError(f"{self.path}: damaged ({found}).", self._mend)
+            verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if verdict != "ok":
+            raise StoreError(f"{self.path}: damaged ({verdict}).", self._mend)
 
     def size_bytes(self) -> int:
         files = (self.path.with_name(f"{self.path.name}{more}") for more in ("", "-wal", "-shm"))
@@ -132,7 +134,7 @@ class SqliteFile:
         self.engine, self._view, self.read_only = engine, None, ""
 
     def _open_view(self, reason: str) -> None:
-        """Raises ReadOnlyError where there is nothing to read yet, or not as this version has it."""
+        """Open the file to be read. Raise ReadOnlyError where it is empty, or must be upgraded first."""
         try:
             view = open_read_only(self.path)
         except DBAPIError as error:
@@ -155,7 +157,7 @@ class SqliteFile:
         self.engine, self._view, self.read_only = view.engine, view, reason
 
     def _open_again(self) -> None:
-        """Open the file to be written, if it can be by now. Raises ReadOnlyError or DiskFullError."""
+        """Open the file to be written, if it can be by now. Raise ReadOnlyError or DiskFullError."""
         with self._opening:
             view, reason = self._view, unwritable(self.path) or unwritable(self.path.parent)
             if view is None:
@@ -167,7 +169,7 @@ class SqliteFile:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Open a file that is read without locks again if it was changed before. Raises BrokenReadError where it is
+        """Open a file that is read without locks again if it was changed before. Raise BrokenReadError where it is
         changed meanwhile.
         """
         view = self._view
@@ -184,8 +186,8 @@ class SqliteFile:
                 raise BrokenReadError(f"{self.path}: another process changed it while it was read.", "Try again.")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """What SQLite and its connections raise as errors of ours: BusyError where waiting helps, else StoreError."""
+    def _translated(self) -> Iterator[None]:
+        """Translate the errors of SQLite and its connections: BusyError where waiting helps, else StoreError."""
         try:
             yield
         except PoolTimeoutError as error:

@@ -1,8 +1,8 @@
-"""How a file of SQLite is opened: to be written, or where that cannot be, to be read without a change on the disk.
+"""Engines of SQLite files: to be written, or to be read without a change on the disk.
 
 A file in WAL mode is read with the help of a file of shared memory, which SQLite makes where there is none. Where it
-cannot be made, nobody writes either, unless from another machine or as another user: so what is read without it is
-watched, and read anew once it has changed.
+cannot be made, only another machine or user can write. So a file that is read without it is watched, and read anew once
+it has changed.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from sqlalchemy.types import TypeEngine
 
 from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, StrangeValueError
-from hybrid_core.store.temporary import temporary_folder
-from hybrid_core.store.text import CleanString, CleanText
+from hybrid_core.store.home import scratch_folder, temporary_folder
+from hybrid_core.store.tables import CleanString, CleanText
 
 _MAPPED = 268435456
 _COPIES = 3  # tries: the file may change while it is copied
@@ -99,7 +99,7 @@ class _Connection(sqlite3.Connection):
         super().close()
 
 
-class _Checking(SQLiteExecutionContext):
+class _CheckedResults(SQLiteExecutionContext):
     """A statement whose values are of the types of their columns.
 
     SQLite keeps the type of each value in its row, where one wrong bit makes bytes or nothing of a text.
@@ -144,22 +144,22 @@ def writable_engine(path: Path) -> Engine:
 def open_read_only(path: Path) -> ReadOnlyFile:
     """Open a file that cannot be written, as it was left: with what its write-ahead log holds.
 
-    Raises DBAPIError where it cannot be read, BusyError where it changes all the time, and DiskFullError where its log
-    can only be read in a copy that no disk has room for.
+    Raise DBAPIError where it cannot be read, and BusyError where it changes all the time. Raise DiskFullError where its
+    log can only be read in a copy, and no disk has room for one.
     """
     live = _reading_engine(path, "mode=ro", (f"mmap_size={_MAPPED}",))
     try:
-        _look(live)
+        _read_once(live)
     except DBAPIError:
         live.dispose()
     else:
         return ReadOnlyFile(live, path)
     seen = stamp(path)
     if any(seen[1:]):
-        return _copied(path)
+        return _open_copy(path)
     still = _reading_engine(path, "mode=ro&immutable=1")  # not mapped: who shortens it would end this process
     try:
-        _look(still)
+        _read_once(still)
     except DBAPIError:
         still.dispose()
         raise
@@ -168,7 +168,7 @@ def open_read_only(path: Path) -> ReadOnlyFile:
 
 def stamp(path: Path) -> Stamp:
     """Return the state of a file and of its logs, None for a log that holds nothing."""
-    return tuple(_stamp(file) for file in _files_of(path))
+    return tuple(_stamp(file) for file in _file_and_logs(path))
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:
@@ -179,15 +179,13 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
     return (status.st_ino, status.st_size, status.st_mtime_ns) if status.st_size else None
 
 
-def _files_of(path: Path) -> list[Path]:
+def _file_and_logs(path: Path) -> list[Path]:
     """Return a file with its write-ahead log, and the log of the mode in which a copy by ``VACUUM INTO`` is."""
     return [path, *(path.with_name(f"{path.name}-{log}") for log in ("wal", "journal"))]
 
 
-def _copied(path: Path) -> ReadOnlyFile:
-    from hybrid_core.store.scratch import scratch_folder  # with filelock
-
-    logs = " and ".join(file.name for file in _files_of(path)[1:] if _stamp(file))
+def _open_copy(path: Path) -> ReadOnlyFile:
+    logs = " and ".join(file.name for file in _file_and_logs(path)[1:] if _stamp(file))
     purpose = f"{path}: its last changes are in {logs}, which can only be read in a copy. That"
     for _ in range(_COPIES):
         seen = stamp(path)
@@ -196,7 +194,7 @@ def _copied(path: Path) -> ReadOnlyFile:
         with ExitStack() as removing:
             copy = removing.enter_context(scratch_folder(parent)) / path.name
             try:
-                for source, target in zip(_files_of(path), _files_of(copy), strict=True):
+                for source, target in zip(_file_and_logs(path), _file_and_logs(copy), strict=True):
                     if _stamp(source):
                         shutil.copyfile(source, target)
             except OSError as error:
@@ -207,12 +205,12 @@ def _copied(path: Path) -> ReadOnlyFile:
                 continue
             engine = _reading_engine(copy, "mode=rw", ("query_only=ON", f"mmap_size={_MAPPED}"))
             removing.callback(engine.dispose)
-            _look(engine)
+            _read_once(engine)
             return ReadOnlyFile(engine, path, seen, removing.pop_all())
     raise BusyError(f"{path}: it changed each time it was copied.", "Try again.")
 
 
-def _look(engine: Engine) -> None:
+def _read_once(engine: Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1")
 
@@ -237,7 +235,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
         pool_timeout=BUSY_SECONDS,
         pool_use_lifo=True,  # the one used last has the most pages in memory
     )
-    engine.dialect.execution_ctx_cls = _Checking
+    engine.dialect.execution_ctx_cls = _CheckedResults
     event.listen(engine, "connect", prepare)
     event.listen(engine, "begin", _on_begin)
     _close_what_comes_back(engine)

@@ -1,23 +1,124 @@
-"""What all tables of a catalog's file are kept in, so that they are made together."""
+"""Parts of all tables in a catalog: their metadata, storable text, partial indexes and counters."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, Table
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    Dialect,
+    Index,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TextClause,
+    TypeDecorator,
+    bindparam,
+    update,
+)
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.schema import CreateIndex
+from sqlalchemy.types import TypeEngine
 
 metadata = MetaData()
 STAYS = "stays"
 """In a table's ``info``: clearing the home leaves it as it is."""
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """An INSERT that knows ON CONFLICT, in the database's own dialect."""
+    """Return an INSERT that knows ON CONFLICT, in the database's own dialect."""
     insert: Callable[[Table], Any] = sqlite.insert
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
 
         insert = postgresql.insert
     return insert(table)
+
+
+def clean(text: str) -> str:
+    """Return the text with a replacement character for each that cannot be stored: positions stay the same."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def to_json(value: object) -> str:
+    """Return JSON with keys as they come, and no escaped NUL either."""
+    return _ESCAPED_NUL.sub("\\1\ufffd", clean(json.dumps(value, ensure_ascii=False)))
+
+
+class _Clean(TypeDecorator[str]):
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Order by code points, as SQLite does, whatever the language of a server's database."""
+        return dialect.type_descriptor(String(collation="C")) if dialect.name == "postgresql" else self.impl_instance
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
+        return value if value is None else clean(value)
+
+
+class CleanText(_Clean):
+    impl, cache_ok = Text, True
+
+
+class CleanString(_Clean):
+    impl, cache_ok = String, True
+
+
+def partial_index(
+    name: str, *columns: ColumnElement[Any], where: ColumnElement[bool] | TextClause, **options: Any
+) -> Index:
+    """Return an index over the rows ``where`` selects. ``options`` are the others of ``Index``.
+
+    SQLAlchemy's own ``postgresql_where`` imports the whole dialect as soon as a table is described: a tenth of a second
+    of each start, whatever holds the catalog.
+    """
+    return Index(name, *columns, sqlite_where=where, **options)
+
+
+@compiles(CreateIndex, "postgresql")
+def _of_postgresql(element: CreateIndex, compiler: Any, **options: Any) -> Any:
+    index = element.element
+    index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
+    return compiler.visit_create_index(element, **options)
+
+
+counters = Table(
+    "counters", metadata,
+    Column("name", CleanString, primary_key=True),
+    Column("n", BigInteger, nullable=False),  # the last number that was given; never goes back
+)  # fmt: skip
+
+
+_TAKE = (
+    update(counters)
+    .where(counters.c.name == bindparam("counter"))
+    .values(n=counters.c.n + bindparam("more"))
+    .returning(counters.c.n)
+)
+
+
+def hold(connection: Connection, name: str) -> None:
+    """Let no other transaction that takes of this counter go on before this one is committed."""
+    take(connection, name, 0)
+
+
+def take(connection: Connection, name: str, count: int = 1) -> int:
+    """Return the first of ``count`` new numbers, from 1 on without gaps.
+
+    They are given back if the transaction is not committed. The row of a counter is held until the commit, and the next
+    writer waits: take a number last. A sequence of PostgreSQL gives numbers before the commit, so a reader of 2 may
+    miss a 1 that is committed later.
+    """
+    last = connection.scalar(_TAKE, {"counter": name, "more": count})
+    if last is None:
+        connection.execute(insert_into(connection, counters).values(name=name, n=0).on_conflict_do_nothing())
+        last = connection.scalar(_TAKE, {"counter": name, "more": count})
+    return int(last or count) - count + 1

@@ -1,11 +1,16 @@
-"""BM25 in Lucene's form (Robertson & Zaragoza 2009; Kamphuis et al. 2020, variant «Lucene (accurate)»).
+"""BM25 in Lucene's form (Robertson & Zaragoza 2009; Kamphuis et al. 2020, variant "Lucene (accurate)").
 
 score(q, d) = Σ_t idf(t) · tf / (tf + k1 · (1 - b + b · |d| / average))
 idf(t)      = ln(1 + (N - n_t + 0.5) / (n_t + 0.5))
+
+Vector engines add a score up in the order of a segment's terms, and rounding depends on that order: two indexes of the
+same pages would differ in the last digit. ``document_weights`` and ``query_weights`` are therefore multiples of powers
+of two. No sum needs more than the 24 bits of a float32, so nothing is rounded.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +35,37 @@ class Bm25:
 
 
 def idf(documents: int, holding: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """How much each term tells that so many of the ``documents`` contain: float64 of the shape of ``holding``, above 0,
-    higher for rarer terms."""
-    held = np.asarray(holding, np.float64)
-    return np.asarray(np.log1p((documents - held + 0.5) / (held + 0.5)))
+    """Return the weight of terms by the number of ``documents`` that contain them: float64 of the shape of ``holding``,
+    above 0, higher for rarer terms.
+    """
+    holders = np.asarray(holding, np.float64)
+    return np.asarray(np.log1p((documents - holders + 0.5) / (holders + 0.5)))
+
+
+_DOCUMENT_BITS = 10
+_QUERY_UNITS = 1 << (24 - _DOCUMENT_BITS)
+
+
+def document_weights(weights: npt.ArrayLike) -> Floats:
+    """The nearest multiples of 2⁻¹⁰ that are not 0: float32 of the shape of ``weights``, which are at most 1."""
+    return _multiples(weights, 2.0**-_DOCUMENT_BITS).astype(np.float32)
+
+
+def query_weights(weights: npt.ArrayLike) -> Floats:
+    """The nearest multiples, 0 for 0 alone, of the least power of two of which they make up 2¹⁴ at most: float32 of the
+    shape of ``weights``, (n,). More than 2¹⁴ of them are not exact.
+    """
+    values = np.asarray(weights, np.float64)
+    total = float(np.abs(values).sum())
+    if not total:
+        return values.astype(np.float32)
+    limit, step = max(_QUERY_UNITS, values.size), 2.0 ** math.ceil(math.log2(total / _QUERY_UNITS))
+    while np.abs(rounded := _multiples(values, step)).sum() > limit * step:
+        step *= 2
+    return rounded.astype(np.float32)
+
+
+def _multiples(weights: npt.ArrayLike, step: float) -> npt.NDArray[np.float64]:
+    values = np.asarray(weights, np.float64)
+    units = np.maximum(np.round(np.abs(values) / step), 1.0)
+    return np.where(values == 0, 0.0, np.copysign(units, values) * step)

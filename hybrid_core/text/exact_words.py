@@ -86,7 +86,7 @@ class QueryWord:
 
 
 class WordQuery:
-    """One or several words in a row as a text writes them; spaces and hyphens between them are alike.
+    """A word, or several in a row, as a text writes them; spaces and hyphens between them are alike.
 
     ``words`` are what every matching page holds. ``exact``: a page matches where it holds them, so that no text need
     be read. Raises UsageError for a query of nothing.
@@ -104,7 +104,9 @@ class WordQuery:
         self._written = written
         self.words, self.exact, _ = _read(written)
         signs = {_SIGNS.get(sign, sign) for sign in written if not sign.isalnum()}
-        self._simple = all(word.text.isascii() for word in self.words) and all(one.isascii() for one in signs - {"\0"})
+        self._simple = all(word.text.isascii() for word in self.words) and all(
+            character.isascii() for character in signs - {"\0"}
+        )
         self._simple = self._simple and "\0" not in signs
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -241,7 +243,9 @@ def _variants() -> tuple[dict[str, str], dict[str, str]]:
             (single if len(folded) == 1 else several).setdefault(folded, []).append(letter)
     for letter in ("\u212a", "\u212b"):  # Kelvin and Angstrom signs are letters too
         single.setdefault(fold(letter), []).append(letter)
-    return {key: _class(found) for key, found in single.items()}, {key: _class(found) for key, found in several.items()}
+    return {key: _class(characters) for key, characters in single.items()}, {
+        key: _class(characters) for key, characters in several.items()
+    }
 
 
 def _class(letters: list[str]) -> str:
@@ -252,17 +256,17 @@ def _class(letters: list[str]) -> str:
 def _letters() -> str:
     """Return the class of characters that words in scripts with spaces are made of."""
     unspaced = re.compile(f"[{_UNSPACED}]")
-    found: list[list[int]] = []
+    positions: list[list[int]] = []
     for code in range(_LAST + 1):
         letter = chr(code)
         if unicodedata.category(letter)[0] in "LM" or letter.isdecimal():
             if unspaced.match(letter):
                 continue
-            if found and found[-1][1] == code - 1:
-                found[-1][1] = code
+            if positions and positions[-1][1] == code - 1:
+                positions[-1][1] = code
             else:
-                found.append([code, code])
-    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in found) + "]"
+                positions.append([code, code])
+    return "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in positions) + "]"
 
 
 @lru_cache(maxsize=1)

@@ -1,9 +1,9 @@
-"""Which runs of letters, digits and signs are identifiers: part numbers, sections, standards, names in code.
+"""Identifiers (part numbers, sections, standards, names in code) and numerals (``VIII``, ``一百三十三``, ``1A``).
 
-An identifier has a digit beside a letter, or a sign inside («E-1047/B», «9001:2015», «user_id», «np.float32»,
-«CVE-2021-44228»), or ends in «++» or «#». These are none: plain hyphenated words, dates, times, decimal numbers, ranges
-of short numbers, years and quarters («FY2023», «Q3», «2019/20»), ordinals, decades, and numbers with a unit of two or
-more letters («10km»). A number with one letter is one: «312g» is a section more often than a weight.
+An identifier has a digit beside a letter, or a sign inside ("E-1047/B", "9001:2015", "user_id", "np.float32",
+"CVE-2021-44228"), or ends in "++" or "#". These are none: plain hyphenated words, dates, times, decimal numbers, ranges
+of short numbers, years and quarters ("FY2023", "Q3", "2019/20"), ordinals, decades, and numbers with a unit of two or
+more letters ("10km"). A number with one letter is one: "312g" is a section more often than a weight.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BESIDE = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
 def identifiers(run: str) -> list[str]:
     """Return the identifiers of a folded run, each as it is written: the whole one, then those within it.
 
-    «v34z0q/v34z0r» holds three, so that a page that lists several is found for each of them.
+    "v34z0q/v34z0r" holds three, so that a page that lists several is found for each of them.
     """
     if not _LIKELY.search(run):
         return []
@@ -77,7 +77,7 @@ def is_identifier(written: str) -> bool:
 
 
 def _numbered(written: str) -> bool:
-    """Return True where digits and signs number something: «9001:2015», «2016/679», «978-3-16-148410-0»."""
+    """Return True where digits and signs number something: "9001:2015", "2016/679", "978-3-16-148410-0"."""
     groups = _GROUPS.split(written)
     if len(groups) < 2 or not all(group.isdecimal() for group in groups) or _DATE.fullmatch(written):
         return False
@@ -87,3 +87,79 @@ def _numbered(written: str) -> bool:
     if len(groups) > 2 or max(sizes) > 4:
         return True
     return min(sizes) > 2 and not all(_YEAR.fullmatch(group) for group in groups)
+
+
+_ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_IS_ROMAN = re.compile(r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_SMALL_ROMAN = re.compile(r"[ivxlc]+")
+_SMALL = ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+_COUNTED = re.compile(r"(?P<before>.*?)(?P<last>\d+)")
+_DIGITS = {digit: value for value, digits in enumerate(("零〇", "一", "二两", "三", "四", "五", "六", "七", "八", "九"))
+           for digit in digits}  # fmt: skip
+_POWERS = {"十": 10, "百": 100, "千": 1000}
+CHINESE = "零〇一二两三四五六七八九十百千"
+
+
+def part_number(written: str) -> str:
+    """Normalise a part's number: Roman and Chinese numerals as digits, letters as capitals, no leading zeros.
+
+    ``viii`` and ``VIII`` are 8, ``3.02`` is 3.2, ``A.4`` and ``1a`` are A.4 and 1A. Letters that are Roman numerals are
+    read as such, wherever they stand, so that the same number always has the same spelling.
+    """
+    return ".".join(_piece(piece) for piece in written.strip(". ").split("."))
+
+
+def page_number(written: str) -> str:
+    """Normalise a page's number. Small Roman numerals, which number the front matter, stay as they are."""
+    return written if _SMALL_ROMAN.fullmatch(written) else part_number(written)
+
+
+def adjacent_numbers(number: str) -> tuple[str, str]:
+    """The page numbers before and after one: of ``iii`` ii and iv, of ``A-4`` A-3 and A-5; "" where there are none."""
+    if _SMALL_ROMAN.fullmatch(number):
+        at = roman(number)
+        return _small_roman(at - 1), _small_roman(at + 1)
+    match = _COUNTED.fullmatch(number)
+    if match is None:
+        return "", ""
+    at = int(match["last"])
+    return f"{match['before']}{at - 1}", f"{match['before']}{at + 1}"
+
+
+def roman(written: str) -> int:
+    """The value of a Roman numeral, 0 where it is none."""
+    letters = written.upper()
+    if not _IS_ROMAN.fullmatch(letters):
+        return 0
+    values = [_ROMAN[letter] for letter in letters]
+    return sum(-value if value < max(values[at:]) else value for at, value in enumerate(values))
+
+
+def _small_roman(number: int) -> str:
+    numeral = ""
+    for value, letters in _SMALL:
+        numeral += letters * (number // value)
+        number %= value
+    return numeral
+
+
+def _piece(piece: str) -> str:
+    capital = piece.strip().upper()
+    if capital.isdecimal():
+        return str(int(capital))
+    if value := roman(capital):
+        return str(value)
+    if capital and all(character in CHINESE for character in capital):
+        return str(_of_chinese(capital))
+    return capital.lstrip("0")
+
+
+def _of_chinese(written: str) -> int:
+    whole, digit = 0, 0
+    for character in written:
+        if character in _POWERS:
+            whole += (digit or 1) * _POWERS[character]
+            digit = 0
+        else:
+            digit = 10 * digit + _DIGITS[character]
+    return whole + digit

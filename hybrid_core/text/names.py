@@ -1,12 +1,13 @@
-"""Names of organisations and other subjects, as files, covers and questions write them.
+"""Names of organisations and other subjects in files, covers and questions; short paths of files.
 
-A name is compared by its *key*: folded, without legal form, article, «and» or punctuation, squashed to one
+A name is compared by its *key*: folded, without legal form, article, "and" or punctuation, squashed to one
 string, so that ``Harbor & Pine, Inc.``, ``HARBORPINE`` and ``Harbor_Pine`` are the same.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import accumulate
 
@@ -18,7 +19,7 @@ sas spa srl nv bv ab asa oy oyj as aps kk pty pte pvt bhd sdn jsc ojsc pjsc ooo 
 """
 LEGAL_FORMS = frozenset(_LEGAL_FORMS.split())
 
-# Words that name nobody even together («annual report», «table of contents»).
+# Words that name nobody even together ("annual report", "table of contents").
 _NAMELESS = """
 the a an and of for in on at to by n com net org www document documents file files report reports final
 draft copy version scan scanned untitled book text paper manual guide introduction overview summary annual
@@ -29,7 +30,7 @@ announcement results img image photo attachment download downloads
 """
 NAMELESS = LEGAL_FORMS | frozenset(_NAMELESS.split())
 
-# Words that say what kind of body it is: alone they name nobody, together they may («Bank of the West»).
+# Words that say what kind of body it is: alone they name nobody, together they may ("Bank of the West").
 _KINDS = """
 group groups holding holdings international global worldwide national american america usa us uk european
 europe china chinese north south east west eastern western central united states new first general great
@@ -106,7 +107,7 @@ def has_legal_form(name: str) -> bool:
 def is_named(name: str, text: str) -> bool:
     """Return whether a text holds the words of a name in order, whatever it writes between them.
 
-    ``BESTBUY`` stands in «BEST BUY CO., INC.», and ``American Water`` not in «Pan-American Waterways».
+    ``BESTBUY`` stands in "BEST BUY CO., INC.", and ``American Water`` not in "Pan-American Waterways".
     """
     key = name_key(name)
     if not key:
@@ -131,3 +132,20 @@ def _text_words(text: str) -> list[str]:
 
 def initials(words: tuple[str, ...]) -> str:
     return "".join(word[0] for word in words)
+
+
+def short_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Path -> its shortest end, in whole folders, that no other path has: ``a/readme.md``, ``b/readme.md``."""
+    parts = {path: path.split("/") for path in paths}
+    short: dict[str, str] = {}
+    left, depth = list(parts), 1
+    while left:
+        ends: dict[str, list[str]] = {}
+        for path in left:
+            ends.setdefault("/".join(parts[path][-depth:]), []).append(path)
+        for end, having in ends.items():
+            if len(having) == 1:
+                short[having[0]] = end
+        left = [path for path in left if path not in short]
+        depth += 1
+    return short

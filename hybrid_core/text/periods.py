@@ -102,7 +102,7 @@ def find_periods(text: str) -> Iterator[Mention]:
 
 
 def period_end(text: str) -> str | None:
-    """The ISO date after the first «year ended», «quarterly period ended» … of a text, None where none."""
+    """The ISO date after the first "year ended", "quarterly period ended" … of a text, None where none."""
     for match in _ENDED.finditer(text):
         following = next(find_periods(text[match.end() : match.end() + 40]), None)
         if following is not None and following.start <= 3 and following.period.date:
@@ -111,18 +111,18 @@ def period_end(text: str) -> str | None:
 
 
 def quarters_reported(text: str) -> list[int]:
-    """How many quarters the spans that a report covers hold («six months ended» 2, «36 weeks ended» 3), in its order.
+    """Return the quarters in the spans that a report covers ("six months ended" 2, "36 weeks ended" 3), in its order.
 
     The longest says which quarter of the fiscal year has ended, wherever that year begins.
     """
-    found = []
+    quarters = []
     for match in _SPAN.finditer(text):
         number = re.sub(r"[-\s]", " ", match[1].lower())
         length = _NUMBERS.get(number) or (int(number) if number.isdigit() else 0)
         months = length if match[2].lower() == "month" else length / _WEEKS_A_MONTH
         if 2.5 < months < 12.5:  # a quarter of twelve weeks, a year of 53
-            found.append(max(1, round(months / 3)))
-    return found
+            quarters.append(max(1, round(months / 3)))
+    return quarters
 
 
 def quarter_of(date: str) -> int:
@@ -151,37 +151,37 @@ def days_between(earlier: str, later: str) -> int:
 
 
 def _read(match: re.Match[str]) -> Period | None:
-    found = match.groupdict()
-    kind = next(name for name in _READERS if found[name])
-    return _READERS[kind](found)
+    groups = match.groupdict()
+    kind = next(name for name in _READERS if groups[name])
+    return _READERS[kind](groups)
 
 
 _Found = dict[str, str | None]
 
 
-def _read_numeric(found: _Found) -> Period | None:
-    first, second = int(found["n1"] or 0), int(found["n2"] or 0)
+def _read_numeric(groups: _Found) -> Period | None:
+    first, second = int(groups["n1"] or 0), int(groups["n2"] or 0)
     month, day = (second, first) if first > 12 else (first, second)
-    return _dated(found["ny"], month, day)
+    return _dated(groups["ny"], month, day)
 
 
-def _read_word(found: _Found) -> Period | None:
-    number, half = _ORDINALS[(found["wn"] or "").lower()], (found["wk"] or "").lower() == "half"
-    return _of(found["wy"] or found["ws"], 2 * min(number, 2) if half else number)
+def _read_word(groups: _Found) -> Period | None:
+    number, half = _ORDINALS[(groups["wn"] or "").lower()], (groups["wk"] or "").lower() == "half"
+    return _of(groups["wy"] or groups["ws"], 2 * min(number, 2) if half else number)
 
 
-def _read_number_first(found: _Found) -> Period | None:
-    number, half = int(found["nqq"] or 0), (found["nqk"] or "").lower() == "h"
-    return None if half and number > 2 else _of(found["nqy"], 2 * number if half else number)
+def _read_number_first(groups: _Found) -> Period | None:
+    number, half = int(groups["nqq"] or 0), (groups["nqk"] or "").lower() == "h"
+    return None if half and number > 2 else _of(groups["nqy"], 2 * number if half else number)
 
 
-def _read_chinese(found: _Found) -> Period | None:
-    year = (found["cny"] or "").translate(_CHINESE_DIGITS)
-    if found["cnm"] and found["cnd"]:
-        return _dated(year, found["cnm"], found["cnd"])
-    if found["cnq"]:
-        return _of(year, int(found["cnq"].translate(_CHINESE_DIGITS)))
-    return _of(year, {"上": 2, "下": 4}.get(found["cnh"] or ""))
+def _read_chinese(groups: _Found) -> Period | None:
+    year = (groups["cny"] or "").translate(_CHINESE_DIGITS)
+    if groups["cnm"] and groups["cnd"]:
+        return _dated(year, groups["cnm"], groups["cnd"])
+    if groups["cnq"]:
+        return _of(year, int(groups["cnq"].translate(_CHINESE_DIGITS)))
+    return _of(year, {"上": 2, "下": 4}.get(groups["cnh"] or ""))
 
 
 def _month(name: str | None) -> int:
@@ -215,7 +215,7 @@ def _quarter(quarter: str | None, half: str | None) -> int:
 
 def _dated(year: str | int | None, month: str | int | None, day: str | int | None) -> Period | None:
     try:
-        found = _date(int(year or 0), int(month or 0), int(day or 0))
+        period = _date(int(year or 0), int(month or 0), int(day or 0))
     except ValueError:
         return None
-    return Period(found.year, None, found.isoformat())
+    return Period(period.year, None, period.isoformat())

@@ -1,4 +1,4 @@
-"""Text as every room reads it: cleaning, and one tokeniser for documents and queries.
+"""Cleaning of text, and the one tokeniser for documents and queries.
 
 The rule for terms (recorded in each index as ``TOKENISER``):
 
@@ -10,7 +10,7 @@ The rule for terms (recorded in each index as ``TOKENISER``):
 * English stop words are dropped.
 * An identifier (``identifiers.py``) is one more term after its pieces: ``CVE-2021-44228`` -> ``cve``, ``2021``,
   ``44228``, ``cve2021-44228``. Those within it are terms too: ``E-1047/B`` -> ``1047``, ``e1047/b``, ``e1047``.
-* Targets of Markdown links are no text (``links.py``). An address that is written out is one term: host and path.
+* Targets of Markdown links are no text (``markup.py``). An address that is written out is one term: host and path.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import mmh3
 import Stemmer
 
 from hybrid_core.text.identifiers import identifier_term, identifiers
-from hybrid_core.text.links import has_links, visible
+from hybrid_core.text.markup import has_links, visible
 
 TOKENISER = "snowball-en+bigrams+identifiers-2"
 
@@ -83,7 +83,7 @@ _stemmer = Stemmer.Stemmer("english")
 
 
 def clean(text: str) -> str:
-    """One line of text as it is stored: NFC, plain single spaces, no invisible or control characters."""
+    """Clean a line of text for storage: NFC, plain single spaces, no invisible or control characters."""
     if text.isascii() and "  " not in text and text.isprintable():
         return text
     return _RUNS.sub(" ", unicodedata.normalize("NFC", text.translate(_CLEAN)))
@@ -237,7 +237,7 @@ def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def is_number(term: str) -> bool:
-    """Whether a term is a number other than a year between 1900 and 2099; «312g» is none."""
+    """Return whether a term is a number other than a year between 1900 and 2099; "312g" is none."""
     return term[:1].isdigit() and not is_year(term) and (term.isdigit() or term.replace(".", "").isdigit())
 
 
@@ -266,12 +266,12 @@ def _word_hashes(run: str) -> tuple[int, ...]:
 
 
 def counts(terms: Iterable[str]) -> Counter[int]:
-    """How often each term occurs, by its hash; ``terms`` may be counted already (a ``Counter``)."""
+    """Count terms by their hashes; ``terms`` may be counted already (a ``Counter``)."""
     by_term = Counter(terms)
-    found = Counter(dict(zip(map(cached_hash, by_term), by_term.values(), strict=True)))
-    if len(found) < len(by_term):  # two terms share a hash
-        found = Counter(cached_hash(term) for term in by_term.elements())
-    return found
+    hashed = Counter(dict(zip(map(cached_hash, by_term), by_term.values(), strict=True)))
+    if len(hashed) < len(by_term):  # two terms share a hash
+        hashed = Counter(cached_hash(term) for term in by_term.elements())
+    return hashed
 
 
 _BROKEN = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
@@ -305,3 +305,11 @@ def readable(text: str) -> bool:
             return False
     odd = len(plain.translate(None, _NOT_ODD))
     return odd < 60 or odd <= 0.5 * len("".join(text.split()))
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def plain_words(text: str) -> str:
+    """The words in small letters, with a space between, before and behind them."""
+    return f" {' '.join(_WORD.findall(fold(text)))} "

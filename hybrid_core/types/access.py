@@ -23,16 +23,16 @@ class Caller:
     by_cookie: bool = False
 
     def may(self, role: Role, library: str = EVERYWHERE) -> bool:
-        """Whether it may do this in a library (an id), by default in all."""
-        had = [self.grants[one] for one in (EVERYWHERE, library) if one in self.grants]
-        return any(ROLES.index(one) >= ROLES.index(role) for one in had)
+        """Return whether the caller has this role in a library (an id), by default in all."""
+        had = [self.grants[name] for name in (EVERYWHERE, library) if name in self.grants]
+        return any(ROLES.index(name) >= ROLES.index(role) for name in had)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token; its secret is not. Times are ms since 1970, 0 for never.
+    """A token without its secret. Times are ms since 1970, 0 for never.
 
-    ``kind``: a «token» is shown by programs, a «session» is a browser's cookie, a «user» is named by a trusted proxy.
+    ``kind``: a "token" is shown by programs, a "session" is a browser's cookie, a "user" is named by a trusted proxy.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One thing that was asked to change. ``outcome`` is the HTTP status that it was answered with."""
+    """An entry of the audit log: a request to change something. ``outcome`` is the HTTP status of the reply."""
 
     number: int
     at: int

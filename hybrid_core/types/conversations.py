@@ -1,4 +1,4 @@
-"""Conversations: questions and answers in order, what the answers rest on, and what happens while one is made."""
+"""Conversations with their messages, citations and events; notes on documents and feedback on results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from hybrid_core.types.layouts import Box
+from hybrid_core.types.locators import Box
 
 Role = Literal["user", "assistant"]
 MessageStatus = Literal["complete", "running", "interrupted", "cancelled", "failed"]
@@ -29,7 +29,7 @@ in place of events that were folded away.
 
 @dataclass(frozen=True, slots=True)
 class ConversationScope:
-    """What is searched: libraries by their ids, () for all; of them, where ``documents`` are named, only these ids."""
+    """The scope of searches: library ids, () for all. With ``documents``, only these ids of them are searched."""
 
     libraries: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
@@ -77,8 +77,8 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """What an answer is but for its text and sources: ``outcome`` and ``why`` as in ``Answer``, with the claims and
-    calculations that the texts of the sources do not bear out, and what is wrong with them.
+    """An answer's fields besides its text and sources: ``outcome`` and ``why`` as in ``Answer``, with the claims and
+    calculations that the texts of the sources do not bear out, and the problems of these.
     """
 
     outcome: str = ""
@@ -119,8 +119,8 @@ class ConversationMessage:
         """The JSON shape: of a question only what it has."""
         shape = asdict(self)
         if self.role == "user":
-            kept = ("id", "conversation", "parent", "role", "text", "status", "created_at", "siblings")
-            return {name: shape[name] for name in kept}
+            names = ("id", "conversation", "parent", "role", "text", "status", "created_at", "siblings")
+            return {name: shape[name] for name in names}
         return shape
 
 
@@ -136,7 +136,7 @@ class MessageEvent:
 
 @dataclass(frozen=True, slots=True)
 class TurnFence:
-    """Who makes an answer, and which try it is: writes of any other are refused."""
+    """The worker and the attempt that may write an answer: writes of any other are refused."""
 
     conversation: str
     message: int
@@ -146,8 +146,41 @@ class TurnFence:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Of everything up to and including a message; ``version`` names what wrote it."""
+    """A summary of everything up to and including a message; ``version`` names its author's version."""
 
     message: int
     text: str
     version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """About a library, one of its documents, or a page of it (``page`` 0: the document). Times are ms since 1970."""
+
+    id: str
+    library: str
+    author: str
+    title: str
+    text: str
+    doc_id: str
+    page: int
+    created_at: int
+    changed_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A user's verdict on a result page: it answers the question or does not.
+
+    Without a ``document`` (its path) nothing in the library answers.
+    """
+
+    id: str
+    library: str
+    author: str
+    question: str
+    answer: str
+    document: str
+    page: int
+    right: bool
+    at: int

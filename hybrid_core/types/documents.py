@@ -1,4 +1,4 @@
-"""The vocabulary: values that the rooms hand to each other. All are frozen; pages are 1-based and inclusive."""
+"""Documents, parsed and stored: frozen values that the rooms exchange. Pages are 1-based and inclusive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from hybrid_core.types.unread import unread_pages
+from hybrid_core.text.prose import counted
+
+_WARNING = re.compile(
+    r"(\d+) of \d+ pages? (?:ha(?:ve|s) no readable text \(scanned\?\)|shows? no text that OCR could read): "
+    r"([\d, -]*\d)"
+)
+
+
+def unread_warning(unread: int, pages: int, which: str) -> str:
+    """Return the warning for pages that nobody has read.
+
+    ``which`` is a list such as "1-3, 7"; only its beginning where it is long.
+    """
+    have = "has" if pages == 1 else "have"
+    return f"{unread} of {counted(pages, 'page')} {have} no readable text (scanned?): {which}"
+
+
+def empty_warning(empty: int, pages: int, which: str) -> str:
+    """Return the warning for pages on which OCR found nothing."""
+    show = "shows" if pages == 1 else "show"
+    return f"{empty} of {counted(pages, 'page')} {show} no text that OCR could read: {which}"
+
+
+def unread_pages(warnings: Sequence[str]) -> tuple[int, str]:
+    """Return the number of a document's pages that show something and have no text, and which, by its warnings."""
+    matches = [match for warning in warnings if (match := _WARNING.match(warning))]
+    return sum(int(match[1]) for match in matches), ", ".join(match[2] for match in matches)
+
 
 Effort = Literal["fast", "auto", "deep"]
 Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
@@ -23,7 +50,7 @@ LineRole = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of text on a page, in reading order.
+    """A line of text on a page, in reading order.
 
     The box is in points with the origin at the top left of the page as it is shown (after rotation).
     ``size`` is the font size in points of most of the line's characters; ``bold``, ``italic`` and
@@ -45,7 +72,7 @@ class Line:
 
 Places = tuple[tuple[int, str], ...]
 """Where in a file without pages the lines of a page stand: (line from 0, place), a pair where a place begins. A place
-is «paragraph 12», «slide 3 shape 5 box 7,7,93,20» (percent of the slide), «Sales!A1:H50», «line 40», «00:01:02», …
+is "paragraph 12", "slide 3 shape 5 box 7,7,93,20" (percent of the slide), "Sales!A1:H50", "line 40", "00:01:02", …
 """
 
 
@@ -88,7 +115,7 @@ _LINES = re.compile(r"lines? (\d+)(?:-\d+)?")
 
 
 def place_of(label: str, places: Places, line: int) -> str:
-    """Where in its file a line (from 0) of a page stands; "" where the format has pages of its own."""
+    """Return the position in its file of a page's line (from 0); "" where the format has pages of its own."""
     before = [place for first, place in places if first <= line]
     if before:
         return before[-1]
@@ -97,7 +124,7 @@ def place_of(label: str, places: Places, line: int) -> str:
 
 
 class PageText(NamedTuple):
-    """What a search reads of a page: ``label`` as printed, where its lines stand in the file, what a model saw.
+    """The text of a page for a search: ``label`` as printed, positions of its lines in the file, a model's description.
 
     ``text`` has blanks in place of the lines that the page does not show; these are ``hidden``.
     """
@@ -127,7 +154,7 @@ class PageText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """What a parser read from one page. ``text`` is its lines joined by newlines."""
+    """A page as its parser read it. ``text`` is its lines joined by newlines."""
 
     number: int
     label: str = ""  # as printed, "" where the document defines none; without pages ``line_locator``
@@ -148,13 +175,13 @@ class ParsedPage:
 
 
 def line_locator(first: int, last: int) -> str:
-    """What stands for a printed label where a format has no pages: the file's lines, from 1, both included."""
+    """Return the label of a page in a format without pages: the file's lines, from 1, both included."""
     return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """One entry of a document's own outline. ``page`` is 0 where the target is missing or outside."""
+    """An entry of a document's own outline. ``page`` is 0 where the target is missing or outside."""
 
     level: int  # 1 is the top
     title: str
@@ -227,7 +254,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points.
+    """A page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points.
 
     ``needs_ocr``: it shows what could not be read. ``ocr``: its text was read from its picture. ``described``: what
     a model saw on it beyond ``summary``, a line each: key terms, figures, tables. ``pictures``: how many on it may show
@@ -262,7 +289,7 @@ class Page:
 
     @property
     def read_by_model(self) -> bool:
-        """Whether its text was read by a model that sees, which does not say where lines stand; OCR does.
+        """Return whether a vision model read its text, which tells no positions of lines; OCR does.
 
         A page without text was read by OCR, which found none: a model's empty reading is not taken.
         """
@@ -280,7 +307,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a document is, read from its file name, title, first pages and metadata."""
+    """The subject of a document, read from its file name, title, first pages and metadata."""
 
     names: tuple[str, ...] = ()  # names of the organisation (or other subject), best first
     symbols: tuple[str, ...] = ()  # its trading symbols and the short names it gives itself
@@ -297,7 +324,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file in a library at its published version."""
+    """A file in a library at its published version."""
 
     doc_id: str
     library: str
@@ -323,7 +350,7 @@ class Document:
 
     @property
     def unread(self) -> int:
-        """How many of its pages show something and have no text."""
+        """Return the number of its pages that show something and have no text."""
         return unread_pages(self.warnings)[0]
 
     @property
@@ -368,7 +395,7 @@ class StoredEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of a library's change log. ``content_id`` is None where the document was removed.
+    """An entry of a library's change log. ``content_id`` is None where the document was removed.
 
     ``mark`` is a random number of its transaction, 0 where an older version wrote it. A log that was restored and went
     on has the same ``seq`` again, but not the same mark.
@@ -415,7 +442,7 @@ class IndexedContent:
     pages: tuple[Page, ...]
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
-    terms: bytes  # hybrid_core.text.term_counts.TermCounts of the pages' text and descriptions
+    terms: bytes  # hybrid_core.text.terms.TermCounts of the pages' text and descriptions
     heading_terms: bytes  # the same, of the headings that begin on each page
     warnings: tuple[str, ...] = ()
     models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: which ones improved it, what that took

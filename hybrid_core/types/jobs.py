@@ -1,4 +1,4 @@
-"""Work that is asked for, waits, is done by somebody, and is told about. Times are ms of the database's clock."""
+"""Jobs of the queue: requests, priorities, leases, progress and events. Times are ms of the database's clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hybrid_core.types.priorities import WANTED
+WATCHED, WANTED, ASKED = 0, 10, 20
+"""What a watch found, what somebody waits for, and the trees of documents that somebody asks about."""
+
+BEHIND = 5
+"""How far what lies in an archive waits behind the archive's like: one file can hold thousands."""
+
 
 JobStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
 WorkKind = Literal["index", "embed"]  # what a worker may be for
@@ -17,15 +22,15 @@ ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What is to be done. ``library`` is an id; ``options`` are JSON values, never a password or a key.
+    """A job to enqueue. ``library`` is an id; ``options`` are JSON values, never a password or a key.
 
-    ``needs`` is what a worker must be able to do («ocr:eng»), words without spaces. Of requests with one ``key`` (by
+    ``needs`` is what a worker must be able to do ("ocr:eng"), words without spaces. Of requests with one ``key`` (by
     default one for a kind and subject of a library) only one job waits or runs. ``version`` says what the subject was
     like when this was asked: of a running job it decides whether there is anything to do again.
     """
 
     library: str
-    kind: str  # «index» a file, «scan» a folder, «embed» a library
+    kind: str  # "index" a file, "scan" a folder, "embed" a library
     subject: str
     stage: JobStage
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +55,7 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Who may write of a running job: this worker, and only for as long as nobody has taken the job since."""
+    """The worker that may write for a running job, for only as long as nobody has taken the job since."""
 
     job: int
     worker: str
@@ -59,7 +64,7 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job as it was at ``read_at``. ``done`` and ``total`` count pages of the stage, 0 of 0 where unknown.
+    """A job as it was at ``read_at``. ``done`` and ``total`` count pages of the stage, 0 of 0 where unknown.
 
     ``attempts`` are failed tries of this stage. ``cause`` is why it failed, waits or was cancelled. ``result`` is what
     came of it (JSON), also what earlier stages published. ``paused``: it, its library or everything is.
@@ -105,13 +110,13 @@ class Job:
 
     @property
     def stalled(self) -> bool:
-        """Whether whoever has it gives no sign of life. A job that waits, behind others or for a worker, is no such."""
+        """Return whether the worker that has the job gives no sign of life. A waiting job is not stalled."""
         return self.status == "running" and self.read_at > self.lease_until
 
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What becomes of a running job: written in one transaction with what was made of it.
+    """The next state of a running job, written in one transaction with the results of its stage.
 
     ``running`` keeps it; ``waiting`` gives it back to the queue for its next ``stage``, a turn behind others; the rest
     end it. What is None stays as it is.
@@ -136,7 +141,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What a supervisor must know of a job that it has."""
+    """A supervisor's view of a job that it has leased."""
 
     fence: Fence
     cancel_requested: bool
@@ -162,7 +167,7 @@ class Worker:
     id: str
     host: str
     pid: int
-    kind: str  # «worker», «command», «server»
+    kind: str  # "worker", "command", "server"
     abilities: frozenset[str] = frozenset()
     started_at: int = 0
     heartbeat_at: int = 0
@@ -170,7 +175,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class JobCounts:
-    """Of one library, or of all. ``stages`` counts what waits or runs by its stage."""
+    """Counts of jobs of one library, or of all. ``stages`` counts waiting and running jobs by stage."""
 
     waiting: int = 0
     running: int = 0

@@ -1,9 +1,14 @@
-"""Places in files, and what the one in a book says to reading programs."""
+"""Positions on pages and in files.
+
+Boxes are (x0, y0, x1, y1) in points from the top left of the page as it is shown.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 _BOOK = re.compile(r"(?P<href>.+?)(?:#(?P<id>\S+))? (?P<offset>\d+)/(?P<length>\d+) (?P<cfi>epubcfi\(.+\))")
 _SPECIAL = re.compile(r"[\^\[\](),;=]")
@@ -30,12 +35,12 @@ def book_place(href: str, id: str, offset: int, length: int, cfi: str) -> str:
 
 
 def book_locator(place: str) -> BookLocator | None:
-    """What the place of a line in an EPUB says; None for one in another format."""
-    found = _BOOK.fullmatch(place)
-    if found is None:
+    """Parse the position of a line in an EPUB; None for one in another format."""
+    match = _BOOK.fullmatch(place)
+    if match is None:
         return None
-    offset, length = int(found["offset"]), int(found["length"])
-    return BookLocator(found["href"], found["id"] or "", offset, round(offset / max(1, length), 4), found["cfi"])
+    offset, length = int(match["offset"]), int(match["length"])
+    return BookLocator(match["href"], match["id"] or "", offset, round(offset / max(1, length), 4), match["cfi"])
 
 
 def cfi_assertion(id: str) -> str:
@@ -45,17 +50,17 @@ def cfi_assertion(id: str) -> str:
 
 def shown_place(place: str) -> str:
     """A place as people read it: without a CFI."""
-    return place[: found.start("cfi") - 1] if (found := _BOOK.fullmatch(place)) else place
+    return place[: match.start("cfi") - 1] if (match := _BOOK.fullmatch(place)) else place
 
 
 def names_of(place: str) -> tuple[str, ...]:
-    """What a place may be called by."""
-    found = book_locator(place)
-    return (place,) if found is None else (place, shown_place(place), found.cfi)
+    """Return the names of a position."""
+    locator = book_locator(place)
+    return (place,) if locator is None else (place, shown_place(place), locator.cfi)
 
 
 def place_span(first: str, last: str) -> str:
-    """«paragraph 3» and «paragraph 9» -> «paragraphs 3-9»; others with a dash between them."""
+    """ "paragraph 3" and "paragraph 9" -> "paragraphs 3-9"; others with a dash between them."""
     if first == last:
         return first
     name, _, number = last.rpartition(" ")
@@ -65,13 +70,93 @@ def place_span(first: str, last: str) -> str:
 
 
 def distance(place: str, other: str) -> tuple[int, ...] | None:
-    """How far two places are apart, by their numbers; None where these do not compare. Ids do not count."""
-    (one, numbers), (two, others) = _numbers(place), _numbers(other)
-    return tuple(abs(a - b) for a, b in zip(numbers, others, strict=True)) if one == two else None
+    """Return the distance of two positions by their numbers; None where these do not compare. Ids do not count."""
+    (own, numbers), (two, others) = _numbers(place), _numbers(other)
+    return tuple(abs(a - b) for a, b in zip(numbers, others, strict=True)) if own == two else None
 
 
 def _numbers(place: str) -> tuple[list[str], list[int]]:
-    if (found := _BOOK.fullmatch(place)) is not None:
-        place = f"{found['href']} {found['offset']}/{found['length']}"
+    if (match := _BOOK.fullmatch(place)) is not None:
+        place = f"{match['href']} {match['offset']}/{match['length']}"
     parts = re.split(r"(\d{1,18})", place)
     return parts[::2], [int(number) for number in parts[1::2]]
+
+
+Box = tuple[float, float, float, float]
+PlacedLine = tuple[str, Box]
+"""A line of a page's text; its box is all 0 where the page has no look of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordBox:
+    """A word, or a single character where words are written without spaces; "" goes on with the word before it on
+    another line.
+    """
+
+    text: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class TableBox:
+    """``rows`` are its cells, as many in each row; the first ``heads`` rows name the columns."""
+
+    box: Box
+    rows: tuple[tuple[str, ...], ...]
+    heads: int = 0
+    lines: tuple[int, int] = (0, 0)  # those of the page's text that it is, from 0, the last excluded
+
+
+@dataclass(frozen=True, slots=True)
+class Illustration:
+    """A picture (JPEG) of so many pixels that a page without a look of its own shows before its ``line`` (from 0)."""
+
+    line: int
+    image: bytes
+    width: int
+    height: int
+
+
+RegionKind = Literal[
+    "heading",
+    "title",
+    "text",
+    "list-item",
+    "table",
+    "picture",
+    "caption",
+    "formula",
+    "footnote",
+    "header",
+    "footer",
+    "figure",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of a page as a layout model names it; ``header`` and ``footer`` are those of the page. A ``figure`` is one
+    that only the file tells, a picture or shapes: the model calls "picture" what it knows by the words in it.
+    """
+
+    kind: RegionKind
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class PageLayout:
+    """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
+    has the places of its drawing. ``regions`` are what a layout model saw, from top to bottom: headings, figures,
+    tables, captions; None where none has read the page.
+    """
+
+    width: float
+    height: float
+    words: tuple[WordBox, ...] = ()
+    figures: tuple[Box, ...] = ()
+    tables: tuple[TableBox, ...] = ()
+    regions: tuple[Region, ...] | None = None
+
+
+RegionsByPage = Mapping[int, Sequence[Region]]
+"""Of pages that were read, by number from 1."""

@@ -93,9 +93,9 @@ class SearchRequest:
             raise UsageError("Libraries are named, and all are asked for.", "Leave one of the two out.")
         if self.documents is not None and not self.documents:  # it came from somewhere that found none
             raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
-        for one in OPTIONS.values():
-            if (value := getattr(self, one.name)) is not None:
-                _check(one, value)
+        for option in OPTIONS.values():
+            if (value := getattr(self, option.name)) is not None:
+                _check(option, value)
         if self.expert is not None:
             object.__setattr__(self, "expert", str(self.expert) or None)
         if isinstance(self.scoring, Mapping):
@@ -116,7 +116,7 @@ class SearchRequest:
         return replace(self, **{n: usual[n] for n in left if n != "libraries" or not self.all_libraries})
 
 
-OPTIONS = {one.name: one for one in fields(SearchRequest) if "help" in one.metadata}
+OPTIONS = {option.name: option for option in fields(SearchRequest) if "help" in option.metadata}
 """The fields that can be said on the command line, in its order."""
 
 
@@ -140,13 +140,13 @@ class SearchFields(TypedDict, total=False):
     scoring: "ScoringConfig | Mapping[str, Any] | None"
 
 
-def search_request(question: str | SearchRequest, given: SearchFields) -> SearchRequest:
+def search_request(question: str | SearchRequest, fields_given: SearchFields) -> SearchRequest:
     """The request that keyword arguments make, or a request with these in place of its own fields.
 
     Raises UsageError for an argument that there is not, with those that are like it.
     """
-    check_options(given)
-    values: dict[str, Any] = {**given}
+    check_options(fields_given)
+    values: dict[str, Any] = {**fields_given}
     if (library := values.pop("library", None)) is not None:
         values["libraries"] = several(library)
     if isinstance(question, SearchRequest):
@@ -154,42 +154,42 @@ def search_request(question: str | SearchRequest, given: SearchFields) -> Search
     return SearchRequest(question, **values)
 
 
-def check_options(given: Mapping[str, Any]) -> None:
+def check_options(values: Mapping[str, Any]) -> None:
     """Raise UsageError for a name that is no option of a search, with those that are like it."""
-    known = SearchFields.__annotations__
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-            advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+    names = SearchFields.__annotations__
+    for name in values:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+            advice = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(names)}."
             raise UsageError(f"A search has no option '{name}'.", advice)
 
 
-def several(given: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:
-    """One name or several; None is none. A string means that one name, not its letters."""
-    if given is None:
+def several(value: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:
+    """Return the names as a tuple: of one name, of several, () for None. A string is one name, not its letters."""
+    if value is None:
         return ()
-    return (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+    return (str(value),) if isinstance(value, str | Path) else tuple(map(str, value))
 
 
-def one_of(name: str, given: str, *choices: str) -> str:
-    """What was given. Raises UsageError where it is none of the choices."""
-    if given not in choices:
-        raise UsageError(f"{name} is {given!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
-    return given
+def one_of(name: str, value: str, *choices: str) -> str:
+    """Return the value. Raise UsageError where it is none of the choices."""
+    if value not in choices:
+        raise UsageError(f"{name} is {value!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
+    return value
 
 
-def choices(one: Field[Any]) -> tuple[str, ...]:
-    """What a field may be, where it is one of a few words."""
-    return get_args(one.type) if get_origin(one.type) is Literal else ()
+def choices(option: Field[Any]) -> tuple[str, ...]:
+    """Return the values that a field may have, where it is one of a few words."""
+    return get_args(option.type) if get_origin(option.type) is Literal else ()
 
 
-def _check(one: Field[Any], value: Any) -> None:
-    if words := choices(one):
-        one_of(one.name, value, *words)
-    elif one.type is int and not isinstance(value, int):
-        raise UsageError(f"{one.name} is {value!r}.", "Give a whole number.")
-    elif one.type is float and not isinstance(value, int | float):
-        raise UsageError(f"{one.name} is {value!r}.", "Give a number.")
-    least, most, advice = one.metadata.get("range", (None, None, ""))
-    if advice and not least <= value <= most:
-        raise UsageError(f"{one.name} is {value}.", advice)
+def _check(option: Field[Any], value: Any) -> None:
+    if words := choices(option):
+        one_of(option.name, value, *words)
+    elif option.type is int and not isinstance(value, int):
+        raise UsageError(f"{option.name} is {value!r}.", "Give a whole number.")
+    elif option.type is float and not isinstance(value, int | float):
+        raise UsageError(f"{option.name} is {value!r}.", "Give a number.")
+    minimum, maximum, advice = option.metadata.get("range", (None, None, ""))
+    if advice and not minimum <= value <= maximum:
+        raise UsageError(f"{option.name} is {value}.", advice)

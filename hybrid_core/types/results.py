@@ -19,7 +19,7 @@ StepKind = Literal["shown", "asked", "thought", "searched", "opened", "read", "r
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How well the library can answer.
+    """The library's ability to answer, as a level and a score.
 
     ``score`` is the probability, 0 to 1, that one of the first five pages answers, calibrated on question sets: from
     how the pages lead, hold the question's words, and are of the document that it names (docs/lab/ranking.md). strong
@@ -110,7 +110,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Where a snippet sends its reader: «Note 7», with the page of the same document on which that begins."""
+    """A reference in a snippet: "Note 7", with the page of the same document on which that begins."""
 
     written: str
     page: int
@@ -145,10 +145,12 @@ class PageFound:
         """Why it was returned, in one plain sentence."""
         receipt = self.receipt
         by_model = receipt.reasoning is not None
-        said = sentence(self.mark or self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model)
+        reason = sentence(
+            self.mark or self.snippet, receipt.terms, self.section.title, receipt.routing_reason, by_model
+        )
         if not LEADING & receipt.contributions.keys():
-            return said
-        return f"{receipt.verdict}; {said}" if receipt.terms or by_model else receipt.verdict
+            return reason
+        return f"{receipt.verdict}; {reason}" if receipt.terms or by_model else receipt.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,9 @@ class DocumentRanked:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Where a search looked, stage by stage: from it a miss is laid at the stage that lost the page.
+    """The documents, sections and pages that each stage looked at.
+
+    A miss is attributed by it to the stage that lost the page.
 
     Pairs begin with the doc_id. ``coarse`` are the coarse pass's pages, ``documents`` the doc_ids looked into,
     ``sections`` the node_ids that came up as candidates, ``opened`` those the walk opened, ``read`` the pages
@@ -189,7 +193,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningStep:
-    """One thing that happened while a model looked for the answer.
+    """A step of a model that looked for the answer.
 
     ``shown`` what it saw first; ``asked`` it was called; ``thought`` what it said; ``searched`` in which words and what
     that found; ``opened`` sections and ``read`` pages that it asked for;
@@ -203,7 +207,7 @@ class ReasoningStep:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """How a model looked for the answer: its strategy (outline or mcts), its name, its steps in order.
+    """A model's search for the answer: its strategy (outline or mcts), its name, its steps in order.
 
     ``outcome``: it ``named`` pages, found ``nothing`` that answers, or ``failed``, also by naming only what does not
     exist.
@@ -217,7 +221,7 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class RouteUsed:
-    """How the documents to look into were chosen, and why so; ``auto`` is by their cards and the words of their pages.
+    """The way documents were chosen, and why so; ``auto`` is by their cards and the words of their pages.
 
     ``filter`` are the conditions that counted, each as "field operator values"; ``steps`` what a model was asked.
     """
@@ -311,8 +315,8 @@ class SearchResult:
     def to_dict(self) -> dict[str, Any]:
         """The JSON shape."""
         shape = asdict(self)
-        for page, found in zip(shape["results"], self.results, strict=True):
-            page["receipt"], page["why"] = found.receipt.to_dict(), found.why
+        for page, result in zip(shape["results"], self.results, strict=True):
+            page["receipt"], page["why"] = result.receipt.to_dict(), result.why
             for name in ("library", "place", "near", "see", "contents"):
                 if not page[name]:
                     del page[name]

@@ -1,16 +1,19 @@
-"""Every number that moves a ranking, by the part of the search that reads it, each group with its source.
+"""The numbers that move a ranking, by the stage that reads them, and the features that weights are learned from.
 
-The defaults were chosen with ``eval run`` (docs/benchmarks.md) unless a group says otherwise; what single ones are
-worth is in docs/lab/retrieval.md (benchmarks/ablation.py). What one field of knowledge weighs stands in its pack.
+The defaults were chosen with ``eval run`` (docs/benchmarks.md) unless a group says otherwise. The gain of single ones
+is in docs/lab/retrieval.md (benchmarks/ablation.py). The weight of a field of knowledge stands in its pack.
 """
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from hybrid_core.errors import UsageError
 
@@ -28,7 +31,7 @@ class FirstStageScoring:
 
 @dataclass(frozen=True, slots=True)
 class DocumentScoring:
-    """Which documents are searched wholly, beside those of the hits. Source: docs/lab/ranking.md."""
+    """Documents that are searched wholly, besides those of the hits. Source: docs/lab/ranking.md."""
 
     most: int = 8  # named most surely; or all, where no more are asked about
     best: int = 3  # of the best DocScores
@@ -40,7 +43,7 @@ class DocumentScoring:
 
 @dataclass(frozen=True, slots=True)
 class PageScoring:
-    """BM25 within a document. What features weigh is learned: retrievers/features/weights.json."""
+    """BM25 within a document. What features weigh is learned: retrievers/ranking/weights.json."""
 
     k1: float = 2.0  # of BM25 within the document
     b: float = 1.0
@@ -51,7 +54,7 @@ class PageScoring:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionScoring:
-    """What expert knowledge adds to a question. Source: benchmarks/packs.py."""
+    """Additions of expert knowledge to a question. Source: benchmarks/packs.py."""
 
     named: float = 0.4  # a card score from which a document counts as named
     full_terms: int = 16  # an entry of more words weighs as much as one of so many, or it would drown the question
@@ -69,7 +72,7 @@ class RerankScoring:
 
 @dataclass(frozen=True, slots=True)
 class SelectionScoring:
-    """Which of the pages are returned. Source: seen on filings that hold the same page twice, not tuned."""
+    """Selection of the pages to return. Source: seen on filings that hold the same page twice, not tuned."""
 
     reached: int = 100  # pages at least, also where few results are asked for: copies are then found all the same
     same: float = 0.995  # cosine from which two pages are one and the same text
@@ -80,7 +83,7 @@ class SelectionScoring:
 
 @dataclass(frozen=True, slots=True)
 class EntityLinking:
-    """How surely a key means the organisations that share it. Source: benchmarks/routing_templates.py."""
+    """Certainty that a key means the organisations that share it. Source: benchmarks/routing_templates.py."""
 
     whole: float = 1.0
     shortened: float = 0.9
@@ -90,9 +93,9 @@ class EntityLinking:
     initials: float = 0.7
     one_word: float = 0.6
     clipped: float = 0.6
-    two_letters: float = 0.45  # «GM», but also «IT»: never sure by itself
+    two_letters: float = 0.45  # "GM", but also "IT": never sure by itself
     sure: float = 0.5  # a weaker match of an organisation does not silence the rest of the library
-    lower_case: float = 0.4  # left of it without a capital: it may be a common word («cost», «security»)
+    lower_case: float = 0.4  # left of it without a capital: it may be a common word ("cost", "security")
     caseless: float = 0.55  # where the whole question is in one case, so that capitals say nothing
     lower_organisation: float = 0.85  # a whole name of what is surely an organisation
     clear: float = 0.85  # a match as clear as this silences …
@@ -104,8 +107,10 @@ class EntityLinking:
 
 @dataclass(frozen=True, slots=True)
 class CardScoring:
-    """What a document's card earns by the question. Source: benchmarks/routing.py; organisation, period and type sum
-    to 1."""
+    """Scores of a document's card for a question.
+
+    Source: benchmarks/routing.py; organisation, period and type sum to 1.
+    """
 
     organisation: float = 0.4
     period: float = 0.5
@@ -125,8 +130,10 @@ class CardScoring:
 
 @dataclass(frozen=True, slots=True)
 class PeriodFit:
-    """How well a document's time fits the one asked for, 1 for the same. Source: benchmarks/routing_templates.py; the
-    order of the cases is tested there, their distances are set by hand."""
+    """Fit of a document's time to the question's, 1 for the same.
+
+    Source: benchmarks/routing_templates.py; the order of the cases is tested there, their distances are set by hand.
+    """
 
     undated: float = 0.3  # a document that says no time
     other_reading: float = 0.85  # the year is the document's second reading (calendar for fiscal)
@@ -176,31 +183,33 @@ class ScoringConfig:
     titles: TitleMatching = TitleMatching()
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], where: str = "scoring") -> ScoringConfig:
+    def of(cls, values: Mapping[str, Any], where: str = "scoring") -> ScoringConfig:
         """The usual numbers but for those given, by group and name: {"pages": {"neighbours": 0}} or
         {"pages.neighbours": 0}. Raises UsageError for an unknown name (with the nearest one) and a value out of range;
         ``where`` is what errors call the mapping.
         """
-        made = cls()
-        known = {f"{group.name}.{one.name}" for group in fields(cls) for one in fields(getattr(made, group.name))}
-        for name, value in _flat(given, where):
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-                advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(known))}."
+        config = cls()
+        names = {
+            f"{group.name}.{member.name}" for group in fields(cls) for member in fields(getattr(config, group.name))
+        }
+        for name, value in _flat(values, where):
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+                advice = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(sorted(names))}."
                 raise UsageError(f"{where}: there is no '{name}'.", advice)
-            part, _, one = name.partition(".")
-            group = getattr(made, part)
-            number = _checked(f"{where}: {name}", value, getattr(group, one))
-            made = replace(made, **{part: replace(group, **{one: number})})
-        return made
+            part, _, member = name.partition(".")
+            group = getattr(config, part)
+            number = _checked(f"{where}: {name}", value, getattr(group, member))
+            config = replace(config, **{part: replace(group, **{member: number})})
+        return config
 
 
-def _flat(given: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
-    if not isinstance(given, Mapping):
-        raise UsageError(f"{where} is {given!r}.", "Give numbers by name, such as pages.neighbours: 0.")
-    for name, value in given.items():
+def _flat(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{where} is {values!r}.", "Give numbers by name, such as pages.neighbours: 0.")
+    for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{inner}", one) for inner, one in value.items())
+            yield from ((f"{name}.{inner}", number) for inner, number in value.items())
         else:
             yield str(name), value
 
@@ -210,7 +219,7 @@ def _checked(name: str, value: Any, usual: Any) -> Any:
     if isinstance(usual, tuple):
         if not isinstance(value, list | tuple) or len(value) != len(usual):
             raise UsageError(f"{name} is {value!r}.", f"Give {len(usual)} numbers.")
-        return tuple(_checked(name, one, least) for one, least in zip(value, usual, strict=True))
+        return tuple(_checked(name, item, default) for item, default in zip(value, usual, strict=True))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise UsageError(f"{name} is {value!r}.", "Give a number, 0 or more.")
     if isinstance(usual, int):
@@ -218,3 +227,31 @@ def _checked(name: str, value: Any, usual: Any) -> Any:
             raise UsageError(f"{name} is {value!r}.", "Give a whole number, 1 or more.")
         return int(value)
     return float(value)
+
+
+TIMES_NAMED = "*named"
+"""The end of a weight's name that is of a feature's product with the feature "named"."""
+
+
+def weight_names(names: Iterable[str], pairs: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of weights: every feature, then the product of each of ``pairs`` with "named"."""
+    return (*names, *(name + TIMES_NAMED for name in pairs))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateFeatures:
+    """The candidate pages of one question as the ranking model sees them.
+
+    names: the features in order. values: float64 (n, features), most of them 0 to 1. pages: (doc_id, 1-based page) of
+    each row. scores: float64 (n,), what the model in use makes of them, higher is better. pairs: the features whose
+    product with the feature "named" the model weighs, too. signals: what evidence is computed from, by name; first: the
+    first five pages of the search, (doc_id, page).
+    """
+
+    names: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    pages: tuple[tuple[str, int], ...]
+    scores: npt.NDArray[np.float64]
+    pairs: tuple[str, ...] = ()
+    signals: Mapping[str, float] = field(default_factory=dict)
+    first: tuple[tuple[str, int], ...] = ()

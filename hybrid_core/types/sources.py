@@ -1,4 +1,4 @@
-"""Where the documents of a library come from."""
+"""Sources: the files, folders and globs that libraries are indexed from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Source:
     machine: str = ""
 
     def belongs_to(self, machine: str) -> bool:
-        """Whether a machine finds its files at this path; ``machine`` is "" where there is one alone."""
+        """Return whether a machine finds its files at this path; ``machine`` is "" where there is one alone."""
         return not machine or self.machine in ("", machine)
 
     @property
@@ -46,13 +46,13 @@ class Source:
         return Path(*parts[:plain])
 
     def holds(self, path: str) -> bool:
-        """Whether a path is this one, below this folder, or one that this glob may find."""
+        """Return whether a path is this one, below this folder, or one that this glob may find."""
         if self.kind == "glob":
             return _pattern(self.path).fullmatch(path) is not None
         return path == self.path or (self.kind == "folder" and path.startswith(self.path.rstrip("/") + "/"))
 
     def meets(self, path: str) -> bool:
-        """Whether it holds a path, or lies below it."""
+        """Return whether it holds a path, or lies below it."""
         return self.holds(path) or Path(self.path).is_relative_to(path)
 
 

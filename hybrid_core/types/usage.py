@@ -27,7 +27,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What one model took on one day (of UTC, YYYY-MM-DD) for one library and caller.
+    """Usage of one model on one day (of UTC, YYYY-MM-DD) for one library and caller.
 
     ``library`` is an id, "" for none or several; ``who`` a caller's name, "" for who works at the machine. ``unpriced``
     are those of the tokens whose price was not known.

@@ -32,51 +32,51 @@ def sentence(snippet: str, terms: Mapping[str, float], title: str, document: str
     quotes = _quotes(snippet, terms)
     telling = [quote for quote in quotes if fold(quote) not in fold(title)]
     if telling:
-        said = "holds " + " and ".join(f'"{quote}"' for quote in telling) + under
+        reason = "holds " + " and ".join(f'"{quote}"' for quote in telling) + under
     elif quotes:
-        said = f"stands under {title}, a title that fits the question"
+        reason = f"stands under {title}, a title that fits the question"
     elif terms:
-        said = f"has words of the question{under}"
+        reason = f"has words of the question{under}"
     else:
-        said = f"is near the question in meaning{under and ','}{under}"
+        reason = f"is near the question in meaning{under and ','}{under}"
     if by_model:
-        said += "; a language model chose it"
+        reason += "; a language model chose it"
     if document:
-        said += f"; its document fits the question by {document}"
-    return said
+        reason += f"; its document fits the question by {document}"
+    return reason
 
 
 def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
     """The stretches whose terms added most to the page's score, each with terms that those before it lack."""
     stretches = list(_stretches(snippet, frozenset(terms)))
     chosen: list[str] = []
-    said: _Terms = frozenset()
+    quoted: _Terms = frozenset()
 
     def adds(stretch: tuple[str, _Terms]) -> float:
-        return sum(terms[term] for term in stretch[1] - said)
+        return sum(terms[term] for term in stretch[1] - quoted)
 
     while stretches and len(chosen) < _QUOTES and adds(best := max(stretches, key=adds)) > 0:
         chosen.append(best[0])
-        said |= best[1]
+        quoted |= best[1]
     return chosen
 
 
 def _stretches(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
-    """Runs of words with the terms that they hold; words that are no terms («of», «and») stand only inside."""
+    """Runs of words with the terms that they hold; words that are no terms ("of", "and") stand only inside."""
     first, last = 0, 0
-    held: _Terms = frozenset()
+    matched: _Terms = frozenset()
     for start, end, matching in _words(snippet, terms):
-        if held and matching != frozenset() and end - first > _LONGEST:
-            yield snippet[first:last].strip(_EDGES), held
-            held = frozenset()
+        if matched and matching != frozenset() and end - first > _LONGEST:
+            yield snippet[first:last].strip(_EDGES), matched
+            matched = frozenset()
         if matching:
-            first, last = (first if held else start), end
-            held |= matching
-        if held and (matching == frozenset() or snippet[start:end].endswith(_STOPS)):
-            yield snippet[first:last].strip(_EDGES), held
-            held = frozenset()
-    if held:
-        yield snippet[first:last].strip(_EDGES), held
+            first, last = (first if matched else start), end
+            matched |= matching
+        if matched and (matching == frozenset() or snippet[start:end].endswith(_STOPS)):
+            yield snippet[first:last].strip(_EDGES), matched
+            matched = frozenset()
+    if matched:
+        yield snippet[first:last].strip(_EDGES), matched
 
 
 def _words(snippet: str, terms: _Terms) -> Iterator[tuple[int, int, _Terms | None]]:
@@ -87,8 +87,8 @@ def _words(snippet: str, terms: _Terms) -> Iterator[tuple[int, int, _Terms | Non
             for offset, pairs in enumerate(_pairs(word)):
                 yield at + offset, at + offset + 1, terms & pairs
         else:
-            found = _terms(word)
-            yield at, match.end(), terms & found if found else None
+            own_terms = _terms(word)
+            yield at, match.end(), terms & own_terms if own_terms else None
 
 
 @lru_cache(maxsize=20_000)

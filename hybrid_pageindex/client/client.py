@@ -1,8 +1,4 @@
-"""The engine over HTTP: the methods of ``Engine`` by their names, with the values that it gives, of a server elsewhere.
-
-async with Client("http://127.0.0.1:8323", token="hpi_…") as client:
-    found = await client.search("What was the capital expenditure in 2018?")
-"""
+"""The engine over HTTP: methods of ``Engine`` on a server elsewhere."""
 
 from __future__ import annotations
 
@@ -20,24 +16,22 @@ from hybrid_core.store.catalog.bin import BinEntry
 from hybrid_core.types.answers import Answer
 from hybrid_core.types.documents import Document, DocumentRow
 from hybrid_core.types.jobs import ENDED
-from hybrid_core.types.layouts import Box, PageLayout, WordBox
 from hybrid_core.types.libraries import Library
+from hybrid_core.types.locators import Box, PageLayout, WordBox
 from hybrid_core.types.requests import SearchFields, SearchRequest, search_request, several
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_pageindex.client.conversations import ConversationsClient
 from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
-from hybrid_pageindex.services.briefing import Briefing
-from hybrid_pageindex.services.document_versions import DocumentVersion
-from hybrid_pageindex.services.estimating import Estimate
-from hybrid_pageindex.services.listing import DocumentPage
-from hybrid_pageindex.services.outline import Outline
-from hybrid_pageindex.services.page_search import Matches
-from hybrid_pageindex.services.reading import PageRead
-from hybrid_pageindex.services.sizes import LibrarySize
-from hybrid_pageindex.services.uploading import Uploaded
+from hybrid_pageindex.engine.documents.briefing import Briefing
+from hybrid_pageindex.engine.documents.contents import Matches, Outline
+from hybrid_pageindex.engine.documents.documents import DocumentPage, DocumentVersion
+from hybrid_pageindex.engine.documents.reading import PageRead
+from hybrid_pageindex.engine.index.reindexing import Estimate
+from hybrid_pageindex.engine.index.uploads import Uploaded
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 
 if TYPE_CHECKING:
-    from indexers.formats.drawing import PageView
+    from indexers.formats.format import PageView
 
 _BINARY = {"Content-Type": "application/octet-stream"}
 
@@ -58,10 +52,10 @@ class Client:
         question: str | SearchRequest,
         *,
         on_step: Callable[[ReasoningStep], None] | None = None,
-        **given: Unpack[SearchFields],
+        **options: Unpack[SearchFields],
     ) -> SearchResult:
-        """As ``Engine.search``."""
-        body = self._asked(question, given)
+        """Search like ``Engine.search``."""
+        body = self._search_body(question, options)
         if on_step is None:
             return read_as(SearchResult, await self._wire.json("POST", "/search", json=body))
         return read_as(SearchResult, await self._followed("/search", body, "result", on_step, None))
@@ -74,10 +68,10 @@ class Client:
         vision: bool | None = None,
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
-        **given: Unpack[SearchFields],
+        **options: Unpack[SearchFields],
     ) -> Answer:
-        """As ``Engine.ask``."""
-        body = self._asked(question, given) | (
+        """Answer like ``Engine.ask``."""
+        body = self._search_body(question, options) | (
             {"force": force} if vision is None else {"force": force, "vision": vision}
         )
         if on_text is None and on_step is None:
@@ -94,8 +88,8 @@ class Client:
         node: str | None = None,
         text: bool = False,
     ) -> Outline:
-        asked = {"q": query, "depth": depth, "node": node, "text": text, "shape": "flat"}
-        return read_as(Outline, await self._wire.json("GET", self._of(library, document, "outline"), asked))
+        params = {"q": query, "depth": depth, "node": node, "text": text, "shape": "flat"}
+        return read_as(Outline, await self._wire.json("GET", self._of(library, document, "outline"), params))
 
     async def briefing(
         self, document: str | None = None, *, library: str | None = None, model: bool = False
@@ -110,9 +104,9 @@ class Client:
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None, tables: bool = False
     ) -> list[PageRead]:
-        wanted = numbers if isinstance(numbers, str | int) else ",".join(map(str, numbers))
-        asked = {"pages": wanted, "tables": tables}
-        return read_as(list[PageRead], await self._wire.json("GET", self._of(library, document, "pages"), asked))
+        listed = numbers if isinstance(numbers, str | int) else ",".join(map(str, numbers))
+        params = {"pages": listed, "tables": tables}
+        return read_as(list[PageRead], await self._wire.json("GET", self._of(library, document, "pages"), params))
 
     async def layout(self, document: str, page: int, *, library: str | None = None) -> PageLayout:
         return read_as(PageLayout, await self._wire.json("GET", self._of(library, document, f"pages/{page}/layout")))
@@ -121,8 +115,8 @@ class Client:
         return (await self.layout(document, page, library=library)).words
 
     async def boxes(self, document: str, page: int, quote: str, *, library: str | None = None) -> tuple[Box, ...]:
-        found = await self._wire.json("GET", self._of(library, document, f"pages/{page}/boxes"), {"quote": quote})
-        return read_as(tuple[Box, ...], found["boxes"])
+        boxes = await self._wire.json("GET", self._of(library, document, f"pages/{page}/boxes"), {"quote": quote})
+        return read_as(tuple[Box, ...], boxes["boxes"])
 
     async def page_image(
         self, document: str, page: int, *, library: str | None = None, scale: int = 1, view: PageView = "page"
@@ -134,8 +128,8 @@ class Client:
     async def find_words(
         self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
     ) -> Matches:
-        asked = {"q": words, "first": first, "most": most}
-        return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), asked))
+        params = {"q": words, "first": first, "most": most}
+        return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), params))
 
     async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
         """Fetch the file that a document was made of, to a file of yours."""
@@ -147,19 +141,19 @@ class Client:
         return target
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] | str = ()) -> list[Document]:
-        found: list[Document] = []
+        documents: list[Document] = []
         cursor = ""
         while True:
             part = await self.list_documents(library=library, where=several(where), most=1000, cursor=cursor)
-            found += part.documents
+            documents += part.documents
             if not (cursor := part.cursor):
-                return found
+                return documents
 
-    async def list_documents(self, *, library: str | None = None, **asked: Any) -> DocumentPage:
-        return read_as(DocumentPage, await self._wire.json("GET", self._of(library), asked))
+    async def list_documents(self, *, library: str | None = None, **options: Any) -> DocumentPage:
+        return read_as(DocumentPage, await self._wire.json("GET", self._of(library), options))
 
     async def document_rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """As ``Engine.document_rows``."""
+        """List documents like ``Engine.document_rows``."""
         rows = f"/libraries/{quoted(library or self._library)}/rows"
         return read_as(list[DocumentRow], (await self._wire.json("GET", rows))["rows"])
 
@@ -167,7 +161,7 @@ class Client:
         return read_as(Document, await self._wire.json("GET", self._of(library, document)))
 
     async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
-        """As ``Engine.versions``."""
+        """List versions like ``Engine.versions``."""
         return read_as(list[DocumentVersion], await self._wire.json("GET", self._of(library, document, "versions")))
 
     async def edit(
@@ -178,27 +172,30 @@ class Client:
         unset: Sequence[str] = (),
         library: str | None = None,
     ) -> Document:
-        """As ``Engine.edit``."""
+        """Correct a document like ``Engine.edit``."""
         body = {"set": dict(set or {}), "unset": list(several(unset))}
         return read_as(Document, await self._wire.json("PATCH", self._of(library, document), json=body))
 
     async def remove(
         self, documents: Sequence[str] | str, *, library: str | None = None, for_good: bool = False
     ) -> list[Document]:
-        """One after the other: where one is not found those before it are gone."""
-        asked = {"for_good": "true"} if for_good else {}
-        found = [await self._wire.json("DELETE", self._of(library, one), asked) for one in several(documents)]
-        return read_as(list[Document], [document for one in found for document in one["removed"]])
+        """Remove documents one after the other. If one is not found, those before it are removed already."""
+        params = {"for_good": "true"} if for_good else {}
+        replies = [
+            await self._wire.json("DELETE", self._of(library, document_id), params)
+            for document_id in several(documents)
+        ]
+        return read_as(list[Document], [document for document_id in replies for document in document_id["removed"]])
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
-        """As ``Engine.estimate``."""
+        """Estimate like ``Engine.estimate``."""
         where = f"/libraries/{quoted(library or self._library)}/estimate"
         return read_as(Estimate, await self._wire.json("POST", where, json={"documents": several(documents)}))
 
     async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
         """Send files of this machine, by their names; the server indexes them: see ``wait``."""
         named = map(Path, several(paths))
-        sent = [await self.upload_bytes(one.name, _pieces(one), library=library) for one in named]
+        sent = [await self.upload_bytes(upload.name, _pieces(upload), library=library) for upload in named]
         files = tuple(file for part in sent for file in part.files)
         return Uploaded(library or self._library, files, tuple(note for part in sent for note in part.notes))
 
@@ -227,43 +224,43 @@ class Client:
         return read_as(Library, await self._wire.json("PATCH", f"/libraries/{quoted(library)}", json=changed))
 
     async def clear(self, *, library: str, for_good: bool = False) -> list[str]:
-        asked = {"for_good": "true"} if for_good else {}
-        deleted: list[str] = (await self._wire.json("DELETE", f"/libraries/{quoted(library)}", asked))["deleted"]
+        params = {"for_good": "true"} if for_good else {}
+        deleted: list[str] = (await self._wire.json("DELETE", f"/libraries/{quoted(library)}", params))["deleted"]
         return deleted
 
     async def bin(self) -> list[BinEntry]:
-        """As ``Engine.bin``."""
+        """List the bin like ``Engine.bin``."""
         return read_as(list[BinEntry], await self._wire.json("GET", "/bin"))
 
     async def restore(self, entry: str) -> BinEntry:
-        """As ``Engine.restore``."""
+        """Restore an entry like ``Engine.restore``."""
         return read_as(BinEntry, await self._wire.json("POST", f"/bin/{quoted(entry)}/restore"))
 
     async def empty_bin(self, entry: str | None = None) -> int:
-        """As ``Engine.empty_bin``."""
+        """Empty the bin like ``Engine.empty_bin``."""
         if entry is None:
             return int((await self._wire.json("DELETE", "/bin"))["deleted"])
         await self._wire.json("DELETE", f"/bin/{quoted(entry)}")
         return 1
 
     async def jobs(self, *, library: str | None = None, status: Sequence[str] = (), most: int = 100) -> dict[str, Any]:
-        """As ``JobList.to_dict``."""
-        asked = {"library": library, "status": list(status), "most": most}
-        return read_as(dict[str, Any], await self._wire.json("GET", "/jobs", asked))
+        """Return jobs in the shape of ``JobList.to_dict``."""
+        params = {"library": library, "status": list(status), "most": most}
+        return read_as(dict[str, Any], await self._wire.json("GET", "/jobs", params))
 
     async def job(self, id: int) -> dict[str, Any]:
-        """As ``JobHistory.to_dict``."""
+        """Return a job in the shape of ``JobHistory.to_dict``."""
         return read_as(dict[str, Any], await self._wire.json("GET", f"/jobs/{id}"))
 
     async def job_events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
         """Number, kind and detail of what happens to a job, until it has ended."""
-        over = False
-        while not over:  # the server ends a stream after a while, or when it is started again
+        ended = False
+        while not ended:  # the server ends a stream after a while, or when it is started again
             async for number, kind, data in self._wire.events(f"/jobs/{id}/events", after):
                 after = max(number, after or 0) if number >= 0 else after
-                over = over or _ended(kind, data)
+                ended = ended or _ended(kind, data)
                 yield number, kind, data
-            if not over:
+            if not ended:
                 await asyncio.sleep(1)
 
     async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
@@ -289,15 +286,15 @@ class Client:
         named = [f"/libraries/{quoted(library or self._library)}/documents", quoted(str(document)), what]
         return "/".join(part for part in named if part)
 
-    def _asked(self, question: str | SearchRequest, given: SearchFields) -> dict[str, Any]:
+    def _search_body(self, question: str | SearchRequest, options: SearchFields) -> dict[str, Any]:
         """A request as JSON says it: what it does not say is as the server's settings have it."""
-        request = search_request(question, given)
-        said = {one.name: getattr(request, one.name) for one in fields(request)}
-        said["scoring"] = TypeAdapter(Any).dump_python(request.scoring) if request.scoring else None
-        said = {name: value for name, value in said.items() if value not in (None, ())}
-        if "libraries" not in said and not request.all_libraries:
-            said["libraries"] = [self._library]
-        return said
+        request = search_request(question, options)
+        values = {item.name: getattr(request, item.name) for item in fields(request)}
+        values["scoring"] = TypeAdapter(Any).dump_python(request.scoring) if request.scoring else None
+        values = {name: value for name, value in values.items() if value not in (None, ())}
+        if "libraries" not in values and not request.all_libraries:
+            values["libraries"] = [self._library]
+        return values
 
     async def _followed(
         self,

@@ -1,4 +1,4 @@
-"""Conversations of a server, by the methods of ``Engine.conversations``."""
+"""Conversations of a server: methods of ``Engine.conversations``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hybrid_core.types.conversations import Conversation, ConversationMessage, M
 from hybrid_core.types.documents import Effort
 from hybrid_core.types.requests import several
 from hybrid_pageindex.client.wire import Wire, error_of, quoted, read_as
-from hybrid_pageindex.services.conversations.conversations import CitedPlace
+from hybrid_pageindex.conversations.conversations import CitedPlace
 
 _AGAIN = 1.0  # seconds before a stream that broke off is asked for again
 _TRIES = 5
 
 
 class AskFields(TypedDict, total=False):
-    """Of a search's fields those that a turn over HTTP may have."""
+    """Fields of a search that a turn over HTTP may set."""
 
     effort: Effort
     top_k: int
@@ -50,8 +50,8 @@ class ConversationsClient:
         self, *, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
         """The one that was used last first; with ``find``, those whose title, questions or answers hold it."""
-        asked = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None, "find": find or None}
-        return read_as(list[Conversation], (await self._wire.json("GET", "/conversations", asked))["conversations"])
+        params = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None, "find": find or None}
+        return read_as(list[Conversation], (await self._wire.json("GET", "/conversations", params))["conversations"])
 
     async def get(self, id: str) -> Conversation:
         shape = await self._wire.json("GET", _path(id))
@@ -60,7 +60,7 @@ class ConversationsClient:
 
     async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
         """From the first to the last one, or to ``leaf``, the end of any branch."""
-        return [self._seen(one) for one in (await self._wire.json("GET", _path(id), {"leaf": leaf}))["messages"]]
+        return [self._seen(shape) for shape in (await self._wire.json("GET", _path(id), {"leaf": leaf}))["messages"]]
 
     async def message(self, id: int) -> ConversationMessage:
         return self._seen(await self._wire.json("GET", f"/messages/{id}"))
@@ -68,7 +68,7 @@ class ConversationsClient:
     async def ask(
         self, id: str, question: str, *, after: int | None = None, **fields: Unpack[AskFields]
     ) -> ConversationMessage:
-        """As ``Engine.conversations.ask``: the answer as it is begun."""
+        """Ask like ``Engine.conversations.ask``; return the answer as it begins."""
         body = {"question": question, "after": after, **fields}
         return self._seen(await self._wire.json("POST", f"{_path(id)}/messages", json=body))
 
@@ -84,7 +84,7 @@ class ConversationsClient:
         return done
 
     async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
-        """As ``Engine.conversations.stream``; a stream that breaks off is gone on with where it did."""
+        """Stream like ``Engine.conversations.stream``. A stream that breaks off is gone on with where it did."""
         where, tries = f"{await self._at(answer)}/events", 0
         while True:
             broke = UnreachableError("The server ended before the answer was whole.", "Ask for the message later.")
@@ -108,10 +108,10 @@ class ConversationsClient:
 
     async def wait(self, answer: int) -> ConversationMessage:
         """An answer once it has ended."""
-        found = await self.message(answer)
-        if found.status != "running":
-            return found
-        async for _ in self.stream(answer, found.last_event):
+        message = await self.message(answer)
+        if message.status != "running":
+            return message
+        async for _ in self.stream(answer, message.last_event):
             pass
         return await self.message(answer)
 
@@ -130,9 +130,9 @@ class ConversationsClient:
         return read_as(Conversation, await self._wire.json("PATCH", _path(id), json={"documents": list(documents)}))
 
     async def remove(self, id: str) -> Conversation:
-        found = await self.get(id)
+        conversation = await self.get(id)
         await self._wire.json("DELETE", _path(id))
-        return found
+        return conversation
 
     async def export(self, id: str, format: Literal["markdown", "json"] = "markdown", leaf: int | None = None) -> str:
         return (await self._wire.sent("GET", f"{_path(id)}/export", {"format": format, "leaf": leaf})).text
@@ -146,9 +146,9 @@ class ConversationsClient:
         return f"{_path(self._of[message])}/messages/{message}"
 
     def _seen(self, shape: Any) -> ConversationMessage:
-        found = read_as(ConversationMessage, shape)
-        self._of[found.id] = found.conversation
-        return found
+        message = read_as(ConversationMessage, shape)
+        self._of[message.id] = message.conversation
+        return message
 
 
 def _path(id: str) -> str:

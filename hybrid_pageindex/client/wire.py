@@ -1,4 +1,4 @@
-"""Requests to a server and what it says: JSON, files, events, and its errors as the engine's."""
+"""Requests to a server: JSON, files, events, and errors as the engine raises them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ class RefusedError(errors.PageIndexError):
 
 
 class Wire:
-    """One server as one caller. A pool of connections belongs to an event loop, so each loop has one of its own, to be
-    closed before it ends.
+    """Requests of one caller to one server.
+
+    Each event loop has its own pool of connections, which must be closed before the loop ends.
     """
 
     def __init__(self, url: str, token: str, timeout: float) -> None:
@@ -59,9 +60,9 @@ class Wire:
         return (await self.sent(method, path, params, **more)).json()
 
     async def sent(self, method: str, path: str, params: Mapping[str, Any] = {}, **more: Any) -> httpx.Response:
-        given = {name: value for name, value in params.items() if value is not None}
+        query = {name: value for name, value in params.items() if value is not None}
         try:
-            answered = await self._http.request(method, path, params=given, **more)
+            answered = await self._http.request(method, path, params=query, **more)
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
         await _checked(answered)
@@ -103,17 +104,17 @@ async def _checked(answered: httpx.Response) -> None:
     await answered.aread()
     try:
         problem = answered.json()
-        said = {"code": problem["code"], "message": problem["detail"], "advice": problem.get("advice", "")}
+        details = {"code": problem["code"], "message": problem["detail"], "advice": problem.get("advice", "")}
     except (ValueError, KeyError, TypeError):
         raise errors.StoreError(f"The server answered {answered.status_code}.", "See its log.") from None
-    raise error_of(said)
+    raise error_of(details)
 
 
-def error_of(said: Mapping[str, str]) -> errors.PageIndexError:
-    kind = _ERRORS.get(said["code"])
+def error_of(details: Mapping[str, str]) -> errors.PageIndexError:
+    kind = _ERRORS.get(details["code"])
     if kind is None:
-        return RefusedError(said["message"], said["advice"], said["code"])
-    return kind(said["message"], said["advice"])
+        return RefusedError(details["message"], details["advice"], details["code"])
+    return kind(details["message"], details["advice"])
 
 
 async def _events(answered: httpx.Response) -> AsyncIterator[tuple[int, str, Any]]:
@@ -137,6 +138,6 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def read_as(kind: type[T], shape: Any) -> T:
-    known: Any = kind
-    made: T = _adapter(known).validate_python(shape)
-    return made
+    any_kind: Any = kind
+    value: T = _adapter(any_kind).validate_python(shape)
+    return value

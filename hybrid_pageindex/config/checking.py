@@ -1,4 +1,4 @@
-"""Whether values of settings are right: pydantic looks, and what it finds is said in the user's words."""
+"""Check values of settings with pydantic, and report errors in the user's words."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hybrid_core.errors import UsageError
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex.config.fields import AllSettings
 
-KNOWN = {one.name: one for one in fields(AllSettings)}
+KNOWN = {field.name: field for field in fields(AllSettings)}
 _BYTES = TypeAdapter(ByteSize)
 
 
 def kinds() -> dict[str, Any]:
-    """What pydantic is to know of each setting but ``scoring``: its type within its limits, and its default."""
-    return {name: (_kind(name), one.default) for name, one in KNOWN.items() if name != "scoring"}
+    """Return each setting's pydantic type, within its limits, and its default; ``scoring`` is left out."""
+    return {name: (_kind(name), field.default) for name, field in KNOWN.items() if name != "scoring"}
 
 
 def _kind(name: str) -> Any:
@@ -30,8 +30,8 @@ def _kind(name: str) -> Any:
     return Annotated[KNOWN[name].type, within]
 
 
-def _scoring(given: Any) -> ScoringConfig:
-    return given if isinstance(given, ScoringConfig) else ScoringConfig.of(given)
+def _scoring(value: Any) -> ScoringConfig:
+    return value if isinstance(value, ScoringConfig) else ScoringConfig.of(value)
 
 
 _CONFIG = ConfigDict(coerce_numbers_to_str=True, protected_namespaces=())
@@ -48,22 +48,22 @@ def checked(values: Mapping[str, Any], places: Mapping[str, str] = {}) -> dict[s
     try:
         right = _Values.model_validate(values)
     except ValidationError as error:
-        raise _said(error.errors()[0], places) from None
+        raise _error_of(error.errors()[0], places) from None
     return {name: getattr(right, name) for name in values}
 
 
-def _said(error: ErrorDetails, places: Mapping[str, str]) -> UsageError:
-    name, given = str(error["loc"][0]), error["input"]
-    one, limits = KNOWN[name], KNOWN[name].metadata
+def _error_of(error: ErrorDetails, places: Mapping[str, str]) -> UsageError:
+    name, value = str(error["loc"][0]), error["input"]
+    field, limits = KNOWN[name], KNOWN[name].metadata
     match error["type"]:
         case "literal_error":
-            *others, last = get_args(one.type)
-            return UsageError(f"{name} is {given!r}.", limits["advice"] or f"Choose {', '.join(others)} or {last}.")
+            *others, last = get_args(field.type)
+            return UsageError(f"{name} is {value!r}.", limits["advice"] or f"Choose {', '.join(others)} or {last}.")
         case "string_pattern_mismatch":
-            return UsageError(f"{name} is '{given}'.", limits["advice"])
+            return UsageError(f"{name} is '{value}'.", limits["advice"])
         case "greater_than_equal" | "less_than_equal":
-            least, most = limits["least"], limits["most"]
-            usual = f"It must be at least {least}." if most is None else f"Choose {least} to {most}."
-            return UsageError(f"{name} is {given}.", limits["advice"] or usual)
-    kind = getattr(one.type, "__name__", one.type)
-    return UsageError(f"{places.get(name, name)} is '{given}'.", f"It must be of type {kind}.")
+            low, high = limits["least"], limits["most"]
+            usual = f"It must be at least {low}." if high is None else f"Choose {low} to {high}."
+            return UsageError(f"{name} is {value}.", limits["advice"] or usual)
+    kind = getattr(field.type, "__name__", field.type)
+    return UsageError(f"{places.get(name, name)} is '{value}'.", f"It must be of type {kind}.")

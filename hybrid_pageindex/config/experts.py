@@ -1,16 +1,20 @@
-"""Where expert knowledge is found: packs that come along, the user's own files, and nicknames of organisations."""
+"""Expert knowledge and ranking weights: packs, the user's files, nicknames, and a preview of a question."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
 import yaml
 
 from hybrid_core.errors import UsageError
-from hybrid_core.system.paths import exists
+from hybrid_core.system import exists
 from retrievers.query.expert import Expert, load_expert, read_expert
+from retrievers.query.question import read_question
+from retrievers.ranking.model import RankingModel, load_model, shipped_model
 
 PACKS = ("finance", "contracts", "statutes-zh", "operations")
 
@@ -23,12 +27,14 @@ def find_expert(names: str, aliases: str = "") -> Expert:
     one cannot be read or is wrong.
     """
     if names == "none":
-        found = Expert()
+        expert = Expert()
     elif names == "auto":
-        found = sum((_pack(name) for name in PACKS), Expert())
+        expert = sum((_pack(name) for name in PACKS), Expert())
     else:
-        found = sum((_named(name.strip()).everywhere() for name in _parts(names)), Expert())
-    return replace(found, aliases={**found.aliases, **_read_aliases(Path(aliases).expanduser())}) if aliases else found
+        expert = sum((_named(name.strip()).everywhere() for name in _parts(names)), Expert())
+    return (
+        replace(expert, aliases={**expert.aliases, **_read_aliases(Path(aliases).expanduser())}) if aliases else expert
+    )
 
 
 def _parts(names: str) -> list[str]:
@@ -71,3 +77,66 @@ def _read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
     if not isinstance(data, dict) or not all(isinstance(names, list) for names in data.values()):
         raise UsageError(f"{path}: must map each organisation to a list of nicknames.")
     return {str(name): tuple(map(str, names)) for name, names in data.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PackAddition:
+    """Phrases, headings and weighted terms (stems) that the entries of ``sources`` add in these document types.
+
+    "" stands for any other type.
+    """
+
+    document_types: tuple[str, ...]
+    sources: tuple[str, ...]
+    phrases: Mapping[str, float]
+    headings: tuple[str, ...]
+    terms: Mapping[str, float]
+    roles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PackPreview:
+    """``terms`` are the question's own, as they are looked for."""
+
+    question: str
+    terms: tuple[str, ...]
+    years: tuple[int, ...]
+    types: tuple[str, ...]
+    added: tuple[PackAddition, ...]
+
+
+def preview(question: str, expert: str, aliases: str) -> PackPreview:
+    """Raises UsageError for an unknown pack."""
+    read, knowledge = read_question(question), find_expert(expert, aliases)
+    types = ("", *sorted({name for rule in knowledge.expansions for name in rule.documents}))
+    by_type = knowledge.expand(question, types)
+    distinct = {id(additions): additions for additions in by_type.values()}
+    added = tuple(
+        PackAddition(
+            tuple(name for name in types if by_type.get(name) is additions), additions.sources,
+            additions.phrases, additions.titles, additions.terms,
+            tuple(role.name for role in additions.roles),
+        )
+        for additions in distinct.values()
+    )  # fmt: skip
+    return PackPreview(question, read.terms, read.years, read.types, added)
+
+
+def find_ranking(path: str = "") -> RankingModel:
+    """Return the weights in the file ``path``, "" for those that come along. A file that changes is read again.
+
+    Raises UsageError, which names the file, where it cannot be read or is wrong.
+    """
+    if not path:
+        return shipped_model()
+    file = Path(path).expanduser()
+    try:
+        stamp = file.stat()
+    except OSError:
+        return load_model(file)  # which raises
+    return _read(file, stamp.st_mtime_ns, stamp.st_size, stamp.st_ino)
+
+
+@lru_cache(maxsize=8)
+def _read(file: Path, *stamp: int) -> RankingModel:
+    return load_model(file)

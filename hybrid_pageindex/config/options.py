@@ -1,4 +1,4 @@
-"""Options of the command line that say a field of a search request, or another setting, for one call."""
+"""Command-line options for fields of a search request and other settings."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from hybrid_core.types.requests import OPTIONS, choices
 from hybrid_pageindex.config.fields import IndexSettings, SearchSettings, StorageSettings
 
-_SETTINGS = {one.name: one for group in (StorageSettings, IndexSettings, SearchSettings) for one in fields(group)}
+_SETTINGS = {field.name: field for group in (StorageSettings, IndexSettings, SearchSettings) for field in fields(group)}
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, *flags: str, metavar: str | None = None) -> None:
     """Its choices, help and default are written with the field. ``flags`` are further names of the option."""
     setting = _SETTINGS.get(name)
-    one = OPTIONS.get(name) or _SETTINGS[name]
-    told = f"{one.metadata['help']} (default: {setting.metadata['usual'] or setting.default})" if setting else ""
+    field = OPTIONS.get(name) or _SETTINGS[name]
+    text = f"{field.metadata['help']} (default: {setting.metadata['usual'] or setting.default})" if setting else ""
     more: dict[str, Any] = {
-        "dest": name, "metavar": metavar or one.metadata.get("metavar"), "help": told or one.metadata["help"]
+        "dest": name, "metavar": metavar or field.metadata.get("metavar"), "help": text or field.metadata["help"]
     }  # fmt: skip
-    if words := choices(one):
+    if words := choices(field):
         more["choices"] = words
-    elif one.type in _TYPES:
-        more["type"] = _TYPES[one.type]
-    elif one.type is bool:
+    elif field.type in _TYPES:
+        more["type"] = _TYPES[field.type]
+    elif field.type is bool:
         more |= {"action": "store_true"}
         del more["metavar"]
-    elif one.type is not str:
+    elif field.type is not str:
         more["action"] = "append"
-    parser.add_argument(f"--{one.metadata.get('flag', name).replace('_', '-')}", *flags, **more)
+    parser.add_argument(f"--{field.metadata.get('flag', name).replace('_', '-')}", *flags, **more)
 
 
 def count(written: str) -> int:

@@ -1,17 +1,22 @@
 """Settings: defaults, below ``config.yaml`` in the home, below ``PAGEINDEX_…`` variables, below arguments."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hybrid_core.errors import UsageError
-from hybrid_core.system.paths import exists
+from hybrid_core.system import exists
+from hybrid_core.types.requests import SearchRequest
 from hybrid_pageindex.config.fields import PREFIX, AllSettings
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
 
 _Part = TypeVar("_Part", bound="DataclassInstance")
 
@@ -25,11 +30,11 @@ class Settings(AllSettings):
 
     def part(self, kind: type[_Part]) -> _Part:
         """The parameters of a part: each from the setting of its name."""
-        return kind(**{one.name: getattr(self, one.name) for one in fields(kind)})
+        return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
     @property
     def own_machine(self) -> str:
-        """Whose paths are in the catalog; "" where nobody else's can be."""
+        """Name the machine that paths in the catalog belong to; "" where the catalog has no other machines."""
         if not self.postgres_url:
             return ""
         import platform  # only here: --help does without
@@ -37,8 +42,8 @@ class Settings(AllSettings):
         return self.machine or platform.node() or "unnamed"
 
     def __post_init__(self) -> None:
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
-        unsure = {one.name: given[one.name] for one in fields(self) if not _sure(one, given[one.name])}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        unsure = {field.name: values[field.name] for field in fields(self) if not _sure(field, values[field.name])}
         if unsure:
             from hybrid_pageindex.config.checking import checked  # with pydantic, which defaults need not wait for
 
@@ -46,10 +51,10 @@ class Settings(AllSettings):
                 object.__setattr__(self, name, value)
 
 
-def _sure(known: Field[Any], value: Any) -> bool:
-    """Whether a value is right without a closer look: the default, or anything of the type where that is all."""
-    free = not any(known.metadata[limit] for limit in ("pattern", "size")) and known.metadata["least"] is None
-    return value is known.default or (free and isinstance(known.type, type) and isinstance(value, known.type))
+def _sure(field: Field[Any], value: Any) -> bool:
+    """Return whether a value needs no check: it is the default, or has the type and the field has no limits."""
+    free = not any(field.metadata[limit] for limit in ("pattern", "size")) and field.metadata["least"] is None
+    return value is field.default or (free and isinstance(field.type, type) and isinstance(value, field.type))
 
 
 def load_settings(home: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
@@ -61,17 +66,26 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
     if home == "":
         raise UsageError("The home is empty.", "Name a folder, or leave it out to use the usual one.")
     environment = os.environ if environment is None else environment
-    said = {
+    variables = {
         key: value
         for key, value in environment.items()
         if key.startswith(PREFIX) and key not in _FOREIGN and value  # an empty variable is one that is not set
     }
-    usual = said.pop(f"{PREFIX}STORAGE_PATH", Settings.storage_path)
+    usual = variables.pop(f"{PREFIX}STORAGE_PATH", Settings.storage_path)
     path = Path(home or usual).expanduser().absolute()
     file = path / CONFIG_FILE
     written = exists(file) and file.is_file()
-    if not written and not said:
+    if not written and not variables:
         return Settings(storage_path=path)
     from hybrid_pageindex.config.sources import read
 
-    return Settings(**(read(file if written else None, said) | {"storage_path": path}))
+    return Settings(**(read(file if written else None, variables) | {"storage_path": path}))
+
+
+@lru_cache(maxsize=8)
+def usual_fields(settings: Settings) -> dict[str, Any]:
+    """The fields of SearchRequest that settings of the same names decide."""
+    values = {
+        field.name: getattr(settings, field.name) for field in fields(SearchRequest) if hasattr(settings, field.name)
+    }
+    return {**values, "libraries": (settings.library,)}

@@ -1,4 +1,4 @@
-"""What a home's file and the environment say of settings."""
+"""Read settings from a home's file and from the environment."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _Sources = create_model("_Sources", __base__=_Base, **kinds(), scoring=(dict[str
 
 
 class _Variables(EnvSettingsSource):
-    """Of a mapping, which may be another than the process's own environment."""
+    """Settings from a mapping of variables, which need not be the environment of this process."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._given = given
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._given = variables
         super().__init__(_Sources)
 
     def _load_env_vars(self) -> Mapping[str, str | None]:
@@ -63,35 +63,35 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
         _keep_secret(file, values)
     _all_known((key, key.removeprefix(PREFIX).lower().partition("__")[0]) for key in variables)
     try:
-        said = _Variables(variables)()
+        values_set = _Variables(variables)()
     except SettingsError as error:
         raise UsageError(f"{PREFIX}SCORING is no JSON.", 'Write it as {"pages.neighbours": 0.1}.') from error
-    places = {key: f"{file}: {key}" for key in values} | {key: PREFIX + key.upper() for key in said}
-    return checked(values | said, places)
+    places = {key: f"{file}: {key}" for key in values} | {key: PREFIX + key.upper() for key in values_set}
+    return checked(values | values_set, places)
 
 
 def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """What the file of ``PAGEINDEX_HTTP_TOKEN_FILE`` holds is ``PAGEINDEX_HTTP_TOKEN``; for secrets alone.
+    """Replace ``PAGEINDEX_HTTP_TOKEN_FILE`` by ``PAGEINDEX_HTTP_TOKEN`` with the file's content; for secrets only.
 
-    Raises UsageError where both are there, or the file cannot be read.
+    Raises UsageError where both are set, or the file cannot be read.
     """
-    found = dict(variables)
+    resolved = dict(variables)
     for key, path in variables.items():
         setting = key.removesuffix(_FILE)
-        one = KNOWN.get(setting.removeprefix(PREFIX).lower())
-        if setting == key or one is None or one.repr:
+        field = KNOWN.get(setting.removeprefix(PREFIX).lower())
+        if setting == key or field is None or field.repr:
             continue
         if setting in variables:
             raise UsageError(f"Both {setting} and {key} are set.", "Leave one of them out.")
         try:
-            found[setting] = Path(path).read_text(encoding="utf-8").strip()
+            resolved[setting] = Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
             raise UsageError(f"{key}: {path} cannot be read ({why}).", "Name a file that holds the secret.") from error
-        del found[key]
-        if not found[setting]:
+        del resolved[key]
+        if not resolved[setting]:
             raise UsageError(f"{key}: {path} is empty.", "Name a file that holds the secret.")
-    return found
+    return resolved
 
 
 def _written(file: Path) -> dict[str, Any]:
@@ -116,10 +116,10 @@ def _all_known(keys: Iterable[tuple[str, str]]) -> None:
 
 def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
     """Say of a file with a key or token that others can read, and close it to them: so it is said once."""
-    held = [name for name in values if name.endswith(_SECRET)]
+    secrets = [name for name in values if name.endswith(_SECRET)]
     try:
         mode = file.stat().st_mode
-        if not held or not mode & _READ_BY_OTHERS or not file.parent.stat().st_mode & _ENTERED_BY_OTHERS:
+        if not secrets or not mode & _READ_BY_OTHERS or not file.parent.stat().st_mode & _ENTERED_BY_OTHERS:
             return
     except OSError:  # gone meanwhile
         return
@@ -134,5 +134,5 @@ def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
     _told.add(file)
     _log.warning(
         "%s holds %s and could be read by other users of this machine (mode %o). %s what they may have read.",
-        file, " and ".join(held), before, done,
+        file, " and ".join(secrets), before, done,
     )  # fmt: skip

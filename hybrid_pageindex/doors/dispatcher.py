@@ -9,22 +9,23 @@ sent again, one that comes twice finds the job taken.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
+import threading
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 from hybrid_core.errors import UsageError
-from hybrid_core.system.extras import require
+from hybrid_core.system import require
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.doors.leaving import Leaving
 
 celery: Any = require("celery", "celery")
 _beat: Any = require("celery.beat", "celery")
 _signals: Any = require("celery.signals", "celery")
-
 EVERY = 5.0  # seconds after which what still waits is sent anew
 _MOST = 200  # numbers of a kind sent at once: a worker that can do none of them is through before the next
 _KINDS = ("index", "embed")
@@ -32,11 +33,8 @@ _ALL = "pageindex"
 _settings = load_settings()
 _engines: list[Engine] = []  # of this process, once it has a job
 _workers: list[Any] = []  # of Celery, in their main process
-_leaving = Leaving()
-
 if not _settings.redis_url:
     raise UsageError("No broker is set.", "Set PAGEINDEX_REDIS_URL, for example to redis://localhost:6379/0.")
-
 app: Any = celery.Celery("pageindex", broker=_settings.redis_url)
 app.conf.update(
     task_ignore_result=True,
@@ -49,8 +47,52 @@ app.conf.update(
 )
 
 
+class Leaving:
+    """Cancel the job of a process that is told to end, so that it goes back to the queue.
+
+    ``tell`` may be called by a signal handler.
+    """
+
+    def __init__(self) -> None:
+        self._told = threading.Event()
+        self._stops: set[Callable[[], object]] = set()
+
+    def work(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run the job to its end or until ``tell`` cancels it. Do nothing once ``tell`` was called."""
+        if self._told.is_set():
+            return
+        try:
+            run(self._work(job))
+        except asyncio.CancelledError:
+            if not self._told.is_set():
+                raise
+
+    def tell(self) -> None:
+        self._told.set()
+        for stop in list(self._stops):
+            stop()
+
+    async def _work(self, job: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.ensure_future(job())
+
+        def stop() -> None:
+            with suppress(RuntimeError):  # it ended meanwhile, and its loop is closed
+                loop.call_soon_threadsafe(task.cancel)
+
+        self._stops.add(stop)
+        try:
+            if self._told.is_set():
+                task.cancel()
+            await task
+        finally:
+            self._stops.discard(stop)
+
+
+_leaving = Leaving()
+
+
 def _engine() -> Engine:
-    """Made in the process that works: an index must not be open where another one is forked."""
+    """Return the engine of this process: an index must not be open where another process is forked."""
     if not _engines:
         _engines.append(Engine(settings=_settings))
     return _engines[0]
@@ -62,10 +104,10 @@ def _close(**_: Any) -> None:
 
 
 class Beat(_beat.Scheduler):  # type: ignore[misc]
-    """Sends by itself: a message that asks a worker to do so would wait behind its work, in a queue it may not read."""
+    """Send the jobs by itself: a message to a worker would wait behind its work."""
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """Seconds until the next one."""
+        """Send what waits. Return the seconds until the next tick."""
         try:
             _send()
         except Exception:
@@ -74,8 +116,9 @@ class Beat(_beat.Scheduler):  # type: ignore[misc]
 
 
 def _send() -> None:
-    """Each to the queue of its kind, in place of what nobody took since the last time: so a queue that nobody reads
-    does not grow, what is urgent is not behind what was, and no clock of another machine says what is too old.
+    """Replace the messages of each queue by the jobs that wait now.
+
+    So a queue that nobody reads does not grow, urgent jobs come first, and no clock of another machine is needed.
     """
     offers = run(_engine().offers(_MOST))
     with app.connection_for_write() as connection, connection.channel() as channel:
@@ -98,12 +141,12 @@ def _begin(sender: Any, **_: Any) -> None:
 
 
 def _listen(**_: Any) -> None:
-    """In a process of the pool: it hears of the end by a signal that Celery leaves free."""
+    """Listen for the end in a process of the pool, by a signal that Celery leaves free."""
     signal.signal(signal.SIGUSR2, lambda *_: _leaving.tell())
 
 
 def _leave(**_: Any) -> None:
-    """In the main process, which alone is told to end and then waits for all that runs."""
+    """Pass the end on from the main process, which would wait for all that runs."""
     _leaving.tell()
     for worker in _workers:
         for process in set(worker.pool.info.get("processes", ())) - {os.getpid()}:

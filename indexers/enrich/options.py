@@ -1,22 +1,161 @@
-"""Which models improve documents, and how: what decides whether an improved version still serves."""
+"""The models that improve documents, their options, and the choice of the pages that a vision model sees.
+
+The options decide whether an improved version still serves. Pages are chosen by their pictures and shapes. A model that
+sees contact sheets of them may pass over some.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Literal
 
-from hybrid_core.llm.client.chat_model import ChatModel
+from pydantic import BaseModel, ValidationError
+
+from hybrid_core.errors import ChatError, DocumentError
+from hybrid_core.llm.client.chat_model import ChatModel, Session
+from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
-from hybrid_core.types.versions import Kind
-from indexers.build.chunks import ChunkSize
-from indexers.enrich.choose import Vision
-from indexers.enrich.glance import PROMPT as GLANCE
-from indexers.enrich.pages import PROMPT
-from indexers.formats.drawing import Drawing
+from hybrid_core.types.documents import Page
+from hybrid_core.types.files import Kind
+from hybrid_core.types.usage import Usage
+from indexers.assembly.chunks import ChunkSize
+from indexers.enrich.pages import PAGE_PROMPT
+from indexers.formats.format import Drawing, PageLook
+from indexers.formats.pdf.hidden import Box
 
-_SEEING = (PROMPT,)
+Vision = Literal["auto", "always", "never"]
+_CELLS = 40  # of the grid by which areas are measured, each way
+_PICTURE = 0.12  # share of the page from which its pictures count as a figure
+_WHOLE = 0.85  # share from which a picture is the page itself: a scan, or a photograph
+_LITTLE = 400  # characters below which such a page says less than it shows
+_SHAPES, _DRAWN = 8, 0.05  # curves, slanting lines and bars, and the share they cover, that make a chart
+_FURNITURE = 0.25  # share of the pages, and at least 3, on which the same picture or shape is the layout's
+
+
+def choose(pages: Sequence[Page], looks: Iterable[PageLook], vision: Vision) -> list[int]:
+    """Return the numbers of the pages that a model should see, in order.
+
+    ``auto``: pages without readable text; pages that are one picture and have little text; pages with pictures or
+    drawn shapes of some size. What recurs on many pages (a logo, a background) does not count.
+    """
+    if vision == "never":
+        return []
+    if vision == "always":
+        return [page.number for page in pages]
+    by_number = {look.number: look for look in looks}
+    furniture = _furniture(by_number.values(), len(pages))
+    return [
+        page.number
+        for page in pages
+        if page.needs_ocr or (page.number in by_number and _shows(page, by_number[page.number], furniture))
+    ]
+
+
+def scans(pages: Sequence[Page], looks: Iterable[PageLook]) -> frozenset[int]:
+    """Return the pages whose text was read from their pictures, by OCR here or in a layer behind the scan."""
+    whole = {
+        look.number for look in looks if covered([box for _, box in look.pictures], look.width, look.height) >= _WHOLE
+    }
+    return frozenset(page.number for page in pages if page.text.strip() and (page.number in whole or page.ocr))
+
+
+def _shows(page: Page, seen: PageLook, furniture: frozenset[object]) -> bool:
+    pictures = [box for what, box in seen.pictures if what not in furniture]
+    pictured = covered(pictures, seen.width, seen.height)
+    if pictured >= _WHOLE:  # much text beside it is its own, by OCR or from a layer behind the scan
+        return len(page.text.strip()) < _LITTLE
+    shapes = [box for box in seen.shapes if box not in furniture]
+    drawn = covered(shapes, seen.width, seen.height) if len(shapes) >= _SHAPES else 0.0
+    return pictured >= _PICTURE or drawn >= _DRAWN
+
+
+def _furniture(looks: Iterable[PageLook], pages: int) -> frozenset[object]:
+    """Return pictures and shapes that many pages share."""
+    on: Counter[object] = Counter()
+    for look in looks:
+        on.update({what for what, _ in look.pictures} | set(look.shapes))
+    return frozenset(what for what, count in on.items() if count >= max(3, _FURNITURE * pages))
+
+
+def covered(boxes: Sequence[Box], width: float, height: float) -> float:
+    """Return the share of a page that boxes cover together, 0 to 1, by the cells of a grid whose middle lies in one.
+
+    A box too small to hold a middle covers the cell that it lies in.
+    """
+    seen: set[tuple[int, int]] = set()
+    for x0, y0, x1, y1 in boxes:
+        columns = _middles(x0, x1, width)
+        seen.update((column, row) for row in _middles(y0, y1, height) for column in columns)
+    return len(seen) / _CELLS**2
+
+
+def _middles(start: float, end: float, side: float) -> list[int]:
+    cell = max(side, 1.0) / _CELLS
+    inside = [i for i in range(_CELLS) if start <= (i + 0.5) * cell <= end]
+    return inside or [min(_CELLS - 1, max(0, int((start + end) / 2 / cell)))]
+
+
+GLANCE_PROMPT = "pages-glance"
+_FEWEST = 3  # pages of a sheet: fewer are seen one by one, which costs little more
+_REPLY = 300  # tokens
+
+Sheet = Callable[[Sequence[int]], "Future[object]"]
+
+
+class Glance(BaseModel):
+    """The reply to the prompt ``pages-glance``."""
+
+    skip: list[int] = []
+
+
+def passed_over(
+    model: ChatModel, scope: CallScope, title: str, numbers: Sequence[int], each: int, drawn: Sheet
+) -> frozenset[int]:
+    """Return which of these pages show nothing that is worth a call. ``each`` stand on a sheet, which ``drawn`` draws.
+
+    A sheet that cannot be drawn, or of which the model says nothing usable, leaves all of its pages to be seen. What it
+    said of a sheet is kept.
+    """
+    session, skipped = Session(model, scope), set[int]()
+    for sheet in _sheets(numbers, each):
+        try:
+            image = drawn(sheet).result()
+            if not isinstance(image, bytes):
+                raise TypeError(f"a contact sheet was drawn as {type(image).__name__}")
+            skipped |= set(_look_at_sheet(session, title, sheet, image).skip).intersection(sheet)
+        except (ChatError, DocumentError):
+            continue  # each of its pages is seen then, and says what is wrong
+    return frozenset(skipped)
+
+
+def _look_at_sheet(session: Session, title: str, sheet: Sequence[int], image: bytes) -> Glance:
+    key = session.key(GLANCE_PROMPT, title, image)
+    if (cached := session.peek(key)) is not None:
+        try:
+            reply = Glance.model_validate_json(cached)
+        except ValidationError:  # kept before the shape changed
+            pass
+        else:
+            session.scope.add(Usage(cached=1))
+            return reply
+    values = {"document": title, "pages": ", ".join(map(str, sheet))}
+    reply = session.ask(GLANCE_PROMPT, Glance, values, tokens=_REPLY, images=(image,))
+    session.put(key, reply.model_dump_json())
+    return reply
+
+
+def _sheets(numbers: Sequence[int], each: int) -> Iterator[Sequence[int]]:
+    for start in range(0, len(numbers), each):
+        if len(sheet := numbers[start : start + each]) >= _FEWEST:
+            yield sheet
+
+
+_SEEING = (PAGE_PROMPT,)
 _READING = (
     "headings-check", "headings-contents", "headings-place", "headings-read", "section-summaries",
     "document-description",
@@ -26,9 +165,9 @@ _VERSION = "1"  # of what is made of the replies: raising it has documents impro
 
 @dataclass(frozen=True, slots=True)
 class EnrichModels:
-    """What a run may ask. ``llm`` and ``vlm`` are None where none is wanted or it does not work.
+    """The models that a run may ask. ``llm`` and ``vlm`` are None if they are not configured or do not work.
 
-    ``names`` has those that are wanted, ``notes`` say what does not work.
+    ``names`` has the configured ones, ``notes`` say what does not work.
     """
 
     llm: ChatModel | None = None
@@ -51,7 +190,7 @@ class EnrichOptions:
     chunks: ChunkSize = field(default_factory=ChunkSize)
 
     def tags(self, names: Mapping[Kind, str]) -> dict[Kind, str]:
-        """For each model that is wanted, by its name a hash of everything that decides what it adds."""
+        """Return, for each configured model, a hash of its name and everything else that decides what it adds."""
         pictures: list[object] = [
             self.vision,
             self.drawing.dpi,
@@ -61,16 +200,14 @@ class EnrichOptions:
         ]
         decisive: dict[Kind, tuple[list[object], tuple[str, ...]]] = {"llm": ([], _READING), "vlm": (pictures, _SEEING)}
         if self.sheet:
-            decisive["vlm"] = ([*pictures, self.sheet], (*_SEEING, GLANCE))
+            decisive["vlm"] = ([*pictures, self.sheet], (*_SEEING, GLANCE_PROMPT))
         return {
-            kind: _hashed([_VERSION, names[kind], *more, [_ids(name) for name in prompts]])
+            kind: _hashed(
+                [_VERSION, names[kind], *more, [[prompt(name).id, prompt(name, "zh").id] for name in prompts]]
+            )
             for kind, (more, prompts) in decisive.items()
             if kind in names
         }
-
-
-def _ids(name: str) -> list[str]:
-    return [prompt(name).id, prompt(name, "zh").id]
 
 
 def _hashed(values: list[object]) -> str:

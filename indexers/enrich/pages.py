@@ -1,4 +1,7 @@
-"""Pages described by a model that sees them: summary, key terms, figures, tables, and the text of scans."""
+"""Pages described by a model that sees them: summary, key terms, figures, tables, and the text of scans.
+
+The model sees one page at a time. It is told the document, the section, and how the neighbouring pages begin.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,73 @@ import contextlib
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, StringConstraints, ValidationError
 
 from hybrid_core.errors import ChatError, DocumentError, ReplyError
-from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.budget import cut
+from hybrid_core.llm.client.chat_model import ChatModel, Session
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.session import Session
-from hybrid_core.llm.token_estimate import cut
-from hybrid_core.store.cache.cache import Cache
-from hybrid_core.text.sentences import first_sentence
+from hybrid_core.store.cache import Cache
+from hybrid_core.text.prose import first_sentence
 from hybrid_core.text.tokens import clean
-from hybrid_core.types.documents import Page
+from hybrid_core.types.documents import Page, Section
 from hybrid_core.types.usage import Usage
-from indexers.enrich.place import PagePlace
 
-PROMPT = "page-description"
+_TITLE = 120  # characters
+
+
+class PagePlace(NamedTuple):
+    """The place of a page, as lines. ``own``: the document and the path to the deepest section that holds the page.
+
+    ``neighbours``: how the pages beside it begin. No kept reply depends on that, so a changed page does not have its
+    neighbours described anew.
+    """
+
+    own: str = ""
+    neighbours: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.own}\n{self.neighbours}".strip()
+
+
+def place_of_page(title: str, pages: Sequence[Page], sections: Sequence[Section], number: int) -> PagePlace:
+    """Return what a page (1-based) belongs to."""
+    # Without a page number: a new page would have all after it described anew.
+    lines = [f"document: {_short_title(title)}"]
+    on = [section for section in sections if section.start_page <= number <= section.end_page and not section.synthetic]
+    if on:
+        path: list[str] = []
+        by_id = {section.node_id: section for section in sections}
+        step: Section | None = max(on, key=lambda section: section.level)
+        while step is not None:
+            path.insert(0, _short_title(step.title))
+            step = by_id.get(step.parent_id or "")
+        lines.append(f"section: {' › '.join(path)}")
+    neighbours = [
+        f"page {name}: {begins}"
+        for name, at in (("before", number - 1), ("after", number + 1))
+        if 1 <= at <= len(pages) and (begins := _begins(pages[at - 1], sections))
+    ]
+    return PagePlace("\n".join(lines), "\n".join(neighbours))
+
+
+def _begins(page: Page, sections: Sequence[Section]) -> str:
+    """Return the title that begins on a page, else its first line."""
+    titled = [section.title for section in sections if section.start_page == page.number and not section.synthetic]
+    first = next((line for line in page.text.splitlines() if line.strip()), "")
+    return _short_title(titled[0] if titled else first)
+
+
+def _short_title(text: str) -> str:
+    return " ".join(text.split())[:_TITLE]
+
+
+PAGE_PROMPT = "page-description"
 _REFUSED = "page-refused"  # the kind of what is kept of pages that a model does not describe
 _AHEAD = 4  # pages drawn before anybody takes them
 _SHOWN = 4_000  # tokens of a page's text that go along
@@ -74,38 +124,44 @@ class PageDescriptions:
     refused: Mapping[int, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenPage:
+    """A page (1-based) to describe, and its place. The text of a ``scan`` was read from its picture, so a model may
+    correct it.
+    """
+
+    number: int
+    place: PagePlace
+    scan: bool
+
+
 def describe_pages(
     model: ChatModel,
     scope: CallScope,
     pages: Sequence[Page],
-    chosen: Sequence[int],
+    chosen: Sequence[ChosenPage],
     drawn: Drawn,
-    places: Mapping[int, PagePlace],
-    scans: Collection[int],
     at_once: Executor,
     on_page: Callable[[], None],
 ) -> PageDescriptions:
-    """Describe the pages ``chosen`` (1-based), as many side by side as ``at_once`` has threads.
+    """Describe the ``chosen`` pages, as many side by side as ``at_once`` has threads.
 
-    ``places`` say what each of them belongs to. The text of ``scans`` was read from their pictures, so that a model may
-    put it right. ``drawn`` begins to draw a page; its future gives the pictures or raises DocumentError. What is no
-    model's and no document's failure is raised (Cancelled).
+    ``drawn`` begins to draw a page; its future gives the pictures or raises DocumentError. What is no model's and no
+    document's failure is raised (Cancelled).
     """
     by_number = {page.number: page for page in pages}
-    ahead = _Ahead(drawn, chosen)
+    ahead = _Ahead(drawn, [page.number for page in chosen])
+    scans = {page.number for page in chosen if page.scan}
     session = Session(model, scope)
-    running = {
-        at_once.submit(_described, session, by_number[n], ahead, places.get(n, PagePlace()), n in scans): n
-        for n in chosen
-    }
-    said: dict[int, PageSaid] = {}
+    running = {at_once.submit(_described, session, by_number[page.number], ahead, page): page.number for page in chosen}
+    replies: dict[int, PageSaid] = {}
     failed: dict[int, str] = {}
     refused: dict[int, str] = {}
     try:
         for future in as_completed(running):
             number = running[future]
             try:
-                said[number] = future.result()
+                replies[number] = future.result()
             except _RefusedError as refusal:
                 refused[number] = str(refusal)
             except (ChatError, DocumentError) as error:
@@ -115,10 +171,11 @@ def describe_pages(
         for future in running:
             future.cancel()
         ahead.close()
-    read = tuple(sorted(n for n, page in said.items() if _textless(by_number[n]) and page.text.strip()))
+    read = tuple(sorted(n for n, page in replies.items() if _textless(by_number[n]) and page.text.strip()))
     common = _Common(pages)
     changed = tuple(
-        _with(page, said[page.number], common, page.number in scans) if page.number in said else page for page in pages
+        _with(page, replies[page.number], common, page.number in scans) if page.number in replies else page
+        for page in pages
     )
     corrected = tuple(
         after.number
@@ -126,7 +183,7 @@ def describe_pages(
         if before.text != after.text and after.number not in read
     )
     return PageDescriptions(
-        changed, tuple(sorted(said)), read, corrected, dict(sorted(failed.items())), dict(sorted(refused.items()))
+        changed, tuple(sorted(replies)), read, corrected, dict(sorted(failed.items())), dict(sorted(refused.items()))
     )
 
 
@@ -150,7 +207,7 @@ class _Ahead:
             self._begin()
 
     def take(self, number: int) -> Future[object]:
-        """The pictures of a page, which is asked for once."""
+        """Return the pictures of a page, which is asked for once."""
         with self._lock:
             if number not in self._begun:
                 self._waiting.remove(number)
@@ -184,54 +241,53 @@ class _Common:
     def __call__(self, term: str) -> bool:
         if len(self._texts) < _FEW:
             return False
-        wanted = term.casefold()
-        return sum(wanted in text for text in self._texts) > _MOST * len(self._texts)
+        folded = term.casefold()
+        return sum(folded in text for text in self._texts) > _MOST * len(self._texts)
 
 
-def _described(session: Session, page: Page, ahead: _Ahead, place: PagePlace, scan: bool) -> PageSaid:
-    """What the model says of a page, or said of it before. Raises _RefusedError, ChatError, DocumentError."""
+def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) -> PageSaid:
+    """Return the model's description of a page, cached or new. Raises _RefusedError, ChatError, DocumentError."""
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
     text = cut(page.visible, _SHOWN)
-    wanted = _WANTED if _textless(page) else _SCANNED if scan else _KNOWN
-    key = session.key(PROMPT, wanted, place.own, text, *images, kind="page")
-    refused_key = session.key(PROMPT, wanted, place.own, text, *images, kind=_REFUSED)
-    if (held := session.held(key)) is not None:
+    place = chosen.place
+    request = _WANTED if _textless(page) else _SCANNED if chosen.scan else _KNOWN
+    key = session.key(PAGE_PROMPT, request, place.own, text, *images, kind="page")
+    refused_key = session.key(PAGE_PROMPT, request, place.own, text, *images, kind=_REFUSED)
+    if (cached := session.peek(key)) is not None:
         with contextlib.suppress(ValidationError):  # kept before the shape changed
-            said = PageSaid.model_validate_json(held)
+            reply = PageSaid.model_validate_json(cached)
             session.scope.add(Usage(cached=1))
-            return said
-    if (why := session.held(refused_key)) is not None:
+            return reply
+    if (why := session.peek(refused_key)) is not None:
         raise _RefusedError(why)
-    most = _REPLY_WITH_TEXT if wanted == _WANTED else _REPLY
-    values = {"place": str(place), "wanted": wanted, "page": text}
+    tokens = _REPLY_WITH_TEXT if request == _WANTED else _REPLY
+    values = {"place": str(place), "wanted": request, "page": text}
     try:
-        said = session.ask(PROMPT, PageSaid, values, tokens=most, images=images)
+        reply = session.ask(PAGE_PROMPT, PageSaid, values, tokens=tokens, images=images)
     except ChatError as error:
         if error.failure != "refusal" and not isinstance(error, ReplyError):
             raise
         session.put(refused_key, error.message)
         raise _RefusedError(error.message) from error
-    session.put(key, said.model_dump_json())
-    return said
+    session.put(key, reply.model_dump_json())
+    return reply
 
 
-def _with(page: Page, said: PageSaid, common: Callable[[str], bool], scan: bool) -> Page:
-    """The page with what was said; its own text is never replaced where it can be read, and put right where it was
-    read from a scan.
-    """
-    seen = [f"Figure: {line}" for one in said.figures[:_LINES] if (line := _short(one, _LINE))]
-    seen += [f"Table: {line}" for one in said.tables[:_LINES] if (line := _short(one, _LINE))]
-    summary = _short(said.summary, _SUMMARY)
-    if not seen and _one_sentence(said.text if _textless(page) else page.text):
+def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool) -> Page:
+    """Return the page with the model's reply. Readable text is never replaced; text read from a scan is corrected."""
+    seen = [f"Figure: {line}" for line_text in reply.figures[:_LINES] if (line := _short(line_text, _LINE))]
+    seen += [f"Table: {line}" for line_text in reply.tables[:_LINES] if (line := _short(line_text, _LINE))]
+    summary = _short(reply.summary, _SUMMARY)
+    if not seen and _one_sentence(reply.text if _textless(page) else page.text):
         summary = first_sentence(summary)
-    named = dict.fromkeys(filter(None, (_short(term, _TERM) for term in said.key_terms)))
+    named = dict.fromkeys(filter(None, (_short(term, _TERM) for term in reply.key_terms)))
     terms = "; ".join([term for term in named if not common(term)][:_TERMS])
     described = "\n".join(filter(None, (terms, *seen)))
-    text = "\n".join(map(_line, said.text[:_TEXT].splitlines()))
+    text = "\n".join(map(_line, reply.text[:_TEXT].splitlines()))
     if scan and not _textless(page):
-        put_right, changes = _corrected(page.text, said.corrections)
+        put_right, changes = _corrected(page.text, reply.corrections)
         described = "\n".join(filter(None, (described, *changes)))
         return replace(page, text=put_right, summary=summary, described=described)
     if not _textless(page) or not text.strip():
@@ -241,16 +297,16 @@ def _with(page: Page, said: PageSaid, common: Callable[[str], bool], scan: bool)
 
 
 def _one_sentence(text: str) -> bool:
-    """Whether a page that says something says no more than a sentence."""
-    said = " ".join(text.split())
-    return 0 < len(said) <= _SENTENCE and first_sentence(said) == said
+    """Return whether a page that says something says no more than a sentence."""
+    sentence = " ".join(text.split())
+    return 0 < len(sentence) <= _SENTENCE and first_sentence(sentence) == sentence
 
 
 def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[str]]:
-    """A text with what stands in it once put right, line for line, and a line for each change that says so."""
+    """Return a text with the corrections made, each once, line for line, and a line about each change."""
     changes = []
-    for one in corrections[:_CORRECTIONS]:
-        written, shown = one.written.strip(), _short(one.shown, _TERM * 2)
+    for correction in corrections[:_CORRECTIONS]:
+        written, shown = correction.written.strip(), _short(correction.shown, _TERM * 2)
         whole = re.compile(rf"(?<!\w){re.escape(written)}(?!\w)")
         if not written or not shown or written == shown or "\n" in written or len(whole.findall(text)) != 1:
             continue
@@ -260,11 +316,11 @@ def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[
 
 
 def _line(line: str) -> str:
-    """A line of text; the cells of a Markdown row apart as parsers write them."""
+    """Return a line of text; the cells of a Markdown row are parted as parsers write them."""
     cells = [clean(cell).strip() for cell in line.strip().strip("|").split("|")]
     return "" if all(set(cell) <= {"-", ":"} for cell in cells) else "  ".join(cells)
 
 
-def _short(text: str, most: int) -> str:
+def _short(text: str, limit: int) -> str:
     line = " ".join(clean(text).split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -1,6 +1,7 @@
-"""What models do for one document, in order: its pages, its tree, its sections, its description.
+"""The improvement of one document by models, in order: its pages, its tree, its sections, its description.
 
-A step that fails leaves what the rules made, and is told; what was answered is kept for the next run.
+A step that fails leaves what the rules made, with a note. Replies are kept for the next run. A content whose pages or
+sections changed gets its anchors, chunks, terms and warnings anew.
 """
 
 from __future__ import annotations
@@ -12,31 +13,103 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from hybrid_core.errors import Cancelled, PageIndexError
-from hybrid_core.llm.client.breaker import Breaker
 from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.limiter import Breaker
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.reply_cache import ReplyCache
+from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import IndexedContent, Page, Section
-from hybrid_core.types.versions import Kind
-from indexers.build.content import ranges
-from indexers.enrich.choose import choose, scans
-from indexers.enrich.compose import compose
-from indexers.enrich.describe import describe_document
-from indexers.enrich.glance import passed_over
-from indexers.enrich.options import EnrichModels, EnrichOptions
-from indexers.enrich.pages import describe_pages
-from indexers.enrich.place import place_of_page
-from indexers.enrich.rebuild import rebuilt, within
-from indexers.enrich.sections import summarise_sections
+from hybrid_core.types.files import Kind
+from indexers.assembly.chunks import ChunkSize, cut
+from indexers.assembly.content import heading_terms, ranges, text_warnings
+from indexers.assembly.spool import PageTerms, TermsByPage
+from indexers.enrich.options import EnrichModels, EnrichOptions, choose, passed_over, scans
+from indexers.enrich.pages import ChosenPage, describe_pages, place_of_page
+from indexers.enrich.sections import compose, describe_document, summarise_sections
 from indexers.enrich.steps import Stage, StepDone, StepName
 from indexers.enrich.tree import improve_tree
-from indexers.formats.defects import plain_reason
-from indexers.formats.page_look import PageLook
+from indexers.formats.format import PageLook
+from indexers.formats.limits import plain_reason
+
+
+def within(sections: Sequence[Section], pages: Sequence[Page], before: Sequence[Page]) -> tuple[Section, ...]:
+    """Return sections whose anchors lie within the new texts of their pages.
+
+    An anchor stays at the same line if the lines are as many as ``before``.
+    """
+
+    def inside(page: int, anchor: int) -> int:
+        text, old = pages[page - 1].text, before[page - 1].text
+        if text != old and text.count("\n") == old.count("\n"):
+            line = old.count("\n", 0, anchor)
+            column = anchor - (old.rfind("\n", 0, anchor) + 1)
+            lines = text.split("\n")
+            return sum(len(line_text) + 1 for line_text in lines[:line]) + min(column, len(lines[line]))
+        return min(anchor, len(text))
+
+    return tuple(
+        replace(
+            section,
+            anchor=inside(section.start_page, section.anchor),
+            end_anchor=None if section.end_anchor is None else inside(section.end_page, section.end_anchor),
+        )
+        for section in sections
+    )
+
+
+def rebuilt(
+    base: IndexedContent,
+    pages: Sequence[Page],
+    sections: Sequence[Section],
+    *,
+    description: str,
+    notes: Sequence[str],
+    moot: str = "",
+    models: Mapping[str, Any],
+    size: ChunkSize,
+) -> IndexedContent:
+    """Return the content made whole again. ``notes`` are added to the warnings; those about pages without text are new.
+
+    ``moot`` is a warning that falls away once every page has text: how to have them read.
+    """
+    stale = set(text_warnings(base.pages))
+    if not any(page.needs_ocr for page in pages):
+        stale.add(moot)
+    warnings = [warning for warning in base.warnings if warning not in stale]
+    return replace(
+        base,
+        description=description,
+        pages=tuple(pages),
+        sections=tuple(sections),
+        chunks=tuple(cut(sections, pages, size)),
+        terms=_terms(base, pages),
+        heading_terms=heading_terms(sections, len(pages)).to_bytes(),
+        warnings=(*warnings, *text_warnings(pages, str(models.get("vlm", ""))), *notes),
+        models=models,
+    )
+
+
+def _terms(base: IndexedContent, pages: Sequence[Page]) -> bytes:
+    """Return the term counts. Those of pages with unchanged text are taken over."""
+    term_counts = TermCounts.from_bytes(base.terms)
+    terms = [
+        PageTerms(hashes, counts.astype("uint32"), int(length))
+        for (hashes, counts), length in zip(term_counts.page_vectors(), term_counts.lengths, strict=True)
+    ]
+    changed = False
+    for at, (before, page) in enumerate(zip(base.pages, pages, strict=True)):
+        if (before.text, before.described) != (page.text, page.described):
+            terms[at] = PageTerms.of_text(f"{page.text}\n{page.described}")
+            changed = True
+    if not changed:
+        return base.terms
+    return TermCounts.build(TermsByPage(terms), [page.length for page in terms]).to_bytes()
+
 
 T = TypeVar("T")
 Pages = tuple[Page, ...]
@@ -49,7 +122,7 @@ _NOT_AGAIN = ", and the model is not asked again while they, it and its prompt s
 
 
 class Sight(Protocol):
-    """How a document's pages are looked at and drawn, one or several on a sheet, in worker processes. All raise
+    """Looks at and draws a document's pages in worker processes, one or several on a sheet. All methods raise
     DocumentError.
     """
 
@@ -90,12 +163,12 @@ class _RunModel:
         self._replies = replies
 
     def scope(self, stopped: threading.Event) -> CallScope:
-        """Of one document's step."""
+        """Return the call scope of one document's step."""
         return CallScope(patient=True, breaker=self._breaker, stopped=stopped, replies=self._replies)
 
     @property
     def down(self) -> str:
-        """Why it is not asked any more, "" where it is."""
+        """Return why it is not asked any more, "" if it is."""
         refused = self._breaker.refuses(self.model.name)
         return "" if refused is None else refused[0].message
 
@@ -111,25 +184,25 @@ class Enricher:
         page_threads: Executor,
     ) -> None:
         self._tags = options.tags(models.names)
-        given: dict[Kind, ChatModel | None] = {"llm": models.llm, "vlm": models.vlm}
-        self._models = {kind: _RunModel(model, replies) for kind, model in given.items() if model is not None}
+        by_kind: dict[Kind, ChatModel | None] = {"llm": models.llm, "vlm": models.vlm}
+        self._models = {kind: _RunModel(model, replies) for kind, model in by_kind.items() if model is not None}
         self._options, self._threads = options, page_threads
 
     def tags_for(self, pictured: bool) -> dict[Kind, str]:
-        """Which models have something to do for a document, and how; ``pictured``: its pages can be drawn."""
+        """Return which models have something to do for a document, and how; ``pictured``: its pages can be drawn."""
         return {kind: tag for kind, tag in self._tags.items() if pictured or kind != "vlm"}
 
     @property
     def asks(self) -> bool:
-        """Whether a model is left that answers."""
-        return not all(one.down for one in self._models.values())
+        """Return whether any model still answers."""
+        return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[str]:
-        """Which models were given up in this run, and why."""
+        """Return which models were given up in this run, and why."""
         return [
-            f"{one.model.name} was given up, so what was left is as the rules made it: {one.down}"
-            for one in self._models.values()
-            if one.down
+            f"{guarded.model.name} was given up, so what was left is as the rules made it: {guarded.down}"
+            for guarded in self._models.values()
+            if guarded.down
         ]
 
     def enrich(
@@ -137,41 +210,40 @@ class Enricher:
         base: IndexedContent,
         sight: Sight | None,
         tags: Mapping[Kind, str],
-        told: Told,
+        report: Told,
         stopped: threading.Event,
         moot: str = "",
     ) -> Enrichment:
-        """``sight`` is None where pages cannot be drawn; ``tags`` are of the models to ask. Raises Cancelled once
-        ``stopped`` is set.
+        """Improve a document. ``sight`` is None if pages cannot be drawn; ``tags`` are of the models to ask.
 
-        ``moot`` is a warning that falls away where every page has text then.
+        ``moot`` is a warning that falls away once every page has text. Raises Cancelled once ``stopped`` is set.
         """
         work = _Work(self._models, stopped)
         pages, sections, description = base.pages, base.sections, base.description
         seen: tuple[int, ...] = ()
         if "vlm" in tags and sight is not None:
-            pages, seen = self._pages(work, base, sight, told)
+            pages, seen = self._pages(work, base, sight, report)
             sections = within(sections, pages, base.pages)
         if "llm" in tags:
-            told("tree", 0, 0)
+            report("tree", 0, 0)
             sections = work.step("tree", "llm", sections, partial(_tree, base, pages, sections))
-            told("summaries", 0, 0)
-            sections = work.step("sections", "llm", sections, partial(_said, pages, sections))
+            report("summaries", 0, 0)
+            sections = work.step("sections", "llm", sections, partial(_summarise, pages, sections))
             description = work.step("description", "llm", description, partial(_line, base, pages, sections))
         elif seen:
             sections = compose(sections, pages, seen)
         failed = work.unfinished
         if not work.refused and (pages, sections, description) == (base.pages, base.sections, base.description):
             return Enrichment(None, not failed, "", tuple(work.steps), tuple(work.notes))
-        names = {kind: one.model.name for kind, one in self._models.items()}
+        names = {kind: guarded.model.name for kind, guarded in self._models.items()}
         content = rebuilt(
-            base, pages, sections, description=description, said=work.notes, moot=moot,
+            base, pages, sections, description=description, notes=work.notes, moot=moot,
             models=names | _record(work.steps), size=self._options.chunks,
         )  # fmt: skip
         return Enrichment(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
 
-    def _pages(self, work: _Work, base: IndexedContent, sight: Sight, told: Told) -> tuple[Pages, tuple[int, ...]]:
-        """The pages, and the numbers of those that were described."""
+    def _pages(self, work: _Work, base: IndexedContent, sight: Sight, report: Told) -> tuple[Pages, tuple[int, ...]]:
+        """Return the pages, and the numbers of those that were described."""
         vision, pages = self._options.vision, base.pages
 
         def describe(model: ChatModel, scope: CallScope) -> _Made[tuple[Pages, tuple[int, ...]]]:
@@ -182,23 +254,27 @@ class Enricher:
                 wordy = [page.number for page in pages if page.number in set(chosen) and page.text.strip()]
                 passed = passed_over(model, scope, base.title, wordy, self._options.sheet, sight.sheet)
                 chosen = [number for number in chosen if number not in passed]
-            places = {number: place_of_page(base.title, pages, base.sections, number) for number in chosen}
+            read = scans(pages, looks)
+            to_describe = [
+                ChosenPage(number, place_of_page(base.title, pages, base.sections, number), number in read)
+                for number in chosen
+            ]
             done = itertools.count(1)
-            told("describe", 0, len(chosen))
-            found = describe_pages(
-                model, scope, pages, chosen, sight.drawn, places, scans(pages, looks), self._threads,
-                lambda: told("describe", next(done), len(chosen)),
+            report("describe", 0, len(chosen))
+            result = describe_pages(
+                model, scope, pages, to_describe, sight.drawn, self._threads,
+                lambda: report("describe", next(done), len(chosen)),
             )  # fmt: skip
-            refused, failed = len(found.refused), len(found.failed) + len(found.refused)
-            notes = [_undescribed(found.failed)] if found.failed else []
-            notes += [_undescribed(found.refused, _NOT_AGAIN)] if refused else []
+            refused, failed = len(result.refused), len(result.failed) + len(result.refused)
+            notes = [_undescribed(result.failed)] if result.failed else []
+            notes += [_undescribed(result.refused, _NOT_AGAIN)] if refused else []
             if passed:
                 notes.append(
                     f"seen on contact sheets alone, with nothing that words lack: pages {ranges(sorted(passed))}"
                 )
-            if found.corrected:
-                notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(found.corrected))}")
-            return _Made((found.pages, found.described), len(found.described), failed, notes, refused)
+            if result.corrected:
+                notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(result.corrected))}")
+            return _Made((result.pages, result.described), len(result.described), failed, notes, refused)
 
         before: tuple[Pages, tuple[int, ...]] = (pages, ())
         return work.step("pages", "vlm", before, describe)
@@ -215,31 +291,31 @@ class _Work:
         self.refused = False  # a model declined something for good
 
     def step(self, name: StepName, kind: Kind, before: T, work: Callable[[ChatModel, CallScope], _Made[T]]) -> T:
-        """What a step makes, or ``before`` where it fails or its model is down."""
-        asked = self._models.get(kind)
-        if asked is None:  # wanted, but it did not work when the run began, which the report says once
+        """Return the step's result, or ``before`` if it fails or its model is down."""
+        guarded = self._models.get(kind)
+        if guarded is None:  # wanted, but it did not work when the run began, which the report says once
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
             return before
-        if asked.down:
+        if guarded.down:
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
-            self._note(f"given up in this run: {asked.down}")
+            self._note(f"given up in this run: {guarded.down}")
             return before
-        scope, began = asked.scope(self._stopped), time.monotonic()
+        scope, began = guarded.scope(self._stopped), time.monotonic()
         try:
-            made = work(asked.model, scope)
+            outcome = work(guarded.model, scope)
         except Cancelled:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
             reason = error.message if isinstance(error, PageIndexError) else plain_reason(error, name)
-            made = _Made(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
-        self.unfinished = self.unfinished or made.failed > made.refused
-        self.refused = self.refused or made.refused > 0
-        self.steps.append(StepDone(name, made.done, made.failed, scope.usage, round(time.monotonic() - began, 3)))
-        for note in made.notes:
+            outcome = _Made(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
+        self.unfinished = self.unfinished or outcome.failed > outcome.refused
+        self.refused = self.refused or outcome.refused > 0
+        self.steps.append(StepDone(name, outcome.done, outcome.failed, scope.usage, round(time.monotonic() - began, 3)))
+        for note in outcome.notes:
             self._note(note)
-        return made.value
+        return outcome.value
 
     def _note(self, note: str) -> None:
         if note not in self.notes:
@@ -249,21 +325,21 @@ class _Work:
 def _tree(
     base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope
 ) -> _Made[Sections]:
-    found = improve_tree(model, scope, pages, sections, base.title)
-    return _Made(found.sections, 1, int(found.failure is not None), found.notes)
+    result = improve_tree(model, scope, pages, sections, base.title)
+    return _Made(result.sections, 1, int(result.failure is not None), result.notes)
 
 
-def _said(pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[Sections]:
-    found = summarise_sections(model, scope, pages, sections)
-    said = sum(a.summary != b.summary for a, b in zip(sections, found.sections, strict=True))
-    return _Made(found.sections, said, int(found.failure is not None), found.notes)
+def _summarise(pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[Sections]:
+    result = summarise_sections(model, scope, pages, sections)
+    changed = sum(a.summary != b.summary for a, b in zip(sections, result.sections, strict=True))
+    return _Made(result.sections, changed, int(result.failure is not None), result.notes)
 
 
 def _line(base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[str]:
-    found = describe_document(model, scope, base.title, sections, pages)
-    failed = found.failure is not None
-    line = base.description if failed else found.line
-    return _Made(line, int(not failed), int(failed), found.notes)
+    result = describe_document(model, scope, base.title, sections, pages)
+    failed = result.failure is not None
+    line = base.description if failed else result.line
+    return _Made(line, int(not failed), int(failed), result.notes)
 
 
 def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:
@@ -275,12 +351,12 @@ def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:
 
 
 def _record(steps: Sequence[StepDone]) -> dict[str, Any]:
-    """What is stored with the version."""
+    """Return what is stored with the version."""
     return {"steps": {step.step: {"done": step.done, "failed": step.failed, **asdict(step.usage)} for step in steps}}
 
 
 def _hashed(content: IndexedContent) -> str:
-    said: list[object] = [content.description, content.warnings]
-    said += [(page.text, page.summary, page.described) for page in content.pages]
-    said += [(s.title, s.start_page, s.anchor, s.summary, s.gaps) for s in content.sections]
-    return hashlib.sha256(repr(said).encode("utf-8", "replace")).hexdigest()[:8]
+    parts: list[object] = [content.description, content.warnings]
+    parts += [(page.text, page.summary, page.described) for page in content.pages]
+    parts += [(s.title, s.start_page, s.anchor, s.summary, s.gaps) for s in content.sections]
+    return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:8]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hybrid_core.errors import UsageError
-from hybrid_core.system.paths import exists
-from hybrid_core.text.plural import counted
+from hybrid_core.system import exists
+from hybrid_core.text.prose import counted
 from hybrid_core.types.sources import SourceKind
 from indexers.formats.registry import formats, formats_read
 from indexers.formats.registry import problems as format_problems
@@ -46,13 +46,13 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
     roots: list[Path] = []
     skipped: dict[str, str] = {}
     alone: set[str] = set()  # of these, those in folders that failed for holding nothing else
-    for given in paths:
-        if not str(given):
+    for named in paths:
+        if not str(named):
             raise UsageError("A path is empty.", "Name a file, a folder or a glob; '.' is the current folder.")
-        for name in _expand(str(given)):
+        for name in _expand(str(named)):
             path = Path(os.path.abspath(name))  # noqa: PTH100 - resolve() would follow the user's links
             if not exists(path):
-                problems.append((str(given), "no such file or folder."))
+                problems.append((str(named), "no such file or folder."))
                 roots.append(path)
             elif path.is_dir():
                 inside, others = _documents_below(path)
@@ -78,20 +78,20 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
         except UnicodeEncodeError:
             shown = os.fsencode(file).decode("utf-8", "backslashreplace")
             problems.append((shown, "its name is not valid UTF-8; rename the file."))
-    beside = Counter(ending for path, ending in skipped.items() if path not in alone)
-    said = (f"{left_out(beside)}; {advice()}",) if beside else ()
-    notes = (*said, *format_problems())
+    unread_endings = Counter(ending for path, ending in skipped.items() if path not in alone)
+    note = (f"{left_out(unread_endings)}; {advice()}",) if unread_endings else ()
+    notes = (*note, *format_problems())
     by_ending = dict(Counter(skipped.values()).most_common())
     return Discovery(tuple(readable), tuple(problems), tuple(roots), by_ending, notes)
 
 
 def advice() -> str:
-    """What to do about files of a kind that no parser reads."""
+    """Return advice for files of a kind that no parser reads."""
     return f"what is read is {formats_read()}: convert the others, to PDF for example"
 
 
 def left_out(endings: Counter[str]) -> str:
-    """What is said of files, counted by their endings, of a kind that no parser reads."""
+    """Return a note about files, counted by ending, of a kind that no parser reads."""
     kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
     if more := len(endings) - len(kinds):
         kinds.append(f"{counted(more, 'other kind')}")
@@ -100,23 +100,23 @@ def left_out(endings: Counter[str]) -> str:
 
 
 def _nothing(endings: Counter[str]) -> str:
-    """Why a folder gives nothing to index."""
+    """Return why a folder gives nothing to index."""
     if not endings:
         looked = sorted(f"*{suffix}" for format in formats() for suffix in format.suffixes)
         return f"no documents in this folder (looked for {', '.join(looked)})."
     return f"no documents in this folder: {left_out(endings)}; {advice()}."
 
 
-def _expand(given: str) -> list[str]:
-    given = os.path.expanduser(given)  # noqa: PTH111 - a glob pattern is no path
-    if os.path.lexists(given) or not glob.has_magic(given):
-        return [given]
-    return sorted(glob.glob(given, recursive=True)) or [given]  # noqa: PTH207 - the pattern may be absolute
+def _expand(pattern: str) -> list[str]:
+    pattern = os.path.expanduser(pattern)  # noqa: PTH111 - a glob pattern is no path
+    if os.path.lexists(pattern) or not glob.has_magic(pattern):
+        return [pattern]
+    return sorted(glob.glob(pattern, recursive=True)) or [pattern]  # noqa: PTH207 - the pattern may be absolute
 
 
-def source_of(given: str | Path) -> tuple[str, SourceKind | None]:
-    """What a path that was given can be remembered as: absolute, and of which kind; None where nothing is there."""
-    path = os.path.abspath(os.path.expanduser(str(given)))  # noqa: PTH100, PTH111 - as in discover
+def source_of(named: str | Path) -> tuple[str, SourceKind | None]:
+    """Return a path as a source: absolute, with its kind, which is None if nothing is there."""
+    path = os.path.abspath(os.path.expanduser(str(named)))  # noqa: PTH100, PTH111 - as in discover
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -127,8 +127,8 @@ def source_of(given: str | Path) -> tuple[str, SourceKind | None]:
 
 
 def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
-    """Files of a format that is read, and the endings of the others by their paths."""
-    found: list[Path] = []
+    """Return files of a format that is read, and the endings of the others by their paths."""
+    files: list[Path] = []
     others: dict[str, str] = {}
     read = {suffix for format in formats() for suffix in format.suffixes}
     for parent, folders, names in os.walk(folder):
@@ -138,7 +138,7 @@ def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
                 continue
             ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - of many names
             if ending in read:
-                found.append(Path(parent, name))
+                files.append(Path(parent, name))
             else:
                 others[os.path.join(parent, name)] = ending if _ENDING.fullmatch(ending) else ""  # noqa: PTH118
-    return found, others
+    return files, others

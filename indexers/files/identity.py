@@ -1,14 +1,23 @@
-"""Which document a file is: the one at its path, one whose file was moved here, or a new one."""
+"""Which document a file is, whether it has changed since it was read, and which documents lost their files."""
 
 from __future__ import annotations
 
+import threading
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.sources import others_sources
-from hybrid_core.types.addresses import is_there
+from hybrid_core.store.catalog.libraries import others_sources
 from hybrid_core.types.documents import Document
+from hybrid_core.types.files import FileStamp, StoredVersion
+from hybrid_core.types.libraries import containers, is_there
+from indexers.assembly.versions import StoredContents
+from indexers.files.private_copy import system_stat
+from indexers.formats.registry import format_unchanged
+
+_TOGETHER = 1_000  # stamps that are written in one transaction
+
 
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
 
@@ -19,16 +28,16 @@ def document_at(catalog: Catalog, library: str, file: Path) -> Document | None:
 
 
 def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine: str = "") -> list[Document]:
-    """The documents of a library with these bytes whose files are gone; of files of another machine nobody knows."""
+    """Return a library's documents with these bytes whose files are gone, without those of other machines."""
     with catalog.snapshot() as snapshot:
-        found = snapshot.documents_of_bytes(library, sha256, format)
-    gone = [document for document in found if not is_there(document.path)]
+        documents = snapshot.documents_of_bytes(library, sha256, format)
+    gone = [document for document in documents if not is_there(document.path)]
     others = others_sources(catalog, library, machine) if gone else []
-    return [document for document in gone if not any(one.holds(document.path) for one in others)]
+    return [document for document in gone if not any(source.holds(document.path) for source in others)]
 
 
 def new_id(catalog: Catalog, library: str, file: Path) -> str:
-    """Stable for a path in a library; another where a moved document has taken that one along."""
+    """Return an id that is stable for a path in a library; another if a moved document has taken it along."""
     number = 0
     while True:
         name = f"{library}\n{file}" + (f"\n{number}" if number else "")
@@ -38,3 +47,74 @@ def new_id(catalog: Catalog, library: str, file: Path) -> str:
         if path is None or path == str(file):
             return doc_id
         number += 1
+
+
+def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
+    """Remove a library's documents below ``roots`` whose files are gone. Return their paths."""
+    missing = gone(catalog, library, roots)
+    catalog.remove(list(missing))
+    return tuple(missing.values())
+
+
+def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> dict[str, str]:
+    """Return the paths of a library's documents below ``roots`` whose files are gone, by doc_id."""
+    with catalog.snapshot() as snapshot:
+        paths = snapshot.paths(library)
+    return {
+        doc_id: path
+        for doc_id, path in paths.items()
+        if not is_there(path)
+        and any(
+            root in map(Path, (path, *containers(path)))
+            or (root.is_dir() and root in Path(path).parents)  # a missing folder may be a disk not mounted
+            for root in roots
+        )
+    }
+
+
+class UnchangedFiles:
+    """The state of a library's files when they were last read."""
+
+    def __init__(self, catalog: Catalog, library: str, stored: StoredContents) -> None:
+        self._catalog, self._library, self._stored = catalog, library, stored
+        with catalog.snapshot() as snapshot:
+            self._stamps = snapshot.stamps(library)
+            self._versions = snapshot.published_versions(library)
+            self._unread = snapshot.unread()
+
+    def version(self, document: Document) -> StoredVersion | None:
+        """Return the version that a document is published with."""
+        return self._versions.get(document.content_id)
+
+    def is_unchanged(self, file: Path, document: Document) -> bool:
+        """Return whether a document is surely what would be made of its file now, which is not read."""
+        stored, stamp = self.version(document), self._stamps.get(document.doc_id)
+        if document.error or stored is None or stamp is None:
+            return False
+        at = self._catalog.locate(self._library, file)
+        stat = system_stat(at)
+        if stat is None or not stamp.proves(stat):
+            return False
+        target = self._stored.of_format(document.sha256, format_unchanged(at, document.format))
+        return self._stored.serves(stored, target, document.content_id in self._unread)
+
+
+class NewStamps:
+    """Stamps of files that were read and found unchanged, written in batches. Safe for several threads."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._new: dict[str, FileStamp] = {}
+
+    def add(self, document: Document, stamp: FileStamp) -> None:
+        with self._lock:
+            self._new[document.doc_id] = stamp
+            if len(self._new) < _TOGETHER:
+                return
+        self.save()
+
+    def save(self) -> None:
+        with self._lock:
+            new, self._new = self._new, {}
+        self._catalog.found_unchanged(new)

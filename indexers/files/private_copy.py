@@ -1,4 +1,4 @@
-"""A file's bytes at one moment: what is hashed is what is read."""
+"""A private copy of a file's bytes at one moment, so that the bytes hashed are the bytes read."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from pathlib import Path
 from stat import S_ISREG
 
 from hybrid_core.errors import ChangedError, DocumentError
-from hybrid_core.system.reach import OUTSIDE, Reach
+from hybrid_core.system import OUTSIDE, Reach
 from hybrid_core.types.files import FileStamp
-from indexers.formats.nearby import local_links, pictures_beside
+from indexers.formats.pictures import local_links, pictures_beside
 from indexers.formats.registry import of_suffix
 
 _CHUNK = 2**20
 
 
 def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) -> tuple[FileStamp, str]:
-    """What the system tells of a file, and the SHA-256 of its bytes, which lie ``at`` another path than its own. The
+    """Return a file's stamp and the SHA-256 of its bytes, which may lie ``at`` another path. The
     hash of one that shows pictures beside it is of these too; the stamp of one that may proves nothing.
     What is read later must have this hash, so that ``reach`` is kept here alone.
 
-    Raises DocumentError where it cannot be read or is out of reach, ChangedError where it does not hold still.
+    Raise DocumentError if it cannot be read or is out of reach, ChangedError if it does not hold still.
     """
     began = time.time()
     reach = reach if at in (None, file) else None  # else its bytes are kept in the home
     stat, sha256 = _read(file, at or file, _ignored, reach)
     links = _links(file, at, at or file)
-    beside = [(name, _read(file, place, _ignored, reach)[1]) for name, place in pictures_beside(file.parent, links)]
-    return FileStamp.of(stat, stat.st_mtime if links else began), _with(sha256, beside)
+    pictures = [(name, _read(file, place, _ignored, reach)[1]) for name, place in pictures_beside(file.parent, links)]
+    return FileStamp.of(stat, stat.st_mtime if links else began), _with(sha256, pictures)
 
 
 @dataclass(slots=True)
@@ -70,10 +70,10 @@ class PrivateCopy:
 
 @contextmanager
 def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[PrivateCopy]:
-    """A file's bytes, copied below ``folder`` for as long as they are read, with the pictures that it shows beside it.
+    """Copy a file's bytes below ``folder`` for as long as they are read, with the pictures that it shows.
     Errors about the copy name the file. ``at``: where the bytes lie, if not at its own path.
 
-    Raises DocumentError where it cannot be read or copied, ChangedError where it does not hold still.
+    Raise DocumentError if it cannot be read or copied, ChangedError if it does not hold still.
     """
     place = folder / uuid.uuid4().hex
     target = place / file.name
@@ -82,15 +82,15 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
             place.mkdir()
             with target.open("xb") as stream:
                 stat, sha256 = _read(file, at or file, stream.write)
-            beside = []
+            pictures = []
             for name, picture in pictures_beside(file.parent, _links(file, at, target)):
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 with (place / name).open("xb") as stream:
-                    beside.append((name, _read(file, picture, stream.write)[1]))
+                    pictures.append((name, _read(file, picture, stream.write)[1]))
         except OSError as error:
             message = f"{file}: cannot be copied to {folder} to be read ({error.strerror})."
             raise DocumentError(message, "Free some space, or choose another --home.") from error
-        copy = PrivateCopy(target, _with(sha256, beside), stat)
+        copy = PrivateCopy(target, _with(sha256, pictures), stat)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -104,7 +104,7 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
 
 
 def _links(file: Path, at: Path | None, text: Path) -> list[str]:
-    """What a file of the user's, whose ``text`` it is, may show beside it."""
+    """Return the links in ``text`` to pictures in the file's folder."""
     format = of_suffix(file.suffix)
     if format is None or not format.nearby or at not in (None, file):
         return []
@@ -112,10 +112,10 @@ def _links(file: Path, at: Path | None, text: Path) -> list[str]:
         return local_links(text)
 
 
-def _with(sha256: str, beside: Sequence[tuple[str, str]]) -> str:
-    """The hash of a file and of what it shows beside it."""
-    said = "".join(f"\n{name}\0{hash}" for name, hash in beside)
-    return hashlib.sha256(f"{sha256}{said}".encode("utf-8", "surrogateescape")).hexdigest() if beside else sha256
+def _with(sha256: str, pictures: Sequence[tuple[str, str]]) -> str:
+    """Return the hash of a file and of the pictures that it shows."""
+    names = "".join(f"\n{name}\0{hash}" for name, hash in pictures)
+    return hashlib.sha256(f"{sha256}{names}".encode("utf-8", "surrogateescape")).hexdigest() if pictures else sha256
 
 
 def changed(file: Path) -> ChangedError:
@@ -123,7 +123,7 @@ def changed(file: Path) -> ChangedError:
 
 
 def system_stat(file: Path) -> os.stat_result | None:
-    """What the system tells of a file; None where it does not."""
+    """Return a file's status; None if the system gives none."""
     try:
         return file.stat()
     except OSError:
@@ -131,9 +131,9 @@ def system_stat(file: Path) -> os.stat_result | None:
 
 
 def size(file: Path) -> int:
-    """In bytes; 0 where the file cannot be read."""
-    found = system_stat(file)
-    return 0 if found is None else found.st_size
+    """Return a file's size in bytes; 0 if it cannot be read."""
+    status = system_stat(file)
+    return 0 if status is None else status.st_size
 
 
 def _read(
@@ -143,8 +143,8 @@ def _read(
     with _readable(file):
         stream = open(at, "rb", buffering=0, opener=_opened)  # noqa: SIM115 - as a context below
     with stream:
-        found = os.fstat(stream.fileno())
-        if not S_ISREG(found.st_mode):
+        status = os.fstat(stream.fileno())
+        if not S_ISREG(status.st_mode):
             raise DocumentError(f"{file}: not a regular file.")
         if reach is not None and not reach.allows_open(at, stream.fileno()):
             raise DocumentError(f"{file}: {OUTSIDE}")
@@ -156,9 +156,9 @@ def _read(
             digest.update(buffer[:got])
             write(buffer[:got])
     now = system_stat(at)
-    if now is None or _identity(now) != _identity(found):
+    if now is None or _identity(now) != _identity(status):
         raise changed(file)
-    return found, digest.hexdigest()
+    return status, digest.hexdigest()
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+import webencodings
+
 from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
 
 _BOMS = (
@@ -79,7 +81,7 @@ class Guess(NamedTuple):
 def read_text(path: Path) -> tuple[str, list[str]]:
     """Return the file's text with line ends as newlines, and warnings.
 
-    Raises DocumentError where it cannot be read, is empty, or is not text.
+    Raise DocumentError if it cannot be read, is empty, or is not text.
     """
     try:
         data = path.read_bytes()
@@ -92,7 +94,7 @@ def read_text(path: Path) -> tuple[str, list[str]]:
 
 
 def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
-    """Return bytes as text, and warnings. Raises DocumentError where they are not text.
+    """Return bytes as text, and warnings. Raise DocumentError if they are not text.
 
     ``label`` is the encoding that the file or its container declares. A label that the bytes contradict is overruled.
     """
@@ -105,8 +107,6 @@ def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
 
 def codec_of(label: str) -> str:
     """Return Python's codec for a label, "" where it names no encoding (``us-ascii`` and 8-bit text contradict)."""
-    import webencodings
-
     label = label.strip(" \t\r\n\f\"'").lower()
     if label in _UNLABELLED:
         return ""

@@ -75,7 +75,7 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
 
 
 def detect(path: Path, named: str) -> str:
-    """The format by a file's content; ``named`` is the one that its ending says, which decides between texts.
+    """Return the format by a file's content; ``named``, that of its ending, decides between texts.
 
     Beside formats that are read it tells "encrypted" (an office file with a password), "ole" and "", where it cannot be
     told. Reads little of a file: it is called outside the workers.
@@ -88,8 +88,8 @@ def detect(path: Path, named: str) -> str:
     if head.startswith(_OLE):
         return _ole(path)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        found = _package(path)
-        return named if found == "archive" and named in _PACKAGES else found  # whose reader says what it lacks
+        format = _package(path)
+        return named if format == "archive" and named in _PACKAGES else format  # whose reader says what it lacks
     if _TAR.match(head):
         return "tarball"
     if b"%PDF-" in head[:1024] and (named not in _TEXTS or head.startswith(b"%PDF-")):
@@ -106,14 +106,14 @@ def _ole(path: Path) -> str:
 
     try:
         with olefile.OleFileIO(str(path)) as file:
-            found = next((format for name, format in _STREAMS if file.exists(name)), "ole")
-            return _encryption(file) if found == "encrypted" else found
+            stream_format = next((format for name, format in _STREAMS if file.exists(name)), "ole")
+            return _encryption(file) if stream_format == "encrypted" else stream_format
     except (OSError, ValueError, IndexError):
         return ""  # damaged, as below
 
 
 def _encryption(file: Any) -> str:
-    """How an office package is encrypted: with a password unless it says otherwise."""
+    """Return how an office package is encrypted: with a password unless it says otherwise."""
     if any("DRMEncrypted" in part for name in file.listdir() for part in name):
         return "protected by rights"
     if file.exists("EncryptionInfo"):
@@ -131,9 +131,11 @@ def _package(path: Path) -> str:
             names = set(package.namelist())
             if "mimetype" in names:
                 with package.open("mimetype") as file:
-                    said = file.read(100).decode("ascii", "replace").strip()
-                if found := next((format for kind, format in _MIMETYPES.items() if said.startswith(kind)), ""):
-                    return found
+                    media_type = file.read(100).decode("ascii", "replace").strip()
+                if named_format := next(
+                    (format for kind, format in _MIMETYPES.items() if media_type.startswith(kind)), ""
+                ):
+                    return named_format
             if "META-INF/container.xml" in names:
                 return "epub"
             if "[Content_Types].xml" in names:
@@ -151,7 +153,7 @@ def _package(path: Path) -> str:
 
 
 def _entries(path: Path) -> int:
-    """How many files a package says to hold, by the record at its end."""
+    """Return the number of files in a package by the record at its end."""
     with path.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - _TAIL))

@@ -1,8 +1,10 @@
-"""How much of a file is read before it is taken to be hostile or damaged."""
+"""Limits on how much of a file is read, and plain words for what went wrong while reading it."""
 
 from __future__ import annotations
 
+import logging
 import re
+import traceback
 from dataclasses import dataclass, fields, replace
 
 from hybrid_core.errors import LimitError
@@ -14,7 +16,7 @@ _NO_MEMORY = re.compile(
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that the memory a worker may use did not suffice."""
+    """Return whether an error means that the memory a worker may use did not suffice."""
     return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
@@ -50,19 +52,19 @@ class ParseLimits:
             if field.name != "hidden_text" and getattr(self, field.name) < 1:
                 raise ValueError(f"{field.name} must be at least 1.")
 
-    def check(self, name: str, found: int, what: str) -> None:
-        """Raise LimitError where ``found`` is over the limit ``name``; ``what`` says who has so many of what."""
-        most = getattr(self, name)
-        if found > most:
-            raise LimitError(f"{what}; the limit is {most:,}.", f"Raise the setting {name} to read it.")
+    def check(self, name: str, value: int, what: str) -> None:
+        """Raise LimitError where ``value`` is over the limit ``name``; ``what`` says who has so many of what."""
+        maximum = getattr(self, name)
+        if value > maximum:
+            raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.")
 
-    def page(self, page: ParsedPage, kept: frozenset[str]) -> ParsedPage | LimitError:
-        """A page, or why it is not taken; ``kept`` are limits that were checked when it was read."""
+    def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
+        """Return a page, or the error that refuses it; ``checked`` are limits that its reader keeps to."""
         try:
-            if "max_page_lines" not in kept:
+            if "max_page_lines" not in checked:
                 number = len(page.lines)
                 self.check("max_page_lines", number, f"page {page.number} has {number:,} lines of text")
-            if "max_page_characters" not in kept:
+            if "max_page_characters" not in checked:
                 number = len(page.text)
                 self.check("max_page_characters", number, f"page {page.number} has {number:,} characters")
         except LimitError as error:
@@ -78,3 +80,20 @@ def _without_hidden(page: ParsedPage) -> ParsedPage:
 
 MAX_SLOW_PAGES = 3  # each costs its seconds and a worker: with more, the file is refused
 MAX_BOOKMARK_DEPTH = 256  # MuPDF reads an outline by recursion: far deeper ones overflow its stack
+
+
+_log = logging.getLogger(__name__)
+
+
+def plain_reason(error: BaseException, what: str = "") -> str:
+    """Return words without the name of an exception's class, and log the error; ``what`` says where it came up."""
+    steps = traceback.extract_tb(error.__traceback__)
+    at = f" ({steps[-1].filename}:{steps[-1].lineno})" if steps else ""
+    _log.warning("%s%s: %s%s", f"{what}: " if what else "", type(error).__name__, error, at)
+    if isinstance(error, OSError) and error.strerror:
+        return f"the system says: {error.strerror}"
+    if out_of_memory(error):
+        return "there is not enough memory for it"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return "its reader met something unexpected, as in a damaged file; the log has the detail"

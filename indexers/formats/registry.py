@@ -10,38 +10,34 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from hybrid_core.errors import EmptyFileError, UnsupportedFileError
+from indexers.formats.builtin import FORMATS
 from indexers.formats.detect import REFUSED, detect
-from indexers.formats.flow.formats import FLOWS
 from indexers.formats.format import Format, OpenFile
 from indexers.formats.limits import ParseLimits
-from indexers.formats.markdown.format import MARKDOWN
-from indexers.formats.pdf.format import PDF
-from indexers.formats.raster.format import RASTER
 
 GROUP = "hybrid_pageindex.formats"
 
-_OWN = (PDF, MARKDOWN, *FLOWS, RASTER)
-_OWN_SUFFIXES = {suffix: format for format in _OWN for suffix in format.suffixes}
+_OWN_SUFFIXES = {suffix: format for format in FORMATS for suffix in format.suffixes}
 _HEAD = 1024  # bytes that tell what a file is
 
 
 def formats() -> tuple[Format, ...]:
-    """Every format that is read, our own first."""
+    """Return every format that is read, our own first."""
     return _all()[0]
 
 
 def problems() -> tuple[str, ...]:
-    """Why formats of other packages are not read, a line each."""
+    """Return why formats of other packages are not read, a line each."""
     return _all()[1]
 
 
 def named(name: str) -> Format | None:
-    """A format by its name; None where the package that brought it is gone."""
-    return next((format for format in (*_OWN, *formats()) if format.name == name), None)
+    """Return a format by its name; None where the package that brought it is gone."""
+    return next((format for format in (*FORMATS, *formats()) if format.name == name), None)
 
 
 def of_suffix(suffix: str) -> Format | None:
-    """The format of files with this ending, in any letters."""
+    """Return the format of files with this ending, in any letters."""
     suffix = suffix.lower()
     if suffix in _OWN_SUFFIXES:
         return _OWN_SUFFIXES[suffix]
@@ -49,21 +45,21 @@ def of_suffix(suffix: str) -> Format | None:
 
 
 def format_of(path: Path) -> Format:
-    """By what a file holds; where that does not tell, by its ending; else it is tried as the first of our own."""
-    return _detected(path) or of_suffix(path.suffix) or _sniffed(_head(path)) or _OWN[0]
+    """Return a file's format by its content, else by its ending; else the first of our own."""
+    return _detected(path) or of_suffix(path.suffix) or _sniffed(_head(path)) or FORMATS[0]
 
 
 def format_unchanged(path: Path, before: str) -> Format:
-    """``format_of`` a file whose ending and bytes are those for which it was named ``before``: it is not read again,
+    """Return ``format_of`` a file whose ending and bytes did not change since it was ``before``, without reading it,
     unless the package that read it is gone or another one brings a format with this ending now."""
     format, named_now = named(before), of_suffix(path.suffix)
-    if format is None or (named_now is not None and named_now not in (*_OWN, format)):
+    if format is None or (named_now is not None and named_now not in (*FORMATS, format)):
         return format_of(path)
     return format
 
 
 def misnamed(path: Path) -> str:
-    """What is said of a file whose ending is another format's than its content; "" where they agree."""
+    """Return a note if a file's ending is another format's than its content; "" if they agree."""
     named, format = of_suffix(path.suffix), _detected(path)
     if named is None or format is None or named is format:
         return ""
@@ -71,7 +67,7 @@ def misnamed(path: Path) -> str:
 
 
 def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
-    """Open a file with its format's parser. Raises DocumentError where it cannot be read as that format."""
+    """Open a file with its format's parser. Raise DocumentError if it cannot be read as that format."""
     named, kind = of_suffix(path.suffix), _kind(path)
     if (refused := REFUSED.get(kind)) is not None:
         error, what, advice = refused
@@ -87,7 +83,7 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
                 f"{path}: files of this kind are not read; what is read is {formats_read()}.",
                 "Convert it, to PDF for example.",
             )
-    format = format or _OWN[0]  # that it is empty or cannot be read is its parser's to report
+    format = format or FORMATS[0]  # that it is empty or cannot be read is its parser's to report
     file = format.open(path, password, limits)
     if "max_pages" not in format.limits:
         limits.check("max_pages", file.pages, f"{path}: it has {file.pages:,} of {format.place}")
@@ -95,15 +91,15 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
 
 
 def _kind(path: Path) -> str:
-    """What ``detect`` says; "" where the ending is of another package's format, which is that package's to tell."""
+    """Return the format by ``detect``; "" for endings of other packages' formats, which decide themselves."""
     named = of_suffix(path.suffix)
-    if named is not None and named not in _OWN:
+    if named is not None and named not in FORMATS:
         return ""
     return detect(path, named.name if named else "")
 
 
 def _own(kind: str) -> Format | None:
-    return next((format for format in _OWN if format.name == kind), None)
+    return next((format for format in FORMATS if format.name == kind), None)
 
 
 def _detected(path: Path) -> Format | None:
@@ -111,9 +107,9 @@ def _detected(path: Path) -> Format | None:
 
 
 def formats_read() -> str:
-    """In words: «PDF, Markdown, … and picture»."""
-    *most, last = (format.title for format in formats())
-    return f"{', '.join(most)} and {last}" if most else last
+    """Return the titles of all formats in words: "PDF, Markdown, … and picture"."""
+    *others, last = (format.title for format in formats())
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _head(path: Path) -> bytes:
@@ -130,13 +126,13 @@ def _sniffed(head: bytes) -> Format | None:
 
 @cache
 def _all() -> tuple[tuple[Format, ...], tuple[str, ...]]:
-    found, wrong = list(_OWN), []
+    usable, wrong = list(FORMATS), []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
-            found.append(_checked(entry.load(), found))
+            usable.append(_checked(entry.load(), usable))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one package, the others are read
             wrong.append(f"the format {_called(entry)} cannot be used: {' '.join(str(error).split())}")
-    return tuple(found), tuple(wrong)
+    return tuple(usable), tuple(wrong)
 
 
 def _called(entry: EntryPoint) -> str:

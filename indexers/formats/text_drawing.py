@@ -12,12 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pymupdf
 
-from hybrid_core.types.layouts import Box, Illustration, PageLayout, TableBox, WordBox
-from indexers.formats.line_words import WORD, around
+from hybrid_core.errors import DocumentError
+from hybrid_core.types.locators import Box, Illustration, PageLayout, PlacedLine, TableBox, WordBox
+from indexers.formats.format import IllustratedFile
+from indexers.formats.limits import ParseLimits
+from indexers.formats.raster import illustration
+from indexers.formats.registry import format_of, open_file
+from indexers.formats.word_boxes import WORD, around
 
 _WIDTH, _LEAST_HEIGHT, _MARGIN = 595.0, 300.0, 40.0  # points: A4 is as wide
 _MOST_HEIGHT = 14_000.0  # a PDF page may have 14,400
@@ -42,7 +48,7 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
 def drawn(text: str, pictures: Sequence[Illustration] = ()) -> tuple[bytes, PageLayout]:
-    """A page's text and pictures as a PDF of one page, and where its words and pictures stand on it."""
+    """Return a page's text and pictures as a PDF of one page, and where its words and pictures stand on it."""
     page = _Html(text[:_MOST_CHARACTERS], pictures)
     archive = pymupdf.Archive()
     for number, picture in enumerate(pictures):
@@ -65,10 +71,10 @@ def drawn(text: str, pictures: Sequence[Illustration] = ()) -> tuple[bytes, Page
     story.draw(writer.begin_page(rect))
     writer.end_page()
     writer.close()
-    made = buffer.getvalue()
-    words, figures = tuple(_boxes(page.words, places)), tuple(_figures(made)) if pictures else ()
+    pdf = buffer.getvalue()
+    words, figures = tuple(_boxes(page.words, places)), tuple(_figures(pdf)) if pictures else ()
     tables = tuple(_tables(page, places))
-    return made, PageLayout(float(rect.width), float(rect.height), words, figures, tables)
+    return pdf, PageLayout(float(rect.width), float(rect.height), words, figures, tables)
 
 
 def _figures(pdf: bytes) -> Iterator[Box]:
@@ -79,7 +85,7 @@ def _figures(pdf: bytes) -> Iterator[Box]:
 
 
 def _boxes(words: Sequence[str], places: Sequence[tuple[int, Box]]) -> Iterator[WordBox]:
-    """A word that goes on in another line has a box in each."""
+    """Yield the boxes of words; a word that goes on in another line has a box in each."""
     for number, together in groupby(sorted(places, key=lambda place: place[0]), key=lambda place: place[0]):
         text = words[number]
         for _, line in groupby((box for _, box in together), key=lambda box: box[1]):
@@ -142,7 +148,7 @@ class _Html:
         yield from self._shown(len(lines))
 
     def _shown(self, line: int) -> Iterator[str]:
-        """The pictures that come before a line, as large as at 96 dots an inch."""
+        """Yield the pictures that come before a line, as large as at 96 dots an inch."""
         while self._pictures and self._pictures[0][1].line <= line:
             number, picture = self._pictures.pop(0)
             points = min(0.75, (_WIDTH - 2 * _MARGIN) / picture.width, _PICTURE_HEIGHT / picture.height)
@@ -150,20 +156,20 @@ class _Html:
             yield f'<p class="first"><img src="{number}.jpg" width="{width}" height="{height}"/></p>'
 
     def _table(self, lines: Sequence[str], start: int) -> str:
-        made = _Table(len(self.words), 0, [], 0, (start, start + len(lines)))
+        table = _Table(len(self.words), 0, [], 0, (start, start + len(lines)))
         rows = []
         for at, line in enumerate(lines):
             if not _RULE.fullmatch(line.strip()):
                 cells = [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(line.strip()[1:-1])]
                 head = at + 1 < len(lines) and _RULE.fullmatch(lines[at + 1].strip()) is not None
                 tag = "th" if head else "td"
-                made.heads += head
-                made.rows.append(tuple(cells))
+                table.heads += head
+                table.rows.append(tuple(cells))
                 self.columns = max(self.columns, len(cells))
                 rows.append("".join(f"<{tag}>{self._marked(cell)}</{tag}>" for cell in cells))
-        made.end = len(self.words)
-        if made.rows:
-            self.tables.append(made)
+        table.end = len(self.words)
+        if table.rows:
+            self.tables.append(table)
         return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
     def _marked(self, text: str) -> str:
@@ -174,3 +180,56 @@ class _Html:
             self.words.append(match[0])
             end = match.end()
         return "".join(parts)
+
+
+def page_layout(
+    path: Path | None,
+    password: str | None,
+    number: int,
+    lines: Sequence[PlacedLine],
+    limits: ParseLimits,
+    pictures: Sequence[Illustration] = (),
+) -> PageLayout:
+    """Return the layout of a page of the original file, or of the drawing of its text and pictures."""
+    format = None if path is None else format_of(path)
+    if path is not None and format is not None and format.layout is not None:
+        return format.layout(path, password, number, lines, limits)
+    return drawn("\n".join(text for text, _ in lines), pictures)[1]
+
+
+_MOST = 30  # on a page; what comes after is not drawn
+
+
+def illustrations(
+    path: Path, password: str | None, pages: Sequence[tuple[int, str]], limits: ParseLimits
+) -> tuple[tuple[Illustration, ...], ...]:
+    """Return the illustrations of pages, each given by its number (from 1) and its stored text."""
+    file = open_file(path, password, limits)
+    try:
+        if not isinstance(file, IllustratedFile):
+            return ((),) * len(pages)
+        return tuple(tuple(_of_page(file, number, text.split("\n"), limits)) for number, text in pages)
+    finally:
+        file.close()
+
+
+def _of_page(
+    file: IllustratedFile, number: int, text_lines: Sequence[str], limits: ParseLimits
+) -> Iterator[Illustration]:
+    page = next(iter(file.read([number], lambda _: None)))  # type: ignore[attr-defined]
+    if isinstance(page, DocumentError):
+        return
+    ends = _ends([line.text for line in page.lines], text_lines)
+    for count, (line, data) in enumerate(file.images(number)):
+        if count < _MOST and (drawing := illustration(data, ends[min(line, len(ends) - 1)], limits)) is not None:
+            yield drawing
+
+
+def _ends(lines: Sequence[str], text_lines: Sequence[str]) -> list[int]:
+    """Return where the page begins and each line ends in the stored text, which also has the lines of OCR."""
+    ends, at = [0], 0
+    for line in lines:
+        match = next((number for number in range(at, len(text_lines)) if text_lines[number] == line), None)
+        at = len(text_lines) if match is None else match + 1
+        ends.append(at)
+    return ends

@@ -8,9 +8,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
+from types import MappingProxyType
 from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from hybrid_core.errors import DocumentError, LimitError
+from hybrid_core.text.tokens import clean
+from hybrid_core.types.documents import HeadingSource, Line, LineRole, MarkedHeading, ParsedPage, Places
+from indexers.formats.clauses import clause_levels, find_clauses, looks_like_clause
+from indexers.formats.flow.blocks import code_role
+from indexers.formats.format import FileInfo
+from indexers.formats.limits import ParseLimits
+from indexers.formats.raster import grey_picture
 
 _LEAST, _MOST = 2_500, 4_000  # characters
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -22,7 +36,7 @@ _FULL = {CLAUSE: 0.5 * (_LEAST + _MOST), HEADING: _LEAST}  # what it ends at suc
 
 
 def cut_pages(lines: Sequence[str], borders: Sequence[int]) -> list[tuple[int, int]]:
-    """(first line, line after the last) of each page, lines counted from 0; together they are all lines.
+    """Return (first line, line after the last) of each page, from 0; together they are all lines.
 
     ``borders`` holds the rank of the border before each line. Blank lines end a page, never begin one.
     """
@@ -79,3 +93,252 @@ def repeat_heads(
         return line + added[bisect_right(lines, line)]
 
     return [(first + added[bisect_left(lines, first)], moved(end - 1) + 1) for first, end in spans], moved
+
+
+_LONGEST_TITLE = 300  # characters; a longer "heading" is a paragraph above a rule
+_ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")  # ## Title {#anchor}
+_TAG = re.compile(r"<[^<>]*>")
+_IMAGE = re.compile(r"!\[[^\]]*\][(\[]|<img\s", re.IGNORECASE)
+_COMMENT = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
+_BLOCKS = frozenset(
+    "paragraph_open list_item_open bullet_list_open ordered_list_open blockquote_open fence code_block table_open "
+    "html_block hr".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TitledLine:
+    """A heading at a line (from 0) of the text."""
+
+    line: int
+    level: int
+    title: str
+
+
+@dataclass(slots=True)
+class Blocks:
+    """The structure of Markdown lines. ``borders`` are ranks as above; ``paragraphs`` lines of top-level paragraphs."""
+
+    roles: list[LineRole]
+    borders: list[int]
+    headings: list[TitledLine] = field(default_factory=list)
+    paragraphs: list[int] = field(default_factory=list)
+    tables: list[tuple[int, int, int]] = field(default_factory=list)  # first line, that after the last, lines of heads
+
+
+def read_blocks(lines: Sequence[str]) -> Blocks:
+    """Read blocks by CommonMark with tables. Only headings at the top level count, none in lists or quotes."""
+    blocks = Blocks(["text"] * len(lines), [INSIDE] * len(lines))
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    tokens = parser.parse("\n".join(lines))
+    inline = MarkdownIt("commonmark").enable("strikethrough")
+    for at, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        first, stop = token.map[0], min(token.map[1], len(lines))
+        if token.type == "heading_open":
+            title = _title(tokens[at + 1].content, inline)
+            if token.level == 0 and title and len(title) <= _LONGEST_TITLE:
+                blocks.headings.append(TitledLine(first, int(token.tag[1:]), title))
+                blocks.borders[first] = HEADING
+                blocks.roles[first:stop] = ["heading"] * (stop - first)
+        elif token.type in _BLOCKS:
+            blocks.borders[first] = max(blocks.borders[first], PARAGRAPH)
+            if token.type == "table_open" and token.level == 0:
+                blocks.tables.append((first, stop, 2))
+            if (role := _role(token)) != "text":
+                blocks.roles[first:stop] = [role] * (stop - first)
+            elif token.type == "paragraph_open" and token.level == 0:
+                blocks.paragraphs += range(first, stop)
+    for at, line in enumerate(lines):
+        if blocks.roles[at] == "text" and _IMAGE.search(line):
+            blocks.roles[at] = "image"
+    return blocks
+
+
+def _role(token: Token) -> LineRole:
+    if token.type == "table_open":
+        return "table"
+    if token.type == "code_block":
+        return "code"
+    if token.type == "fence":
+        return code_role(next(iter(token.info.split()), ""))
+    if token.type == "html_block":
+        content = token.content.lstrip().lower()
+        if _COMMENT.fullmatch(content):
+            return "comment"
+        if content.startswith("<table"):
+            return "table"
+        if content.startswith("<pre"):
+            return "code"
+    return "text"
+
+
+def _title(source: str, inline: MarkdownIt) -> str:
+    """Return a heading's words without marks, links and images as their text; "" if far too long."""
+    if len(source) > 4 * _LONGEST_TITLE:
+        return ""
+    source = _ATTRIBUTES.sub("", source)
+    if source.isalnum():
+        return clean(source)
+    tokens = inline.parseInline(source)
+    text = "".join(_token_text(token) for token in tokens[0].children or ())
+    return " ".join(clean(text.replace("\n", " ")).split())
+
+
+def _token_text(token: Token) -> str:
+    if token.type == "html_inline":
+        return ""
+    return " " if token.type in ("softbreak", "hardbreak") else token.content
+
+
+_MOST_PICTURES = 200  # on a page
+PagePictures = Mapping[int, Sequence[tuple[int, str]]]
+HeadingLine = tuple[int, int, str, HeadingSource]  # line, level, title, source
+
+
+@dataclass(frozen=True, slots=True)
+class PageLines:
+    """``first`` and ``end`` (excluded) count the file's lines from 0."""
+
+    first: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedText:
+    """Lines with their roles, pages and headings. ``places`` has the place in the file of each line, or nothing."""
+
+    lines: Sequence[str]
+    roles: Sequence[LineRole]
+    pages: Sequence[PageLines]
+    headings: Sequence[HeadingLine]
+    places: Sequence[str] = ()
+
+
+class MarkedFile:
+    """An open file of lines. ``pictures`` names those on its pages, by page number, each with the line of the page
+    (from 0) that it comes before; ``images`` gives their bytes.
+    """
+
+    def __init__(
+        self,
+        text: MarkedText,
+        metadata: dict[str, str],
+        warnings: Sequence[str],
+        limits: ParseLimits,
+        pictures: PagePictures = MappingProxyType({}),
+        images: Callable[[str], bytes] | None = None,
+    ) -> None:
+        self._pictures = {number: shown[:_MOST_PICTURES] for number, shown in pictures.items()}
+        self._images = images
+        warnings = [*warnings, *(
+            f"page {number} shows {len(shown):,} pictures; the words of the first {_MOST_PICTURES} are read"
+            for number, shown in pictures.items() if len(shown) > _MOST_PICTURES
+        )]  # fmt: skip
+        self._text, self._metadata, self._warnings, self._limits = text, metadata, warnings, limits
+        self.pages = len(text.pages)
+
+    def info(self) -> FileInfo:
+        """Return the metadata and headings; too many headings become a warning."""
+        headings, warnings = self._text.headings, list(self._warnings)
+        count = len(headings)
+        try:
+            self._limits.check("max_bookmarks", count, f"its headings were ignored: there are {count:,}")
+        except LimitError as error:
+            headings = []
+            warnings.append(str(error))
+        starts = [page.first for page in self._text.pages]
+        marked = []
+        for line, level, title, source in headings:
+            page = bisect_right(starts, line)
+            marked.append(MarkedHeading(level, title, page, line - starts[page - 1], source))
+        return FileInfo(self.pages, (), self._metadata, tuple(warnings), tuple(marked))
+
+    def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
+        """Yield pages by their 1-based numbers; one over a limit comes as the error that says so."""
+        for number in numbers:
+            try:
+                yield self._page(number)
+            except LimitError as error:
+                yield error
+            on_page(number)
+
+    def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """Yield grey pictures as PicturedFile does. Raise DocumentError if one cannot be unpacked."""
+        for line, data in self.images(number):
+            if (image := grey_picture(data, self._limits)) is not None:
+                yield line, image
+
+    def images(self, number: int) -> Iterator[tuple[int, bytes]]:
+        """Yield pictures as IllustratedFile does. Raise as ``page_pictures`` does."""
+        for line, name in self._pictures.get(number, ()):
+            if self._images is not None:
+                yield line, self._images(name)
+
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
+    def _page(self, number: int) -> ParsedPage:
+        text, page = self._text, self._text.pages[number - 1]
+        start, last = page.first, page.end
+        while last > start and not text.lines[last - 1]:
+            last -= 1
+        self._limits.check("max_page_lines", last - start, f"page {number} has {last - start:,} lines of text")
+        characters = sum(map(len, text.lines[start:last]))
+        self._limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
+        lines = tuple(
+            Line(words, role=role) for words, role in zip(text.lines[start:last], text.roles[start:last], strict=True)
+        )
+        pictures = len(self._pictures.get(number, ()))
+        unread = pictures > 0 and not any(line.text and line.role != "image" for line in lines)
+        return ParsedPage(
+            number, page.label, lines=lines, places=_begun(text.places[start:last]), pictures=pictures,
+            needs_ocr=unread,
+        )  # fmt: skip
+
+
+def _begun(places: Sequence[str]) -> Places:
+    """Return the lines at which a place begins."""
+    places_begun: list[tuple[int, str]] = []
+    for line, place in enumerate(places):
+        if place and (not places_begun or place != places_begun[-1][1]):
+            places_begun.append((line, place))
+    return tuple(places_begun)
+
+
+def page_borders(
+    borders: Sequence[int], lines: Sequence[str], roles: Sequence[LineRole], paragraphs: Sequence[int], start: int = 0
+) -> list[int]:
+    """Rank the border before each line from ``start`` as a page's end; no heading ends a page.
+
+    ``borders`` are the markup's; ``paragraphs`` the lines, in order, that may begin a clause.
+    """
+    ranked = list(borders[start:])
+    for at in paragraphs[bisect_left(paragraphs, start) :]:
+        if ranked[at - start] <= PARAGRAPH and looks_like_clause(lines[at]):
+            ranked[at - start] = CLAUSE
+    titled = False
+    for at in range(start, len(lines)):
+        if lines[at]:
+            if titled:
+                ranked[at - start] = INSIDE
+            titled = roles[at] == "heading"
+    return ranked
+
+
+def with_clauses(headings: Sequence[TitledLine], lines: Sequence[str], starts: Sequence[int]) -> list[HeadingLine]:
+    """Return headings by markup and the clauses below them, in order; ``starts`` are the lines that may begin one."""
+    at_lines = [heading.line for heading in headings]
+    clauses = find_clauses([(at, lines[at]) for at in starts], at_lines, lines)
+    heading_lines: list[HeadingLine] = [(h.line, h.level, h.title, "markup") for h in headings]
+    for under, group in groupby(clauses, key=lambda clause: bisect_right(at_lines, clause.line)):
+        run = list(group)
+        above = headings[under - 1].level if under else 0
+        heading_lines += [
+            (clause.line, above + level, clause.title, "clause")
+            for clause, level in zip(run, clause_levels(run), strict=True)
+        ]
+    return sorted(heading_lines)

@@ -1,4 +1,4 @@
-"""The members of a file are written to a folder, to be documents of their own."""
+"""Write the members of a file to a folder, to become documents of their own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from hybrid_core.errors import DocumentError, LimitError
-from indexers.formats.format import Format
+from indexers.formats.format import Format, Member, clean_name, is_hidden
 from indexers.formats.limits import ParseLimits
-from indexers.formats.members import Member, clean_name, is_hidden
 from indexers.formats.registry import of_suffix
 
 
@@ -37,10 +36,10 @@ class Unpacked:
 
 
 def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits) -> Unpacked:
-    """Raises DocumentError where the file cannot be opened, LimitError where its members are too many or too large."""
+    """Raise DocumentError if the file cannot be opened, LimitError if its members are too many or too large."""
     if format.members is None:
         return Unpacked()
-    found: list[UnpackedMember] = []
+    members: list[UnpackedMember] = []
     damaged: list[tuple[str, str]] = []
     skipped, names = Counter[str](), Counter[str]()
     size = 0
@@ -52,9 +51,9 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
         if of_suffix(suffix) is None:
             skipped[suffix] += 1
             continue
-        limits.check("max_entries", len(found) + 1, f"{path}: more than {len(found):,} files lie in it")
+        limits.check("max_entries", len(members) + 1, f"{path}: more than {len(members):,} files lie in it")
         name = _single(name, names)
-        file = folder / f"{len(found)}{suffix}"
+        file = folder / f"{len(members)}{suffix}"
         try:
             sha256, written = _write(member, file, limits.max_expanded_bytes - size)
         except LimitError:
@@ -65,12 +64,12 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
         size += written
         limits.check("max_expanded_bytes", size, f"{path}: the files in it have {size:,} bytes or more")
         if written:
-            found.append(UnpackedMember(name, file, sha256, written))
-    return Unpacked(tuple(found), tuple(damaged), dict(skipped))
+            members.append(UnpackedMember(name, file, sha256, written))
+    return Unpacked(tuple(members), tuple(damaged), dict(skipped))
 
 
 def _single(name: str, names: Counter[str]) -> str:
-    """A name that was there before gets a number: «report.pdf», «report (2).pdf»."""
+    """Give a name that was used before a number: "report.pdf", "report (2).pdf"."""
     names[name] += 1
     if names[name] == 1:
         return name
@@ -78,14 +77,14 @@ def _single(name: str, names: Counter[str]) -> str:
     return _single(str(path.with_name(f"{path.stem} ({names[name]}){path.suffix}")), names)
 
 
-def _write(member: Member, file: Path, most: int) -> tuple[str, int]:
-    """The hash and the size of what was written: little more than ``most`` bytes where there is more."""
+def _write(member: Member, file: Path, limit: int) -> tuple[str, int]:
+    """Return the hash and size of the bytes written: little more than ``limit`` if there are more."""
     digest, size = hashlib.sha256(), 0
     with file.open("wb") as stream:
         for piece in member.read():
             stream.write(piece)
             digest.update(piece)
             size += len(piece)
-            if size > most:
+            if size > limit:
                 break
     return digest.hexdigest(), size

@@ -1,1 +1,1 @@
-"""The runner: jobs are claimed, their files' stages are taken, and what became of them is written."""
+"""The jobs of files: how they are claimed, what each stage does with a file, and how the results are written."""

@@ -1,26 +1,129 @@
-"""A library's vectors made as a job: by the call that waits for it, or by whoever has it already."""
+"""The vectors of a library whose text is indexed already, and the jobs that make them.
+
+Pages come first, by a short text each, document by document. Chunks follow as a pass of their own. A job can be
+resumed.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from hybrid_core.embed.embedder import Embedder
-from hybrid_core.errors import Cancelled, PageIndexError
+from hybrid_core.embed.embedder import Embedder, SparseEmbedder
+from hybrid_core.errors import Cancelled, DamageError, PageIndexError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.jobs.limits import JobLimits
-from hybrid_core.store.jobs.reading import JobReader
-from hybrid_core.types.jobs import Advance, JobRequest
-from hybrid_core.types.priorities import WATCHED
-from indexers.build.embed import EmbedProgress, EmbedReport, embed_library
-from indexers.jobs.runner import Lane, Runner
-from indexers.jobs.workplace import workplace
-from indexers.stages.report import Tally
-from indexers.stages.turn import Turn
+from hybrid_core.store.catalog.embeddings import Embeddings, content_texts
+from hybrid_core.store.jobs.claims import JobLimits
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.types.documents import StoredEmbedder
+from hybrid_core.types.jobs import WATCHED, Advance, JobRequest
+from indexers.jobs.report import Tally
+from indexers.jobs.runner import Lane, Runner, workplace
+from indexers.jobs.turn import Turn
+
+_TEXTS_AT_ONCE = 128  # kept together: what a kill can cost
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedProgress:
+    documents: int
+    documents_done: int
+    texts: int  # an estimate until the last document is read: blank chunks are not counted out
+    texts_done: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedReport:
+    """``reused`` vectors were there already: the same text in another document, another version, or before a stop.
+
+    ``serving`` is whether searches now use this embedder.
+    """
+
+    embedder: str
+    dimension: int
+    documents: int
+    vectors: int
+    reused: int
+    seconds: float
+    serving: bool
+
+
+def embed_library(
+    catalog: Catalog,
+    library: str,
+    embedder: Embedder,
+    on_progress: Callable[[EmbedProgress], None] = lambda _: None,
+    cancelled: threading.Event | None = None,
+    *,
+    chunks: bool = False,
+) -> EmbedReport:
+    """Embed the pages of every published document of a library where that is not done yet; with ``chunks`` the chunks
+    of those whose pages are.
+
+    Raises what the embedder raises (ModelError), and Cancelled once ``cancelled`` is set; what was made
+    until then is kept, and the next call goes on from there. A document
+    whose stored reading is damaged is left out; DamageError is raised once all others are done.
+    """
+    began = time.monotonic()
+    sparse = isinstance(embedder, SparseEmbedder)
+    stored = StoredEmbedder(embedder.id.fingerprint, embedder.id.name, embedder.id.dimension, sparse)
+    target = Embeddings(catalog, library, stored)
+    target.begin()
+    with catalog.snapshot() as snapshot:
+        done = snapshot.embedded(stored.fingerprint, chunks=chunks)
+        among = list(snapshot.published(library).values())
+        if chunks:
+            paged = snapshot.embedded(stored.fingerprint)
+            among = [content for content in among if content in paged]
+        waiting = list(dict.fromkeys(content for content in among if content not in done))
+        expected = sum(snapshot.text_count(content, chunks) for content in waiting)
+    texts_done = vectors = 0
+    damaged: list[DamageError] = []
+    for number, content_id in enumerate(waiting):
+        try:
+            with catalog.snapshot() as snapshot:
+                texts = content_texts(snapshot, content_id, chunks=chunks)
+        except DamageError as error:
+            damaged.append(error)
+            continue
+        due = [text for text in texts if text.chunk] if chunks else texts
+        by_key = {text.key: text.text for text in due}
+        missing = target.missing(list(by_key))
+        missing.sort(key=lambda key: len(by_key[key]))  # alike in length, so that little of a batch is padding
+        texts_done += len(due) - len(missing)
+        for start in range(0, len(missing), _TEXTS_AT_ONCE):
+            if cancelled is not None and cancelled.is_set():
+                raise Cancelled(
+                    f"Embedding was stopped; {number} of {len(waiting)} documents are done.",
+                    "Run embed again to go on from there.",
+                )
+            on_progress(EmbedProgress(len(waiting), number, max(expected, texts_done), texts_done))
+            some = missing[start : start + _TEXTS_AT_ONCE]
+            _embed(embedder, target, {key: by_key[key] for key in some})
+            texts_done += len(some)
+            vectors += len(some)
+        target.complete(content_id, len(texts), chunks=chunks)
+    on_progress(EmbedProgress(len(waiting), len(waiting), texts_done, texts_done))
+    serving = target.finish()
+    if damaged:
+        message = f"{len(damaged)} of {len(waiting)} documents cannot be embedded, the others are: {damaged[0].message}"
+        raise DamageError(message, damaged[0].advice) from damaged[0]
+    seconds = round(time.monotonic() - began, 2)
+    return EmbedReport(stored.name, stored.dimension, len(waiting), vectors, texts_done - vectors, seconds, serving)
+
+
+def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> None:
+    """Embed and keep texts by their keys, with term weights where the embedder gives them."""
+    if isinstance(embedder, SparseEmbedder):
+        vectors, weights = embedder.embed_both(list(texts.values()), "document")
+        target.put(dict(zip(texts, vectors, strict=True)), dict(zip(texts, weights, strict=True)))
+    else:
+        target.put(dict(zip(texts, embedder.embed(list(texts.values()), "document"), strict=True)))
+
 
 _LOOK = 0.5  # seconds between two looks at what another process does
 NEED = "embedder:"
@@ -28,8 +131,9 @@ NEED = "embedder:"
 
 
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:
-    """To embed the pages that a library holds now, and with ``chunks``, once nothing more urgent waits, the chunks of
-    those: of what is published later each does more.
+    """Return the requests to embed the pages that a library holds now, and with ``chunks`` their chunks later.
+
+    Chunks wait until nothing more urgent does. Each job also does what was published after its request.
     """
     with catalog.snapshot() as snapshot:
         version = str(snapshot.position(library))
@@ -39,13 +143,16 @@ def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list
     return [pages, later] if chunks else [pages]
 
 
-def lane(catalog: Catalog, load: Callable[[str], Embedder], told: Callable[[EmbedProgress], None]) -> Lane:
-    """``load`` gives the embedder of a spec. One library at a time: a model takes all cores by itself."""
+def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callable[[EmbedProgress], None]) -> Lane:
+    """Return the lane that embeds. ``load`` returns the embedder of a spec.
+
+    It does one library at a time: a model takes all cores by itself.
+    """
 
     def work(turn: Turn) -> Advance:
         def at(progress: EmbedProgress) -> None:
             turn.done, turn.pages = progress.texts_done, progress.texts
-            told(progress)
+            on_progress(progress)
 
         embedder = load(turn.job.options["embedder"])
         chunks = bool(turn.job.options.get("chunks"))
@@ -57,7 +164,7 @@ def lane(catalog: Catalog, load: Callable[[str], Embedder], told: Callable[[Embe
 
 def embed(
     catalog: Catalog,
-    asked: Sequence[JobRequest],
+    jobs: Sequence[JobRequest],
     embedder: Embedder,
     scratch: Path,
     on_progress: Callable[[EmbedProgress], None],
@@ -71,34 +178,35 @@ def embed(
     somebody else waits for it or ``leaving`` is set.
     """
     reader = JobReader(catalog)
-    needs = frozenset[str]().union(*(one.needs for one in asked))
+    needs = frozenset[str]().union(*(item.needs for item in jobs))
     with (
         workplace(catalog, scratch, "command", needs, 1, leaving=leaving, job_limits=job_limits) as place,
         ExitStack() as stack,
     ):
-        awaited = [one.job for one in place.queue.enqueue(asked, waiter=place.worker.id)]
+        awaited = [item.job for item in place.queue.enqueue(jobs, waiter=place.worker.id)]
         place.leases.awaited = lambda: awaited
         looked = time.monotonic()
 
-        def over() -> bool:
+        def has_ended() -> bool:
             nonlocal looked
             if len(ended) == len(awaited) or time.monotonic() < looked + _LOOK:
                 return len(ended) == len(awaited)
             looked = time.monotonic()
-            found = [reader.job(one) for one in awaited]
-            under_way = next((job for job in found if not job.ended), None)
+            rows = [reader.job(item) for item in awaited]
+            under_way = next((job for job in rows if not job.ended), None)
             if runner.idle and under_way and under_way.total:
                 on_progress(EmbedProgress(0, 0, under_way.total, under_way.done))
             return under_way is None
 
         ended: list[Advance] = []
         lanes = [lane(catalog, lambda _: embedder, on_progress)]
+        tally = Tally(lambda _: None, 0, 0)
         runner = Runner(
-            place, lanes, lambda job: Turn(job, Path(), _untold()), lambda _, end: ended.append(end), only_awaited=True,
+            place, lanes, lambda job: Turn(job, Path(), tally), lambda _, end: ended.append(end), only_awaited=True,
             for_caller=True,
         )  # fmt: skip
         stack.callback(runner.close)
-        runner.run(over, stopped)
+        runner.run(has_ended, stopped)
         if stopped.is_set():
             raise Cancelled("Embedding was stopped; what was made until then is kept.", "Run embed again to go on.")
         reports = []
@@ -108,10 +216,6 @@ def embed(
             reports.append(EmbedReport(**job.result))
         first = reports[0]
         return replace(
-            first, vectors=sum(one.vectors for one in reports), reused=sum(one.reused for one in reports),
-            seconds=round(sum(one.seconds for one in reports), 2),
+            first, vectors=sum(item.vectors for item in reports), reused=sum(item.reused for item in reports),
+            seconds=round(sum(item.seconds for item in reports), 2),
         )  # fmt: skip
-
-
-def _untold() -> Tally:
-    return Tally(lambda _: None, 0, 0)

@@ -1,4 +1,4 @@
-"""What each stage does with the job of one file. None knows of other files, nor who waits."""
+"""The stages of one file's job. None knows of other files, nor of who waits."""
 
 from __future__ import annotations
 
@@ -8,34 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 
 from hybrid_core.errors import Cancelled, ChangedError, DamageError, DocumentError, LeaseLostError, NotFoundError
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.sources import all_sources
+from hybrid_core.store.catalog.libraries import all_sources
 from hybrid_core.store.home import disk_full
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
 from hybrid_core.store.shared_cache import SharedCache
-from hybrid_core.system.reach import Reach
-from hybrid_core.types.addresses import is_address
+from hybrid_core.system import Reach
 from hybrid_core.types.documents import Document
+from hybrid_core.types.files import ContentVersion
 from hybrid_core.types.jobs import Advance
-from hybrid_core.types.versions import ContentVersion
-from indexers.build.stored import StoredContents
-from indexers.files.identity import document_at, moved_from, new_id
+from hybrid_core.types.libraries import is_address
+from indexers.assembly.versions import StoredContents
+from indexers.files.identity import NewStamps, document_at, moved_from, new_id
 from indexers.files.private_copy import fingerprint, size
-from indexers.files.unchanged import NewStamps
 from indexers.formats.registry import format_of
-from indexers.jobs.runner import Lane
-from indexers.jobs.workplace import Workplace
-from indexers.stages.making import Maker
-from indexers.stages.members.jobs import MemberJobs
-from indexers.stages.members.keeper import MemberKeeper, holds_members
-from indexers.stages.options import IndexOptions
-from indexers.stages.parsing import Parser
-from indexers.stages.publishing import Publisher
-from indexers.stages.refining import Refiner, refinable
-from indexers.stages.report import FileResult, FileStage, Tally
-from indexers.stages.scans import ScanOptions, ScanReader
-from indexers.stages.turn import Turn
+from indexers.jobs.members import MemberJobs, MemberKeeper, holds_members
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.publisher import Publisher
+from indexers.jobs.reader import Maker, Parser, ScanOptions, ScanReader
+from indexers.jobs.refiner import Refiner, refinable
+from indexers.jobs.report import FileResult, FileStage, Tally
+from indexers.jobs.runner import Lane, Workplace
+from indexers.jobs.turn import Turn
 
 _PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
 
@@ -56,20 +51,19 @@ class FileStages:
         maker = Maker(pool, parser, self._scans, options.chunks)
         self._publisher = Publisher(catalog, parser, maker, self._stored, options.parse, self._ending)
         self._refiner = Refiner(
-            catalog, readings, pool, self._publisher, self._stored, options, at_once, tally
+            catalog, readings, pool, self._publisher, options, at_once, tally
         )  # fmt: skip
         self._improver = None
         if options.models is not None:
-            from indexers.stages.improving import (
-                Improver,  # with pydantic and the prompts, which others do not wait for
-            )
+            # It imports pydantic and the prompts, which others do not wait for.
+            from indexers.jobs.improver import Improver
 
             self._improver = Improver(
-                catalog, cache, pool, self._publisher, self._stored, options, options.models, tally, self._refiner
+                catalog, cache, pool, self._publisher, options, options.models, tally, self._refiner
             )
 
     def lanes(self) -> list[Lane]:
-        """Files are read a few at a time; models improve others meanwhile."""
+        """Return the lanes. Files are read a few at a time; models improve others meanwhile."""
         models = self._options.models
         improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
         return [*reading_lanes(self._at_once, self.work), *improving]
@@ -113,7 +107,7 @@ class FileStages:
                     return replace(before, unread=0, note="it was removed while its pages were read by OCR")
             stamp, sha256 = fingerprint(turn.file, turn.source, self._reach(turn))
             seconds = self._options.ocr_seconds * 2**turn.job.turn
-            return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, _untold)
+            return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, lambda _: None)
 
         result = self._reported(turn, doc_id, again)
         self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "ocr"))
@@ -129,26 +123,26 @@ class FileStages:
         return self._ending(turn, before if self._improver is None else self._improver.improved(turn, before))
 
     def _ending(self, turn: Turn, result: FileResult) -> Advance:
-        """What becomes of a job with this result: its next stage, or its end."""
-        said = result.to_json()
+        """Return the job's next stage, or its end, for this result."""
+        kept_result = result.to_json()
         if result.status == "failed":
-            return Advance("failed", result=said, cause=result.error or "")
+            return Advance("failed", result=kept_result, cause=result.error or "")
         if result.unread:
-            return Advance("waiting", "ocr", result=said)
+            return Advance("waiting", "ocr", result=kept_result)
         bound = {need for need in turn.job.needs if need.startswith((SESSION, MACHINE))}
         if turn.job.stage in ("parse", "ocr") and self._options.refine and refinable(turn.source):
-            return Advance("waiting", "refine", needs=frozenset(bound), result=said)
+            return Advance("waiting", "refine", needs=frozenset(bound), result=kept_result)
         if turn.job.stage != "enrich" and self._options.enrich_needs:
-            return Advance("waiting", "enrich", needs=self._options.enrich_needs | bound, result=said)
-        return Advance("done", result=said)
+            return Advance("waiting", "enrich", needs=self._options.enrich_needs | bound, result=kept_result)
+        return Advance("done", result=kept_result)
 
     def _as_published(self, turn: Turn) -> FileResult:
-        """What is known of a file whose text is unchanged."""
-        known = document_at(self._catalog, turn.library, turn.file)
-        return FileResult(str(turn.file), "unchanged") if known is None else unchanged(turn.file, known)
+        """Return the result of a file whose text is unchanged."""
+        document = document_at(self._catalog, turn.library, turn.file)
+        return FileResult(str(turn.file), "unchanged") if document is None else unchanged(turn.file, document)
 
     def _reported(self, turn: Turn, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
-        """What comes of work on a file; a failure is recorded. ``doc_id``: its document's, "" where there is none."""
+        """Return the result of work on a file; record a failure. ``doc_id`` is its document's, "" if it has none."""
         try:
             result = _held_still(work, turn)
             return result if turn.written else turn.timed(result)
@@ -173,9 +167,9 @@ class FileStages:
         file, library = turn.file, turn.library
         stamp, sha256 = fingerprint(file, turn.source, self._reach(turn))
         format = format_of(turn.source)
-        wanted = self._stored.of_format(sha256, format)
-        known = document_at(self._catalog, library, file)
-        same = known is not None and self._serves(turn, known, wanted)
+        target = self._stored.of_format(sha256, format)
+        document = document_at(self._catalog, library, file)
+        same = document is not None and self._serves(turn, document, target)
         if turn.anew:
             for kind in ("ocr", "regions"):
                 self._cache.clear(f"{kind}/{sha256}/")
@@ -183,24 +177,27 @@ class FileStages:
             format.may_hold(turn.source) or self._catalog.members(library, turn.job.subject)
         ):
             self._members.follow(turn, sha256, keep=not same)
-        if known is not None and same:
-            self._stamps.add(known, stamp)
-            return replace(unchanged(file, known), note="; ".join(turn.said))
-        for moved in () if known else self._moved_from(library, sha256, wanted.format):
+        if document is not None and same:
+            self._stamps.add(document, stamp)
+            return replace(unchanged(file, document), note="; ".join(turn.notes))
+        machine = self._options.machine
+        for moved in () if document else moved_from(self._catalog, library, sha256, target.format, machine):
             card = self._stored.card(file, moved.content_id)
             if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
                 continue  # another file was quicker to take its place
-            if self._serves(turn, moved, wanted):
-                note = "; ".join((f"moved from {moved.path}", *turn.said))
+            if self._serves(turn, moved, target):
+                note = "; ".join((f"moved from {moved.path}", *turn.notes))
                 return replace(unchanged(file, moved), note=note)
-            known = moved
+            document = moved
             break
-        doc_id = known.doc_id if known else new_id(self._catalog, library, file)
-        seconds = 0.0 if self._others_wait() else self._options.ocr_seconds
+        doc_id = document.doc_id if document else new_id(self._catalog, library, file)
+        worker = self._place.worker
+        others_wait = self._place.queue.waits(worker.id, worker.abilities, {"parse"})  # they do not wait for scans too
+        seconds = 0.0 if others_wait else self._options.ocr_seconds
         return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
 
     def _reach(self, turn: Turn) -> Reach | None:
-        """The server's reach, with the folders that a file may not leave: it may be a link since it was found there."""
+        """Return the server's reach, limited to the folders of the file's sources: it may have become a link since."""
         if self._options.reach is None:
             return None
         sources = [source for source in all_sources(self._catalog, turn.library) if source.holds(str(turn.file))]
@@ -208,23 +205,16 @@ class FileStages:
         folders = () if named else (Path(os.path.realpath(source.root)) for source in sources)
         return replace(self._options.reach, folders=tuple(folders))
 
-    def _moved_from(self, library: str, sha256: str, format: str) -> list[Document]:
-        return moved_from(self._catalog, library, sha256, format, self._options.machine)
-
-    def _others_wait(self) -> bool:
-        """Whether files wait to be parsed: they do not wait for scans too."""
-        return self._place.queue.waits(self._place.worker.id, self._place.worker.abilities, {"parse"})
-
-    def _serves(self, turn: Turn, document: Document, wanted: ContentVersion) -> bool:
+    def _serves(self, turn: Turn, document: Document, target: ContentVersion) -> bool:
         if turn.anew:
             return False
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
-        return stored is not None and self._stored.serves(stored, wanted)
+        return stored is not None and self._stored.serves(stored, target)
 
 
 def reading_lanes(at_once: int, work: Callable[[Turn], Advance]) -> list[Lane]:
-    """Scans are read on where no file waits to be parsed, and hold up none that comes."""
+    """Return the lanes that read. Scans are read on while no file waits to be parsed, and hold up none that comes."""
     return [
         Lane(frozenset({"parse"}), at_once, work),
         Lane(frozenset({"ocr"}), at_once, work, behind=True),
@@ -232,8 +222,8 @@ def reading_lanes(at_once: int, work: Callable[[Turn], Advance]) -> list[Lane]:
     ]
 
 
-def unchanged(file: Path, known: Document) -> FileResult:
-    return FileResult(str(file), "unchanged", None, known.doc_id, known.pages, known.sections)
+def unchanged(file: Path, document: Document) -> FileResult:
+    return FileResult(str(file), "unchanged", None, document.doc_id, document.pages, document.sections)
 
 
 def _held_still(work: Callable[[], FileResult], turn: Turn) -> FileResult:
@@ -244,7 +234,3 @@ def _held_still(work: Callable[[], FileResult], turn: Turn) -> FileResult:
             if turn.stop.asked.wait(seconds):
                 raise Cancelled("Indexing was stopped.") from None
     return work()
-
-
-def _untold(_: int) -> None:
-    return None

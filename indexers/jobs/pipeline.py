@@ -1,145 +1,286 @@
-"""The one path from files to the store: what is new of them is enqueued, worked at, and waited for."""
+"""The one path from files to the store: new files are enqueued, worked at, and waited for.
+
+A Batch follows the jobs that one call waits for, whichever process does them.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import Cancelled
-from hybrid_core.llm.metering import current_charge
-from hybrid_core.llm.reply_cache import ReplyCache
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.llm.budget import current_charge
+from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import MACHINE, SESSION
-from hybrid_core.text.plural import counted
+from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import Job, JobRequest, JobStage
-from hybrid_core.types.priorities import WANTED
-from hybrid_core.types.versions import StoredVersion
-from indexers.build.stored import StoredContents
+from hybrid_core.types.files import StoredVersion
+from hybrid_core.types.jobs import WANTED, Advance, Job, JobEvent, JobRequest, JobStage
+from indexers.assembly.versions import StoredContents
 from indexers.files.discover import discover
+from indexers.files.identity import UnchangedFiles, gone, prune
 from indexers.files.private_copy import size, system_stat
-from indexers.files.prune import gone, prune
-from indexers.files.unchanged import UnchangedFiles
-from indexers.jobs.batch import Batch
 from indexers.jobs.file_stages import FileStages, unchanged
-from indexers.jobs.runner import Lane, Runner
-from indexers.jobs.workplace import workplace
-from indexers.stages.members.keeper import members_of
-from indexers.stages.options import IndexOptions
-from indexers.stages.refining import unrefined
-from indexers.stages.report import FileResult, IndexProgress, IndexReport, Tally
-from indexers.stages.turn import ANEW, Turn
+from indexers.jobs.members import members_of
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.refiner import unrefined
+from indexers.jobs.report import FileResult, FileStage, IndexProgress, IndexReport, Tally
+from indexers.jobs.runner import Lane, Runner, workplace
+from indexers.jobs.turn import ANEW, Turn
+
+_LOOK = 0.5  # seconds between two looks at what others do
+_CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
+_PAUSED = "paused: it goes on once the jobs are resumed"
+_ENDS = ("done", "failed", "cancelled")
+_EVENTS = 1_000
+_ALL = 1_000_000  # jobs
+
+
+class Batch:
+    """``after`` is the newest event before the jobs were asked for. ``waiter`` is this process as a worker, ``here``
+    tells which jobs it works at.
+    """
+
+    def __init__(
+        self,
+        reader: JobReader,
+        waiter: str,
+        at_work: Callable[[], Set[int]],
+        jobs: Mapping[int, Path],
+        after: int,
+        tally: Tally,
+    ) -> None:
+        self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, at_work, tally, after
+        self._left, self._known = dict(jobs), set(jobs)
+        self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
+        self._shown: set[int] = set()  # of what others do: what was told as finished
+        self._holders: dict[int, str] = {}  # who took a job last
+        self._looked = time.monotonic()
+        self._counted = self._looked - _CERTAIN + _LOOK  # soon, for the first time
+        self.results: dict[Path, FileResult] = {}
+
+    def has_ended(self) -> bool:
+        """Return whether every job has ended. Looks at what others do, every half second."""
+        now = time.monotonic()
+        if not self._left:
+            self._find_more()
+        elif now >= self._looked + _LOOK:
+            self._looked = now
+            self._find_more()
+            while len(new := self._reader.events(self._after, waiter=self._waiter, limit=_EVENTS)) > 0:
+                self._hear(new)
+            if now >= self._counted + _CERTAIN:
+                self._counted = now
+                self._hear_of_rows()
+        return not self._left
+
+    def left(self) -> list[int]:
+        return list(self._left)
+
+    def ended(self, turn: Turn, advance: Advance) -> None:
+        """Take the end of a turn of this process, which has shown its progress itself."""
+        if turn.job.id not in self._known:
+            self._add(turn.job)
+        file = self._left.get(turn.job.id)
+        if file is not None and advance.status in _ENDS and not self._goes_on(turn.job.id):
+            self._close(turn.job.id, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
+
+    def _goes_on(self, number: int) -> bool:
+        """Return whether it was asked for again while it ran."""
+        return any(not job.ended for job in self._reader.jobs([number]))
+
+    def _find_more(self) -> None:
+        """Add jobs that came of the known ones: of members of archives and mails."""
+        counts = self._reader.counts(waiter=self._waiter)
+        if sum((counts.waiting, counts.running, counts.done, counts.failed, counts.cancelled)) <= len(self._known):
+            return
+        for job in self._reader.listed(waiter=self._waiter, limit=_ALL):
+            if job.id not in self._known:
+                self._add(job)
+                if job.ended:
+                    self._move(job, Path(job.subject), job.status)
+
+    def _add(self, job: Job) -> None:
+        self._known.add(job.id)
+        self._left[job.id] = Path(job.subject)
+        self._tally.files += 1
+
+    def _hear(self, events: list[JobEvent]) -> None:
+        self._after = events[-1].number
+        moved = {event.job for event in events if event.kind in (*_ENDS, "stage") and event.job in self._left}
+        rows = {job.id: job for job in self._reader.jobs(moved)}
+        for event in events:
+            if event.kind == "claimed":
+                self._holders[event.job] = event.detail["worker"]
+            file = self._left.get(event.job)
+            if file is None or self._holders.get(event.job) == self._waiter:
+                continue
+            if event.kind == "progress":
+                self._show(event, file)
+            elif (job := rows.get(event.job)) and (event.kind == "stage" or (event.kind in _ENDS and job.ended)):
+                self._move(job, file, event.kind)  # one that was asked for again goes on
+
+    def _hear_of_rows(self) -> None:
+        at_work = self._here()  # they tell of themselves, a moment after their end was written
+        rows = {job.id: job for job in self._reader.jobs(list(self._left))}
+        for number, file in list(self._left.items()):
+            if number in at_work:
+                continue
+            job = rows.get(number)
+            if job is None:
+                self._close(number, FileResult(str(file), "failed", "its job was removed from the queue."))
+            elif job.ended:
+                self._move(job, file, job.status)
+        if any(job.paused for job in rows.values()):
+            self._tally.add_note(_PAUSED)
+
+    def _show(self, event: JobEvent, file: Path) -> None:
+        done, pages = int(event.detail["done"]), int(event.detail["total"])
+        stage = event.detail["stage"]
+        at = FileStage(str(file), "describe" if stage == "enrich" else stage, pages, done)
+        more = max(0, done - self._pages.get(event.job, 0)) if stage == "parse" else 0
+        self._pages[event.job] = self._pages.get(event.job, 0) + more
+        self._tally.add(pages=more, size=more * size(file) / max(1, pages), at=at)
+
+    def _move(self, job: Job, file: Path, kind: str) -> None:
+        """Take a stage's or a job's end that another process wrote."""
+        again = job.id in self._shown
+        result = _result(file, kind, job.result, job.cause)
+        pages, share = 0, 0.0
+        if not again:
+            shown = self._pages.pop(job.id, 0)
+            pages = max(0, result.pages - shown) if result.status == "indexed" else 0
+            share = size(file) * max(0.0, 1 - shown / max(1, result.pages))
+        self._shown.add(job.id)
+        self._tally.add(pages=pages, size=share, finished=result, again=again)
+        if kind in _ENDS:
+            self._close(job.id, result)
+
+    def _close(self, job: int, result: FileResult) -> None:
+        file = self._left.pop(job)
+        self.results[file] = result
+        self._tally.add(settled=str(file))
+
+
+def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: str) -> FileResult:
+    """Return a file's result from what is kept with its job."""
+    if not stored:
+        return FileResult(str(file), "failed", cause or "its job ended without a result.")
+    result = FileResult.from_json(stored)
+    if status == "failed" and result.status != "failed":
+        return replace(result, status="failed", error=cause, unread=0)
+    if status == "cancelled":
+        note = "; ".join(filter(None, (result.note, "what was left to do for it was cancelled")))
+        return replace(result, note=note, unread=0)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRun:
+    """A call that indexes files into a library, and waits for them.
+
+    ``cache`` keeps pages that were read by OCR, and replies of models; ``scratch`` is a folder for working files.
+    ``job_options`` are kept with the jobs: what a worker of another process needs to know of ``options``. ``detach``
+    leaves the jobs to such workers; ``works`` is whether this call does what it waits for. Once ``cancelled`` is set,
+    the jobs that nobody else waits for end, unless ``leaving`` is set too.
+    """
+
+    catalog: Catalog
+    cache: Cache
+    library: str
+    options: IndexOptions
+    scratch: Path
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    leaving: threading.Event = field(default_factory=threading.Event)
+    job_options: Mapping[str, Any] = field(default_factory=dict)
+    detach: bool = False
+    works: bool = True
+    priority: int = WANTED
 
 
 def index(
-    catalog: Catalog,
-    cache: Cache,
-    library: str,
-    paths: Sequence[str | Path],
-    options: IndexOptions,
-    scratch: Path,
-    on_progress: Callable[[IndexProgress], None] = lambda _: None,
-    cancelled: threading.Event | None = None,
-    leaving: threading.Event | None = None,
-    asked: Mapping[str, Any] | None = None,
-    *,
-    detach: bool = False,
-    works: bool = True,
-    priority: int = WANTED,
+    run: IndexRun, paths: Sequence[str | Path], on_progress: Callable[[IndexProgress], None] = lambda _: None
 ) -> IndexReport:
-    """Index what ``paths`` name into a library; every file that can be published is, whatever happens to others.
+    """Index what ``paths`` name; every file that can be published is, whatever happens to others.
 
-    ``cache`` keeps pages that were read by OCR, and what models said; ``scratch`` is a folder for working files.
-    ``asked`` is kept with the jobs: what a worker of another process needs to know of the options. ``detach``: leave
-    them to such workers; ``works`` is whether this call does what it waits for, where nobody else does.
-    Raises Cancelled once ``cancelled`` is set: what was published stays, and the jobs that nobody else waits for end,
-    unless ``leaving`` is set too. Raises UsageError for a bad library name, StoreError where the catalog cannot be
-    written.
+    Raises Cancelled once the run is cancelled: what was published stays. Raises UsageError for a bad library name,
+    StoreError where the catalog cannot be written.
     """
-    kept = [Path(path) for path in map(str, paths) if catalog.kept_as(library, path)]
-    found = discover([path for path in paths if Path(path) not in kept], empty_folders=options.prune)
-    files = (*found.files, *kept)
+    catalog, library, options = run.catalog, run.library, run.options
+    members = [Path(path) for path in map(str, paths) if catalog.kept_as(library, path)]
+    discovered = discover([path for path in paths if Path(path) not in members], empty_folders=options.prune)
+    files = (*discovered.files, *members)
     if files:
         catalog.ensure_library(library)
-    failed = [FileResult(path, "failed", error) for path, error in found.problems]
+    failed = [FileResult(path, "failed", error) for path, error in discovered.problems]
     tally = Tally(on_progress, len(failed) + len(files), sum(size(file) for file in files))
     tally.add()
     for problem in failed:
         tally.add(finished=problem)
-    known = _documents(catalog, library)
-    done, requests = _sorted_out(catalog, cache, library, files, known, options, asked or {}, priority, tally)
-    if detach:
+    with catalog.snapshot() as snapshot:  # a file whose document is damaged fails by itself once its turn comes
+        documents = {document.path: document for document in snapshot.sound_documents(library)}
+    done, requests = _sort_files(run, files, documents, tally)
+    if run.detach:
         JobQueue(catalog).enqueue(list(requests.values()))
     elif requests:
-        stop, stay = cancelled or threading.Event(), leaving or threading.Event()
-        done |= _worked(catalog, cache, requests, options, scratch, tally, len(done), stop, stay, works)
+        done |= _work(run, requests, tally, len(done))
     inside = sorted(done.keys() - set(files))  # what lies in them
     results = [*failed, *(done[file] for file in (*files, *inside) if file in done)]
-    removed = prune(catalog, library, found.roots) if options.prune else ()
+    removed = prune(catalog, library, discovered.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
-    left = () if options.prune or not found.files else gone(catalog, library, found.roots)
+    left = () if options.prune or not discovered.files else gone(catalog, library, discovered.roots)
     absent = (f"{counted(len(left), 'document')} whose file is gone: pruning removes them",) if left else ()
     notes = (
-        *found.notes,
-        *((f"{counted(len(requests), 'file')} left to workers",) if detach else ()),
+        *discovered.notes,
+        *((f"{counted(len(requests), 'file')} left to workers",) if run.detach else ()),
         *absent,
         *tally.notes,
         *(options.notes if indexed else ()),
     )
-    return IndexReport(tuple(results), removed, notes, found.skipped)
+    return IndexReport(tuple(results), removed, notes, discovered.skipped)
 
 
-def _documents(catalog: Catalog, library: str) -> dict[str, Document]:
-    """By path; a file whose document is damaged fails by itself once its turn comes."""
-    with catalog.snapshot() as snapshot:
-        return {document.path: document for document in snapshot.sound_documents(library)}
-
-
-def _sorted_out(
-    catalog: Catalog,
-    cache: Cache,
-    library: str,
-    files: Sequence[Path],
-    known: Mapping[str, Document],
-    options: IndexOptions,
-    asked: Mapping[str, Any],
-    priority: int,
-    tally: Tally,
+def _sort_files(
+    run: IndexRun, files: Sequence[Path], documents: Mapping[str, Document], tally: Tally
 ) -> tuple[dict[Path, FileResult], dict[Path, JobRequest]]:
-    """What is known of files that are unchanged, and what has to be done for the others."""
-    needs = options.needs
+    """Return the results of unchanged files, and the job requests for the others."""
+    catalog, library, options = run.catalog, run.library, run.options
+    needs, job_options = options.needs, run.job_options
     if options.password is not None:  # which is kept by this process alone
         secret = f"{SESSION}{uuid.uuid4().hex}"
-        needs, asked = needs | {secret}, {**asked, "password": secret}
-    here = {MACHINE + options.machine} if options.machine else set[str]()
+        needs, job_options = needs | {secret}, {**job_options, "password": secret}
+    machine = {MACHINE + options.machine} if options.machine else set[str]()
     stored = UnchangedFiles(catalog, library, StoredContents(catalog, options.ocr, options.chunks))
     if options.anew:
-        asked = {**asked, ANEW: True}
-    unimproved = _unimproved(cache, options)
+        job_options = {**job_options, ANEW: True}
+    unimproved = _unimproved(run.cache, options)
     estimate = options.models is not None and options.models.estimate  # takes no other job's place
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
-    given, inside = set(files), [*files]
-    able = needs | here | options.enrich_needs
+    named_files, inside = set(files), [*files]
+    able = needs | machine | options.enrich_needs
     waiting = JobReader(catalog).waiting_stages(library, able)  # left by a command that was killed, for instance
     for file in inside:  # grows by what lies in those that are unchanged
         if file in done or file in requests:
             continue
-        document = known.get(str(file))
+        document = documents.get(str(file))
         stage: JobStage = "parse"
         looked_at = not options.check_hashes and not options.anew
-        if document is not None and looked_at and stored.known(file, document):
+        if document is not None and looked_at and stored.is_unchanged(file, document):
             result = unchanged(file, document)
-            further = [path for path in members_of(catalog, library, document) if path not in given]
+            further = [path for path in members_of(catalog, library, document) if path not in named_files]
             inside += further
             tally.files += len(further)
             version = stored.version(document)
@@ -148,71 +289,64 @@ def _sorted_out(
             coarse = options.refine and version is not None and (left == "refine" or unrefined(version.version, models))
             if version is None or not (coarse or (models and left == "enrich") or unimproved(version)):
                 done[file] = result
-                tally.add(size=document.size, finished=result, over=str(file))
+                tally.add(size=document.size, finished=result, settled=str(file))
                 continue
             tally.add(size=document.size, finished=result)
             stage = "refine" if coarse else "enrich"
-        kept, stamp = catalog.kept_as(library, file), system_stat(file)
-        version_of_file = kept or (
+        member_version, stamp = catalog.kept_as(library, file), system_stat(file)
+        version_of_file = member_version or (
             "" if stamp is None else f"{stamp.st_size} {stamp.st_mtime_ns} {stamp.st_ctime_ns} {stamp.st_ino}"
         )
         requests[file] = JobRequest(
-            library, "index", str(file), stage, options=asked, needs=needs if kept else needs | here,
-            priority=priority, owner=current_charge().who, version=version_of_file,
+            library, "index", str(file), stage, options=job_options, needs=needs if member_version else needs | machine,
+            priority=run.priority, owner=current_charge().who, version=version_of_file,
             key=f"estimate\n{library}\n{file}" if estimate else "",
         )  # fmt: skip
     return done, requests
 
 
 def _unimproved(cache: Cache, options: IndexOptions) -> Callable[[StoredVersion], bool]:
-    """Whether models that are configured have something to do for a content."""
+    """Return whether models that are configured have something to do for a content."""
     if options.models is None:
         return lambda _: False
-    from indexers.stages.improving import unimproved  # with pydantic and the prompts, which others do not wait for
+    from indexers.jobs.improver import unimproved  # with pydantic and the prompts, which others do not wait for
 
     return partial(unimproved, ReplyCache(cache), options.models)
 
 
-def _worked(
-    catalog: Catalog,
-    cache: Cache,
-    requests: Mapping[Path, JobRequest],
-    options: IndexOptions,
-    scratch: Path,
-    tally: Tally,
-    done: int,
-    stopped: threading.Event,
-    leaving: threading.Event,
-    works: bool,
-) -> dict[Path, FileResult]:
-    """What came of the files, whoever did them. Raises Cancelled."""
+def _work(run: IndexRun, requests: Mapping[Path, JobRequest], tally: Tally, done: int) -> dict[Path, FileResult]:
+    """Work at the jobs and return the results by file, whoever did them. Raises Cancelled.
+
+    ``done`` is the number of files that needed no job.
+    """
+    catalog, options = run.catalog, run.options
     abilities = options.enrich_needs.union(*(request.needs for request in requests.values()))
     parsers = options.workers or os.cpu_count() or 1
     with (
         workplace(
-            catalog, scratch, "command", abilities, parsers, options.worker_limits, leaving, options.job_limits
+            catalog, run.scratch, "command", abilities, parsers, options.worker_limits, run.leaving, options.job_limits
         ) as place,
         ExitStack() as stack,
     ):
         reader = JobReader(catalog)
         after = reader.last_event()
         enqueued = place.queue.enqueue(list(requests.values()), waiter=place.worker.id)
-        jobs = {one.job: file for one, file in zip(enqueued, requests, strict=True)}
+        jobs = {enqueued_job.job: file for enqueued_job, file in zip(enqueued, requests, strict=True)}
         batch = Batch(reader, place.worker.id, place.leases.at_work, jobs, after, tally)
         place.leases.awaited = batch.left
         lanes: list[Lane] = []
-        if works:
-            stages = FileStages(catalog, cache, place, options, tally)
+        if run.works:
+            stages = FileStages(catalog, run.cache, place, options, tally)
             stack.callback(stages.close)
             lanes = stages.lanes()
 
-        def begun(job: Job) -> Turn:
+        def begin(job: Job) -> Turn:
             return Turn(job, catalog.place(job.library, job.subject), tally)
 
-        runner = Runner(place, lanes, begun, batch.ended, only_awaited=True, for_caller=True)
+        runner = Runner(place, lanes, begin, batch.ended, only_awaited=True, for_caller=True)
         stack.callback(runner.close)
-        runner.run(batch.over, stopped)
-        if stopped.is_set():
+        runner.run(batch.has_ended, run.cancelled)
+        if run.cancelled.is_set():
             raise Cancelled(
                 f"Indexing was stopped; {done + len(batch.results)} of {done + len(requests)} files are done and stay.",
                 "Run the same command again to complete the rest.",

@@ -1,19 +1,192 @@
-"""The one runner: takes jobs from the queue, has their stages done side by side, and writes what becomes of them."""
+"""This process as a worker of the queue: its workplace, the leases it renews, and the runner of its jobs.
+
+A thread of its own renews the leases and looks for requests to stop, so neither parsing nor publishing delays them.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import platform
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence, Set
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 from hybrid_core.errors import Cancelled, LeaseLostError, PageIndexError, StoreError
-from hybrid_core.store.home import disk_full
-from hybrid_core.types.jobs import Advance, Job, JobStage
-from indexers.formats.defects import plain_reason
-from indexers.jobs.workplace import Workplace
-from indexers.stages.turn import Turn
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import disk_full, living, scratch_folder
+from hybrid_core.store.jobs.claims import JobLimits
+from hybrid_core.store.jobs.control import fold
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.store.jobs.workers import Workers
+from hybrid_core.types.jobs import Advance, Fence, Job, JobProgress, JobStage, Worker
+from indexers.formats.limits import plain_reason
+from indexers.jobs.turn import Turn
+from indexers.workers.pool import WorkerLimits, WorkerPool
+
+_LISTEN = 0.5  # seconds between two looks at what is asked
+_TELL = 1.0  # between two writes of how far the jobs are
+_RENEW = 10.0
+_PATIENCE = 3.0  # after which the parsers of a job that is to stop are ended
+
+
+class Leases:
+    """The leases of the turns between ``begin`` and ``end``. ``bury`` sees to processes that have died."""
+
+    def __init__(
+        self, queue: JobQueue, workers: Workers, worker: Worker, pool: WorkerPool, bury: Callable[[], None]
+    ) -> None:
+        self._queue, self._workers, self._worker, self._pool, self._bury = queue, workers, worker, pool, bury
+        self._lock = threading.Lock()
+        self._turns: dict[int, Turn] = {}
+        self._reported: dict[int, tuple[int, int]] = {}
+        self._asked: dict[int, float] = {}  # since when a turn is to stop
+        self._unknown: dict[Fence, float] = {}  # since when there is a lease without a turn
+        self.awaited: Callable[[], Sequence[int]] = list
+        """The jobs that this process waits for."""
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="index-leases", daemon=True)
+        self._thread.start()
+
+    def begin(self, turn: Turn) -> None:
+        with self._lock:
+            self._turns[turn.job.id] = turn
+
+    def end(self, turn: Turn) -> None:
+        with self._lock:
+            for by_job in (self._turns, self._reported, self._asked):
+                by_job.pop(turn.job.id, None)
+
+    def at_work(self) -> Set[int]:
+        """Return the jobs whose turns are not over yet, also where their end is written already."""
+        with self._lock:
+            return set(self._turns)
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        renewed = reported = time.monotonic()
+        while not self._end.wait(_LISTEN):
+            now = time.monotonic()
+            with suppress(PageIndexError):  # a database that is busy is asked again; what is lost meanwhile is fenced
+                if now >= renewed + _RENEW:
+                    renewed = now
+                    self._renew()
+                if now >= reported + _TELL:
+                    reported = now
+                    self._tell()
+                self._look(now)
+
+    def _renew(self) -> None:
+        self._queue.renew(self._worker.id)
+        if not self._workers.beat(self._worker.id):  # this machine slept, and others have given it up
+            self._workers.register(self._worker)
+            self._queue.wait_for(self._worker.id, self.awaited())
+        self._workers.sweep(self._worker.id)
+        self._bury()
+
+    def _tell(self) -> None:
+        with self._lock:
+            new = {job: (turn.done, turn.pages) for job, turn in self._turns.items() if turn.pages}
+            changed = {job: at for job, at in new.items() if self._reported.get(job) != at}
+            reports = [JobProgress(self._turns[job].job.fence, *at) for job, at in changed.items()]
+            self._reported |= changed
+        self._queue.progress(reports)
+
+    def _look(self, now: float) -> None:
+        with self._lock:
+            turns = list(self._turns.values())
+        leases = {lease.fence: lease for lease in self._queue.leases(self._worker.id)}
+        self._give_back(leases.keys() - {turn.job.fence for turn in turns}, now)
+        for turn in turns:
+            lease = leases.get(turn.job.fence)
+            if turn.written:
+                continue
+            if lease is None:
+                turn.stop.ask("lost")
+            elif lease.cancel_requested:
+                turn.stop.ask("cancelled")
+            elif lease.paused:
+                turn.stop.ask("paused")
+            if turn.stop.asked.is_set() and now >= self._asked.setdefault(turn.job.id, now) + _PATIENCE:
+                self._pool.end(turn.stop)
+
+    def _give_back(self, unknown: Set[Fence], now: float) -> None:
+        """Release jobs whose end could not be written: nobody works at them here."""
+        self._unknown = {fence: self._unknown.get(fence, now) for fence in unknown}
+        for fence in [fence for fence, since in self._unknown.items() if now >= since + _RENEW]:
+            self._queue.release(fence)
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """``folder`` is for working files; ``parsers`` processes read files."""
+
+    worker: Worker
+    folder: Path
+    parsers: int
+    pool: WorkerPool
+    queue: JobQueue
+    workers: Workers
+    leases: Leases
+
+
+@contextmanager
+def workplace(
+    catalog: Catalog,
+    scratch: Path,
+    kind: str,
+    abilities: Collection[str],
+    parsers: int,
+    limits: WorkerLimits = WorkerLimits(),
+    leaving: threading.Event | None = None,
+    job_limits: JobLimits = JobLimits(),
+) -> Iterator[Workplace]:
+    """Yield this process's workplace. At its end the jobs of this process go back to the queue.
+
+    After an error, jobs that nobody else waits for end, unless ``leaving`` is set.
+    """
+    queue, workers = JobQueue(catalog, limits=job_limits), Workers(catalog)
+    with scratch_folder(scratch) as folder:
+        home = hashlib.sha256(str(scratch.absolute()).encode()).hexdigest()[:8]
+        host = f"{platform.node()}:{home}"  # processes of another home have their folders there
+        worker = Worker(folder.name, host, os.getpid(), kind, frozenset(abilities))
+        bury = partial(_bury, queue, workers, worker, scratch)
+        bury()
+        worker = workers.register(worker)
+        pool = WorkerPool(parsers, limits)
+        leases = Leases(queue, workers, worker, pool, bury)
+        try:
+            yield Workplace(worker, folder, parsers, pool, queue, workers, leases)
+        except BaseException:
+            if leaving is None or not leaving.is_set():
+                with suppress(StoreError):
+                    workers.abandon(worker.id)
+            raise
+        finally:
+            leases.close()
+            pool.close()
+            workers.leave(worker.id)
+            fold(catalog)
+
+
+def _bury(queue: JobQueue, workers: Workers, me: Worker, scratch: Path) -> None:
+    """Bury processes of this machine that died, which their folders show: nobody waits for their leases to end."""
+    others = [worker.id for worker in workers.all() if worker.host == me.host and worker.id != me.id]
+    alive = living(scratch) if others else set()
+    gone = [worker for worker in others if worker not in alive]
+    if gone:
+        queue.lapse(gone)
+    for worker in gone:
+        workers.leave(worker)
+
 
 _LOOK = 0.2  # seconds between two looks at the queue while nothing ends here
 _BRIEF = 0.5  # seconds
@@ -34,7 +207,7 @@ class Lane:
 
 class Runner:
     """``only_awaited``: of what this process waits for. ``for_caller``: somebody here is told what goes wrong, not the
-    job. ``over`` hears of every turn that has ended here.
+    job. ``on_end`` hears of every turn that has ended here.
     """
 
     def __init__(
@@ -42,14 +215,14 @@ class Runner:
         place: Workplace,
         lanes: Sequence[Lane],
         begin: Callable[[Job], Turn],
-        over: Callable[[Turn, Advance], None],
+        on_end: Callable[[Turn, Advance], None],
         *,
         only_awaited: bool,
         for_caller: bool,
     ) -> None:
         self._for_caller = for_caller
         self._place, self._queue, self._leases = place, place.queue, place.leases
-        self._begin, self._over, self._only_awaited = begin, over, only_awaited
+        self._begin, self._over, self._only_awaited = begin, on_end, only_awaited
         self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
         self._running: dict[Future[Advance], tuple[Turn, Lane]] = {}
         self._brief: set[Lane] = set()  # whose last turn was over at once
@@ -57,7 +230,7 @@ class Runner:
         """Whether there was nothing to take when it looked last."""
 
     def run(self, done: Callable[[], bool], stopped: threading.Event) -> None:
-        """Until ``done``, or ``stopped``: then what is under way is given back. Raises StoreError."""
+        """Run jobs until ``done``, or ``stopped``: then those under way are given back. Raises StoreError."""
         while not done() and not stopped.is_set():
             try:
                 self._take()
@@ -96,10 +269,10 @@ class Runner:
                 continue
             for job in self._queue.claim(
                 self._place.worker.id, self._place.worker.abilities, stages=lane.stages,
-                only_awaited=self._only_awaited, most=free,
+                only_awaited=self._only_awaited, limit=free,
             ):  # fmt: skip
                 turn = self._begin(job)
-                self._leases.begun(turn)
+                self._leases.begin(turn)
                 self._running[threads.submit(_done, lane, turn)] = turn, lane
             full = self._running_in(lane) >= lane.at_once
 
@@ -108,7 +281,7 @@ class Runner:
 
     def _settle(self, future: Future[Advance]) -> None:
         turn, lane = self._running.pop(future)
-        self._leases.over(turn)
+        self._leases.end(turn)
         (self._brief.add if turn.seconds < _BRIEF else self._brief.discard)(lane)
         try:
             self._write(turn, future)
@@ -134,17 +307,17 @@ class Runner:
             self._queue.advance(fence, advance)
         except Exception as error:
             full = disk_full(error, self._place.folder)
-            told = full or error
-            if isinstance(told, PageIndexError):  # of the settings or the store, not of what the job is about
+            reported = full or error
+            if isinstance(reported, PageIndexError):  # of the settings or the store, not of what the job is about
                 with suppress(StoreError):
                     if self._for_caller:
                         self._queue.release(fence)
                     else:
-                        self._queue.fail(fence, str(told), passing=full is not None)
+                        self._queue.fail(fence, str(reported), passing=full is not None)
                 if self._for_caller:
-                    if told is error:
+                    if reported is error:
                         raise
-                    raise told from error
+                    raise reported from error
                 return
             advance = Advance("failed", cause=f"This could not be done: {plain_reason(error, turn.job.subject)}.")
             self._queue.advance(fence, advance)

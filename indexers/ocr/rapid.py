@@ -18,10 +18,9 @@ import numpy.typing as npt
 from PIL import Image
 
 from hybrid_core.errors import DocumentError, LimitError
-from hybrid_core.system.extras import require
-from indexers.formats.defects import plain_reason
-from indexers.formats.limits import out_of_memory
-from indexers.ocr.engine import ReadLine, Word, sureness
+from hybrid_core.system import require
+from indexers.formats.limits import out_of_memory, plain_reason
+from indexers.ocr.engines import ReadLine, Word, sureness
 
 _UPSIDE_DOWN = 85  # mean confidence below which the page is tried on its sides and its head
 _TALL = 2.0  # height to width of a box that is a line running up or down
@@ -34,52 +33,52 @@ _Quad = npt.NDArray[np.float64]
 
 
 class RapidOcr:
-    """As Engine says. Raises PageIndexError where the extra is not installed."""
+    """The RapidOCR engine. Raises PageIndexError if the extra is not installed."""
 
     def __init__(self) -> None:
         self._models = _models()
 
     def read(self, image: bytes, dpi: int) -> list[ReadLine]:
         shown = np.asarray(Image.open(io.BytesIO(image)).convert("L"))
-        found = self._ask(shown, lambda quad: quad)
-        if sureness(found) >= _UPSIDE_DOWN and not _on_its_side(found):
-            return found
+        lines = self._ask(shown, lambda quad: quad)
+        if sureness(lines) >= _UPSIDE_DOWN and not _on_its_side(lines):
+            return lines
         height, width = shown.shape
         turns: dict[int, Callable[[_Quad], _Quad]] = {  # quarters against the clock
             1: lambda quad: np.stack((width - quad[:, 1], quad[:, 0]), axis=1),
             2: lambda quad: np.stack((width - quad[:, 0], height - quad[:, 1]), axis=1),
             3: lambda quad: np.stack((quad[:, 1], height - quad[:, 0]), axis=1),
         }
-        sideways = _on_its_side(found)
-        likely = () if not found else (1, 3) if sideways else (2,)
+        sideways = _on_its_side(lines)
+        likely = () if not lines else (1, 3) if sideways else (2,)
         turned = [self._ask(np.rot90(shown, turn), turns[turn]) for turn in likely]
-        return max(filter(None, turned if sideways else [found, *turned]), key=sureness, default=found)
+        return max(filter(None, turned if sideways else [lines, *turned]), key=sureness, default=lines)
 
     def _ask(self, image: npt.NDArray[np.uint8], back: Callable[[_Quad], _Quad]) -> list[ReadLine]:
-        """The lines of an image; ``back`` gives their places on the image before it was turned."""
+        """Return the lines of an image; ``back`` gives their places on the image before it was turned."""
         try:
-            said = self._models(np.ascontiguousarray(np.stack((image,) * 3, axis=-1)))
+            output = self._models(np.ascontiguousarray(np.stack((image,) * 3, axis=-1)))
         except Exception as error:
             if out_of_memory(error):
                 raise LimitError(
                     "it needs more memory than OCR may use", "Raise the setting max_ocr_memory."
                 ) from error
             raise DocumentError(f"RapidOCR failed ({plain_reason(error, 'RapidOCR')})") from error
-        if said.txts is None or said.boxes is None:
+        if output.txts is None or output.boxes is None:
             return []
-        split = said.word_results if said.word_results and len(said.word_results) == len(said.txts) else None
+        split = output.word_results if output.word_results and len(output.word_results) == len(output.txts) else None
         lines = [
             (np.asarray(box, dtype=np.float64), text, 100 * float(score), split[at] if split else ())
-            for at, (box, text, score) in enumerate(zip(said.boxes, said.txts, said.scores, strict=True))
+            for at, (box, text, score) in enumerate(zip(output.boxes, output.txts, output.scores, strict=True))
         ]
         return [_line(*lines[at], back) for at in _rows([quad for quad, *_ in lines])]
 
 
 @cache
 def _models() -> Callable[..., Any]:
-    """The models, loaded once in a process, on one thread."""
+    """Return the models, loaded once in a process, on one thread."""
     require("cv2", "ocr").setNumThreads(1)
-    made: Callable[..., Any] = require("rapidocr", "ocr").RapidOCR(
+    engine: Callable[..., Any] = require("rapidocr", "ocr").RapidOCR(
         params={
             "Global.log_level": "critical",
             "Global.use_cls": False,  # which way up a page is shows in its confidences, in a third of the time
@@ -88,11 +87,11 @@ def _models() -> Callable[..., Any]:
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
         }
     )
-    return made
+    return engine
 
 
 def _rows(quads: Sequence[_Quad]) -> list[int]:
-    """The order of boxes from top to bottom and from left to right, on a page that lies askew too."""
+    """Return the order of boxes from top to bottom and from left to right, on a page that lies askew too."""
     if not quads:
         return []
     slopes = [(q[1][1] - q[0][1]) / (q[1][0] - q[0][0]) for q in quads if q[1][0] - q[0][0] > 40]
@@ -102,11 +101,11 @@ def _rows(quads: Sequence[_Quad]) -> list[int]:
     rows: list[list[int]] = []
     for at in sorted(range(len(quads)), key=middle.__getitem__):
         last = rows[-1] if rows else []
-        if last and middle[at] - fmean(middle[one] for one in last) < _SAME_ROW * min(tall[at], tall[last[-1]]):
+        if last and middle[at] - fmean(middle[item] for item in last) < _SAME_ROW * min(tall[at], tall[last[-1]]):
             last.append(at)
         else:
             rows.append([at])
-    return [at for row in rows for at in sorted(row, key=lambda one: quads[one][0][0])]
+    return [at for row in rows for at in sorted(row, key=lambda item: quads[item][0][0])]
 
 
 def _line(
@@ -119,11 +118,13 @@ def _line(
 def _words(
     quad: _Quad, text: str, sure: float, split: Sequence[tuple[str, float, Any]], back: Callable[[_Quad], _Quad]
 ) -> Iterator[Word]:
-    """Words with the boxes that the model tells; where it divides the line otherwise, by the share of letters."""
+    """Yield words with the boxes that the model tells; where it divides the line otherwise, by the share of letters."""
     words = list(_WORD.finditer(text))
-    told = len(split) == len(words) and all(word[0] == said for word, (said, *_) in zip(words, split, strict=True))
+    consistent = len(split) == len(words) and all(
+        word[0] == part for word, (part, *_) in zip(words, split, strict=True)
+    )
     for at, word in enumerate(words):
-        if told:
+        if consistent:
             corners, mine = np.asarray(split[at][2], dtype=np.float64), 100 * float(split[at][1])
         else:
             start, end = word.start() / len(text), word.end() / len(text)
@@ -138,7 +139,7 @@ def _words(
 
 
 def _on_its_side(lines: Sequence[ReadLine]) -> bool:
-    """Whether most lines run up or down, as those in Latin script do only on a page that lies on its side."""
+    """Return whether most lines run up or down, as those in Latin script do only on a page that lies on its side."""
     down = latin = 0
     for line in lines:
         if not _EAST_ASIAN.search("".join(word.text for word in line.words)) and len(line.words) > 1:

@@ -1,4 +1,4 @@
-"""Lines that may be headings, put together where they wrap, each with how it looks."""
+"""Lines that may be headings, put together where they wrap, and how clearly each stands out from body text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,110 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from hybrid_core.types.documents import Line
-from indexers.outline.geometry import spacing, tabular
 from indexers.outline.heading import closed_up
 from indexers.outline.numbering import STRONG, Numbering, compact, numbering
-from indexers.outline.prominence import Style, prominence, style
-from indexers.outline.toc_pages import opens_contents
-from indexers.outline.view import DocumentView, PageView, Unit
+from indexers.outline.toc import opens_contents
+from indexers.outline.view import CELL, DocumentView, PageView, Unit, spacing, tabular
+
+Style = tuple[float, int, str]  # size, 4 bold + 2 capitals + 1 italic, font
+
+WEAK = 0.2  # stands out, but is long or ends like a sentence: a heading only where a section has no others
+
+
+@dataclass(frozen=True, slots=True)
+class Prominence:
+    """``score`` from 0 (body text) to 1. ``plain``: only its numbering, font or place tells it from body text."""
+
+    score: float
+    plain: bool = False
+
+
+_NONE = Prominence(0.0)
+
+
+def look(unit: Unit) -> Style:
+    """Return a unit's style without capitals: what can be counted over all lines."""
+    font = unit.font.split("+")[-1].replace(",", "-")
+    return round(unit.size * 2) / 2, 4 * unit.bold + unit.italic, font
+
+
+def style(unit: Unit, title: str, number: Numbering | None) -> Style:
+    size, weight, font = look(unit)
+    return size, weight + 2 * _capitals(title[number.end if number else 0 :], 6), font
+
+
+def prominence(
+    run: tuple[Unit, ...],
+    title: str,
+    number: Numbering | None,
+    body: Line,
+    gap: float,
+    above: float,
+    below: float,
+    width: float,
+) -> Prominence:
+    """Return how clearly the lines of a possible heading stand out.
+
+    ``gap``: usual distance between the tops of body lines; ``above`` and ``below``: white space
+    around the run; ``width``: of the page; all in points.
+    """
+    first = run[0]
+    ratio = first.size / body.size if body.size else 1.0
+    bold, italic = first.bold and not body.bold, first.italic and not body.italic
+    capitals = _capitals(title, 4)
+    larger = ratio >= 1.08
+    other_font = first.font.split("-")[0].split("+")[-1][:6] != body.font.split("-")[0].split("+")[-1][:6]
+    strong = number is not None and number.kind in STRONG
+    plain = not (larger or bold or italic or capitals)
+    leading = gap - body.size
+    if sum(len(CELL.findall(unit.text)) for unit in run) > (1 if number else 0):
+        return _NONE
+    if ratio < (0.8 if bold and capitals else 0.88) or (ratio < 0.97 and not (bold or capitals)):
+        return _NONE
+    isolated = above > max(1.5 * leading, 0.35 * body.size)
+    short = bold and len(run) == 1 and first.x1 - first.x0 < 0.5 * width and title[-1] not in ".:"
+    if not (isolated or ratio > 1.25 or short or (number and (bold or capitals))):
+        return _NONE
+    if title[-1] in ",;。，；" or (title[0].islower() and ratio < 1.25 and number is None):
+        return _NONE
+    if plain and not _numbered_plainly(run, title, number, strong, other_font, below > 1.3 * leading, width):
+        return _NONE
+    if (title[-1] == "." and number is None and len(title) > 60) or (len(title) > 130 and not larger and not strong):
+        return Prominence(WEAK, plain)
+    score = 0.25 + min(0.4, max(0.0, ratio - 1.0)) + 0.25 * bold + 0.1 * italic + 0.15 * capitals
+    score += 0.2 * (number is not None) + 0.2 * strong + 0.1 * (below > 1.3 * leading)
+    return Prominence(min(1.0, score), plain)
+
+
+def _numbered_plainly(
+    run: tuple[Unit, ...],
+    title: str,
+    number: Numbering | None,
+    strong: bool,
+    other_font: bool,
+    space_below: bool,
+    width: float,
+) -> bool:
+    """Return whether a line in body type may be a heading: numbered (or in another font), set apart, not a sentence."""
+    if not space_below or not (number or other_font):
+        return False
+    if len(run) == 1 and run[0].x1 - run[0].x0 > 0.75 * width and title[-1] in ".,":
+        return False
+    if number is None:
+        return True
+    if strong:
+        words = [word for word in title.split() if len(word) > 3 and word[0].isalpha()]
+        return len(words) <= 3 or sum(word[0].isupper() for word in words) >= 0.6 * len(words)
+    begins = title[number.end : number.end + 1]
+    return title[-1] not in ".:;" and len(title) <= 120 and (begins.isupper() or begins.lower() == begins.upper())
+
+
+def _capitals(text: str, min_letters: int) -> bool:
+    letters = [c for c in text if c.isalpha()]
+    if len(letters) < min_letters or letters[0].lower() == letters[0].upper():
+        return False
+    return sum(map(str.isupper, letters)) >= 0.9 * len(letters)
+
 
 _MOST_LINES, _MOST_LETTERS = 5, 320
 _TOLD = 0.25  # prominence of what something else tells
@@ -61,14 +159,14 @@ class PossibleHeading:
 
     @property
     def sentence(self) -> bool:
-        """Whether it reads like one: small words to a full stop or a colon."""
+        """Return whether it reads like a sentence: small words to a full stop or a colon."""
         words = self.title[self.number.end if self.number else 0 :].split()
         small = sum(word[0].islower() and len(word) > 3 for word in words)
         return self.title[-1] in ".:" and small >= 2 and 2 * small >= len([word for word in words if len(word) > 3])
 
     @property
     def counted(self) -> bool:
-        """Whether a single number begins it."""
+        """Return whether a single number begins it."""
         return self.number is not None and self.number.kind.startswith("integer")
 
     @property
@@ -85,25 +183,25 @@ class PossibleHeading:
 
     @property
     def look(self) -> Style:
-        """The style without capitals."""
+        """Return the style without capitals."""
         return self.style[0], self.style[1] & 5, self.style[2]
 
 
 def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[PossibleHeading]:
-    """All lines that may be headings, in reading order; of pages in ``skip`` (printed contents) only their heads."""
+    """Return the lines that may be headings, in reading order; of printed contents (``skip``) only their heads."""
     if doc.body is None:
         return []
-    found: list[PossibleHeading] = []
+    possible: list[PossibleHeading] = []
     listed = frozenset(_listed(doc, skip))
     for page in doc.pages:
         if page.units:
             on_page = _on_page(page, doc.body, doc.gap, listed)
-            found += (c for c in on_page if opens_contents(c.title)) if page.page.number in skip else on_page
-    return found
+            possible += (c for c in on_page if opens_contents(c.title)) if page.page.number in skip else on_page
+    return possible
 
 
 def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
-    """Titles that printed contents have in one line with their page, below another such line."""
+    """Yield titles that printed contents have in one line with their page, below another such line."""
     for page in doc.pages:
         if page.page.number in contents:
             rows = [_ROW.fullmatch(unit.text) for unit in page.units]
@@ -114,7 +212,7 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
     units = page.units
     above, below = spacing(units)
     in_table = tabular(units)
-    found: list[PossibleHeading] = []
+    possible: list[PossibleHeading] = []
     i = 0
     while i < len(units):
         end = _run(units, i, body.size, gap)
@@ -128,7 +226,7 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
                     begins, page.page.number, i, i, style(units[i], begins, number), number, 0.4, plain=True,
                     above=above[i], below=below[i],
                 )  # fmt: skip
-                found.append(c)
+                possible.append(c)
         elif end - i <= _MOST_LINES:
             run = units[i:end]
             title = _title(run)
@@ -152,13 +250,13 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
                         above=above[i],
                         below=below[end - 1],
                     )
-                    _add(found, c, above[i])
+                    _add(possible, c, above[i])
         i = end
-    return found
+    return possible
 
 
 def possible_heading(page: PageView, first: int, last: int, body: Line) -> PossibleHeading | None:
-    """Units as a heading that something else than their look tells; None where they are no title."""
+    """Return units as a heading that something else than their look tells; None where they are no title."""
     run = page.units[first : last + 1]
     title = _title(run)
     number = numbering(title) or _letter(run[0].text)
@@ -171,20 +269,20 @@ def possible_heading(page: PageView, first: int, last: int, body: Line) -> Possi
     )  # fmt: skip
 
 
-def _add(found: list[PossibleHeading], c: PossibleHeading, above: float) -> None:
+def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> None:
     """Add a candidate; words below an "Article VI" that stands alone become its title."""
-    last = found[-1] if found else None
+    last = possible[-1] if possible else None
     if last is not None and last.last == c.unit - 1:
         alone = last.number is not None and last.number.kind in STRONG and last.number.end >= len(last.title)
         if alone and c.number is None and above < 3 * c.size:
-            found[-1] = replace(last, title=f"{last.title} {c.title}", last=c.last, below=c.below)
+            possible[-1] = replace(last, title=f"{last.title} {c.title}", last=c.last, below=c.below)
             return
         c = replace(c, follows=last.size > c.size + 0.4)
-    found.append(c)
+    possible.append(c)
 
 
 def run_in(text: str) -> str:
-    """The heading a numbered paragraph begins with ("4.2 Late Payment. The buyer …"), "" where it begins with none."""
+    """Return the heading that begins a numbered paragraph ("4.2 Late Payment. The buyer …"), "" if none does."""
     if len(text) > 24 and (match := _RUN_IN_HAN.match(text)):
         return match.group()
     match = _RUN_IN.match(text)
@@ -195,7 +293,7 @@ def run_in(text: str) -> str:
 
 
 def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
-    """Where the lines end that go on in the same style: a wrapped title, or a paragraph."""
+    """Return where the lines end that go on in the same style: a wrapped title, or a paragraph."""
     end = start + 1
     while end < len(units):
         last, unit = units[end - 1], units[end]
@@ -203,8 +301,8 @@ def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
         if unit.size < 1.25 * body or unit.font[:4] != last.font[:4]:
             same = same and unit.bold == last.bold and unit.italic == last.italic
         like_body = 0.94 * body < unit.size < 1.06 * body and not unit.bold
-        most = 1.22 * gap if like_body else 1.75 * max(last.size, 6)
-        if not same or not 0 < unit.y0 - last.y0 < most or unit.x0 >= last.x1 or unit.x1 <= last.x0:
+        max_gap = 1.22 * gap if like_body else 1.75 * max(last.size, 6)
+        if not same or not 0 < unit.y0 - last.y0 < max_gap or unit.x0 >= last.x1 or unit.x1 <= last.x0:
             break
         number = numbering(unit.text)
         if number is not None and not number.kind.startswith("integer"):
@@ -214,9 +312,9 @@ def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
 
 
 def _letter(text: str) -> Numbering | None:
-    """The letter of an appendix that white space sets apart from its title."""
-    found = _SET_APART.match(text)
-    return Numbering("letter-upper", (ord(found[1]) - 64,), 2) if found else None
+    """Return the letter of an appendix that white space sets apart from its title."""
+    match = _SET_APART.match(text)
+    return Numbering("letter-upper", (ord(match[1]) - 64,), 2) if match else None
 
 
 def _title(run: tuple[Unit, ...]) -> str:
@@ -228,7 +326,7 @@ def _title(run: tuple[Unit, ...]) -> str:
 
 
 def _plausible(title: str, number: Numbering | None) -> bool:
-    """Whether a text may be a title at all: words, of a title's length, no caption, leader or date."""
+    """Return whether a text may be a title at all: words, of a title's length, no caption, leader or date."""
     if not 2 <= len(title) <= _MOST_LETTERS or _LEADER.search(title) or _CAPTION.match(title) or _DATE.fullmatch(title):
         return False
     rest = title[number.end :] if number else title

@@ -1,11 +1,18 @@
-"""One heading with where it stands: what every source of evidence yields and merging works on."""
+"""Headings, the places of their titles on the pages, and the document's own bookmarks."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
-from hybrid_core.types.documents import HeadingSource
+from hybrid_core.text.tokens import fold
+from hybrid_core.types.documents import Bookmark, HeadingSource
+from indexers.outline.numbering import bare, compact, numbering
+from indexers.outline.view import DocumentView, PageView
 
 _CONTINUED = re.compile(
     r"\W*(?:[(（\[]|\s[-–—]\s*)\s*(?:continued|cont[’'.]?d?\.?|continuación|suite|fortsetzung|forts\.|продолжение"
@@ -50,7 +57,7 @@ def continues(title: str) -> str:
 
 
 def closed_up(text: str) -> str:
-    """Letter-spaced words without their spaces: two or more stand between words."""
+    """Return letter-spaced words without their spaces: two or more stand between words."""
     if text[1:2] != " ":  # most lines, at once
         return text
     pieces = text.split()
@@ -58,3 +65,191 @@ def closed_up(text: str) -> str:
     if letters < _SPACED or letters < 0.8 * len(pieces):
         return text
     return " ".join("".join(word.split()) for word in re.split(r"\s{2,}", text.strip()))
+
+
+_LINES = 6  # a title wraps over at most this many lines
+_LABEL = 14  # letters of a line that may be only "Chapter 12", in another size than the title
+
+
+def find_title(
+    title: str,
+    doc: DocumentView,
+    page: int,
+    y: float | None = None,
+    slack: int = 1,
+    min_score: float = 0.0,
+    skip: frozenset[int] = frozenset(),
+) -> tuple[int, int] | None:
+    """Return the (page, unit) of a title on the page or else within ``slack`` pages of it; None if it is not there.
+
+    ``min_score``: how well it must match, 1 for a line that is the title and nothing else; ``skip``: pages where it
+    does not count (printed contents).
+    """
+    whole, short = compact(title), bare(title)
+    for number in (page, *(page + sign * d for d in range(1, slack + 1) for sign in (1, -1))):
+        if 1 <= number <= len(doc.pages) and number not in skip:
+            unit = find_on_page(whole, short, doc[number], y if number == page else None, min_score)
+            if unit is not None:
+                return number, unit
+    return None
+
+
+def find_on_page(whole: str, short: str, page: PageView, y: float | None = None, min_score: float = 0.0) -> int | None:
+    """Return the unit where a title begins; several are told apart by height ``y``, else by size.
+
+    ``whole`` and ``short`` are the title's letters and digits with and without its numbering.
+    """
+    if not short:
+        return None
+    best: tuple[float, float, int] | None = None
+    for i in sorted({*page.beginning(whole), *page.beginning(short)}):
+        score = _match(whole, short, page, i)
+        if score > min_score:
+            unit = page.units[i]
+            far = abs(unit.y0 - y) / 20 if y is not None else -unit.size / 4
+            if best is None or (-score, far, i) < best:
+                best = (-score, far, i)
+    return best[2] if best else None
+
+
+def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) -> float:
+    """Score a match: 1.0 for the title and nothing else, less if the line goes on, 0 for another text.
+
+    ``near``: forgive misprints.
+    """
+    full = page.compact[i]
+    for form, worth in ((whole, 1.0), (short, 0.95)):
+        text = full
+        if text[:3] != form[:3]:
+            begins = text.find(form[:8], 1, _LABEL + 8)
+            if begins < 0 or not _numbers(page.units[i].text, begins):
+                continue
+            text, worth = text[begins:], worth - 0.04  # numbered on the page, not where the title comes from
+        if text == form:
+            return worth
+        if text.startswith(form):
+            if len(form) >= 8 or len(text) <= len(form) + 4:
+                return 0.7 * worth if len(text) > len(form) + 4 else 0.9 * worth
+            continue
+        joined = text
+        j = i + 1
+        while j < min(len(page.compact), i + _LINES) and len(joined) < len(form) and form.startswith(joined):
+            if len(text) > _LABEL and not 0.85 < page.units[j].size / max(page.units[i].size, 0.1) < 1.18:
+                break  # an author or subtitle
+            joined += page.compact[j]
+            j += 1
+        if joined == form:
+            return worth
+        if len(text) >= 8 and joined.startswith(form):
+            return 0.8 * worth
+        if near and len(form) > 12 and len(joined) > 0.6 * len(form) and text[:6] == form[:6]:
+            ratio = SequenceMatcher(None, form, joined[: len(form) + 3], autojunk=False).ratio()
+            if ratio >= 0.9:
+                return 0.7 * worth * ratio
+    return 0.0
+
+
+def _numbers(text: str, letters: int) -> bool:
+    """Return whether numbering takes up exactly that many letters and digits at the start of a text."""
+    number = numbering(text)
+    return number is not None and len(compact(text[: number.end])) == letters
+
+
+class LinePrefixIndex:
+    """Finds the lines of a document that begin a title: (page, unit) by the first letters of each line."""
+
+    def __init__(self, doc: DocumentView, skip: frozenset[int]) -> None:
+        self._doc = doc
+        self._at: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        for page in doc.pages:
+            number = page.page.number
+            if number in skip:
+                continue
+            for i, text in enumerate(page.compact):
+                if text and len(page.units[i].text) < 200:
+                    self._at[text[:5]].append((number, i))
+                    prefix = numbering(page.units[i].text)
+                    if prefix is not None and (rest := compact(page.units[i].text[prefix.end : prefix.end + 12])[:5]):
+                        self._at[rest].append((number, i))
+
+    def places(self, title: str, limit: int = 60) -> list[tuple[int, int]]:
+        """Return places in order of page, at most one per page; none if there are more than ``limit`` lines to try."""
+        whole, short = compact(title), bare(title)
+        near = {*self._at.get(whole[:5], ()), *self._at.get(short[:5], ())}
+        if not short or len(near) > 40 * limit:
+            return []
+        best: dict[int, tuple[float, int]] = {}
+        for number, i in sorted(near):
+            score = _match(whole, short, self._doc[number], i, near=False)
+            if score >= 0.8 and score > best.get(number, (0.0, 0))[0]:
+                best[number] = (score, i)
+        return [(number, i) for number, (_, i) in best.items()] if len(best) <= limit else []
+
+
+_JUNK = re.compile(
+    r"(?:page|seite|slide|untitled|bookmark|_?goback|sheet|folie|diapositiva)?[\s_-]*\d*|.*\.(?:pdf|docx?|indd|qxd|xlsx?|pptx?)",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_LEAST_IN_RANGE, _LEAST_FOUND = 0.6, 0.4
+
+
+def from_bookmarks(bookmarks: Sequence[Bookmark], doc: DocumentView) -> list[Heading]:
+    """Return headings from bookmarks; none if too few point into the document, in order, at pages with their titles."""
+    named = [b for b in bookmarks if compact(b.title) and not _JUNK.fullmatch(b.title.strip())]
+    inside = [b for b in named if 1 <= b.page <= len(doc.pages)]
+    if not inside or len(inside) < _LEAST_IN_RANGE * len(named):
+        return []
+    ordered = _ascending(inside)
+    if len(ordered) < _LEAST_IN_RANGE * len(inside):
+        return []
+    headings: list[Heading] = []
+    hits = readable = 0
+    for b in ordered:
+        place = find_title(b.title, doc, b.page, b.y)
+        hits += place is not None or _mentioned(b.title, doc[b.page])
+        readable += bool(doc[b.page].units)
+        page, unit = place or (b.page, doc[b.page].unit_at(b.y) if b.y else -1)
+        headings.append(Heading(b.title, page, unit, b.level, "bookmark", b.y))
+    if readable > 3 and hits < _LEAST_FOUND * readable:
+        return []
+    return _unrepeated(headings)
+
+
+def _mentioned(title: str, page: PageView) -> bool:
+    """Return whether a page has most words of a title that does not stand on it as it is (a name somebody gave it)."""
+    words = _WORD.findall(fold(title))
+    text = "".join(page.compact)
+    return bool(words) and sum(word in text for word in words) >= 0.6 * len(words)
+
+
+def _ascending(bookmarks: list[Bookmark]) -> list[Bookmark]:
+    """Return the longest run of bookmarks whose pages never go back (others point to the wrong place)."""
+    tails: list[int] = []
+    tail_at: list[int] = []
+    before: list[int] = []
+    for i, b in enumerate(bookmarks):
+        at = bisect_right(tails, b.page)
+        before.append(tail_at[at - 1] if at else -1)
+        if at == len(tails):
+            tails.append(b.page)
+            tail_at.append(i)
+        else:
+            tails[at], tail_at[at] = b.page, i
+    chain = []
+    i = tail_at[-1] if tail_at else -1
+    while i >= 0:
+        chain.append(bookmarks[i])
+        i = before[i]
+    return chain[::-1]
+
+
+def _unrepeated(headings: list[Heading]) -> list[Heading]:
+    seen: set[tuple[str, int, int]] = set()
+    out = []
+    for heading in headings:
+        key = compact(heading.title), heading.page, heading.unit
+        if key not in seen:
+            seen.add(key)
+            out.append(heading)
+    return out

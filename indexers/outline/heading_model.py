@@ -1,22 +1,247 @@
-"""Which of the possible headings are headings: boosted trees over their evidence, learned from authors' outlines.
+"""The learned model of headings: rows of evidence about each possible heading, and boosted trees over them.
 
-``headings.json`` beside this file holds the trees that ``eval fit-headings`` learned, and what from. A tree asks the
-same questions of every row, so that a document takes a few array operations.
+A row has the line's own look, place, words, numbering and neighbours, what the rules make of it, and means over its
+style, look and kind of numbering. ``headings.json`` beside this file holds the trees that ``eval fit-headings`` learned
+from authors' outlines.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import log1p
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from indexers.outline.evidence import FEATURES
+from indexers.outline.candidates import PossibleHeading
+from indexers.outline.heading import Heading
+from indexers.outline.layout import Settled, in_sequence
+from indexers.outline.numbering import Numbering, compact, numbering
+from indexers.outline.toc import opens_contents
+from indexers.outline.view import DocumentView, PageView, spacing
+
+_OWN = (
+    "ratio rise bold above below indent off_centre width y lines page_top position "
+    "characters words full_stop capitalised digits signs numbered in_sequence "
+    "prominence kept look_share title repeats repeat_share listed listed_level contents larger_looks size_to_listed "
+    "text next_size next_length"
+).split()
+_MEANS = (
+    "listed in_sequence kept full_stop characters text repeats above numbered capitalised prominence digits".split()
+)
+_GROUPS = ("style", "look", "numbering")
+_GROUP_SIZES = ("count", "per_page", "pages")
+_DOCUMENT = (
+    "pages",
+    "candidates",
+    "entries",
+    "located",
+    "listed_share",
+    "numbered_share",
+    "cjk",
+    "kept_share",
+    "decimals_listed",
+)
+FEATURES = (
+    *_OWN,
+    *(f"{group}_{name}" for group in _GROUPS for name in (*_MEANS, *_GROUP_SIZES)),
+    *(f"document_{name}" for name in _DOCUMENT),
+)
+"""The columns of ``evidence``, in order."""
+_AT = {name: at for at, name in enumerate(_OWN)}
+_MEAN_COLUMNS = [_AT[name] for name in _MEANS]
+_FAR, _MUCH = 4.0, 1500.0  # lines of white space, and characters of text, beyond which more says no more
+_PAGE = 600.0  # characters that count for a page that was not counted
+_TOP = 0.35  # of a page: its upper part
+_SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """A heading that contents list or the layout shows. ``look`` is None where no line of its page looks like one.
+
+    ``entry``: of printed contents or bookmarks. ``likely``: the rules make it a heading. ``title``: of the document.
+    """
+
+    heading: Heading
+    look: PossibleHeading | None
+    entry: bool = False
+    likely: bool = False
+    title: bool = False
+
+    @property
+    def last(self) -> int:
+        """Return its last unit."""
+        c, first = self.look, self.heading.unit
+        return c.last if c is not None and c.unit <= first <= c.last else first
+
+    @property
+    def number(self) -> Numbering | None:
+        return self.look.number if self.look else numbering(self.heading.title)
+
+
+def evidence(items: Sequence[Possible], rules: Settled, doc: DocumentView, located: float) -> Floats:
+    """Return the features of each possible heading, in reading order: float64 (items, features).
+
+    located: the share of the entries of printed contents whose title was found.
+    """
+    own = _Rows(items, rules, doc).values()
+    pages = len(doc.pages)
+    keys: tuple[list[Hashable], ...] = (
+        [(item.look.look, _scheme(item)) if item.look else None for item in items],
+        [item.look.look if item.look else None for item in items],
+        [_scheme(item) for item in items],
+    )
+    page = np.array([item.heading.page for item in items])
+    parts = [own, *(_grouped(own, key, page, pages) for key in keys)]
+    listed, likely = own[:, _AT["listed"]], own[:, _AT["kept"]]
+    whole = (
+        pages, len(items) / pages, listed.sum() / pages, located, listed.sum() / max(1.0, likely.sum()),
+        own[:, _AT["numbered"]].mean(), float(_is_cjk(doc)), likely.mean(), _decimals_listed(items),
+    )  # fmt: skip
+    return np.hstack([*parts, np.tile(whole, (len(items), 1))])
+
+
+def _decimals_listed(items: Sequence[Possible]) -> float:
+    """Return the share of headings numbered 1.2 or deeper that are listed; -1 where there are none."""
+    listed = [item.entry for item in items if item.number and item.number.kind.startswith("decimal")]
+    return sum(listed) / len(listed) if listed else -1.0
+
+
+def style_numbers(items: Sequence[Possible]) -> npt.NDArray[np.int64]:
+    """Return a number for each item, the same for those of one style: look and kind of numbering, or level listed."""
+    numbers: dict[Hashable, int] = {}
+    keys = ((item.look.look, _scheme(item)) if item.look else item.heading.level for item in items)
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+
+def _scheme(item: Possible) -> tuple[str, int]:
+    number = item.number
+    return (number.kind, len(number.value)) if number else ("", 0)
+
+
+def _is_cjk(doc: DocumentView) -> bool:
+    texts = (unit.text[:40] for page in doc.pages[:10] for unit in page.units[:30])
+    return sum(character > "⺀" for text in texts if not text.isascii() for character in text) > 200
+
+
+def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64], pages: int) -> Floats:
+    """Return means over the rows with the same key, and how many there are; zeros where the key is None."""
+    numbers: dict[Hashable, int] = {}
+    group = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+    counts = np.bincount(group).astype(np.float64)
+    sums = np.zeros((len(numbers), len(_MEAN_COLUMNS)))
+    np.add.at(sums, group, own[:, _MEAN_COLUMNS])
+    spread = np.bincount(np.unique(np.stack([group, page]), axis=1)[0], minlength=len(numbers))
+    sizes = np.stack([np.log1p(counts), counts / pages, spread / counts], axis=1)
+    means = np.hstack([sums / counts[:, None], sizes])
+    if None in numbers:
+        means[numbers[None]] = 0.0
+    return np.asarray(means[group])
+
+
+class _Rows:
+    """The features of single lines."""
+
+    def __init__(self, items: Sequence[Possible], rules: Settled, doc: DocumentView) -> None:
+        self._items, self._looks, self._doc = items, rules.looks, doc
+        looks = [item.look for item in items if item.look]
+        self._in_sequence = {id(c) for c, follows in zip(looks, in_sequence(looks), strict=True) if follows}
+        self._sizes = sorted({c.size for c in rules.headings})
+        self._smallest = min((item.look.size for item in items if item.entry and item.look), default=0.0)
+        self._texts = [compact(item.heading.title) for item in items]
+        self._repeats = Counter(self._texts)
+        lefts = Counter(round(unit.x0 / 4) for page in doc.pages for unit in page.units if len(unit.text) > 30)
+        self._left = 4.0 * (lefts.most_common(1)[0][0] if lefts else 0)
+        self._spaces: dict[int, tuple[list[float], list[float]]] = {}
+
+    def values(self) -> Floats:
+        return np.array([self._row(at) for at in range(len(self._items))], np.float64)
+
+    def _row(self, at: int) -> tuple[float, ...]:
+        item = self._items[at]
+        page = self._doc[item.heading.page]
+        return (
+            *self._look_and_place(item, page),
+            *self._words(item),
+            *self._rules(item),
+            *self._whole(at, item),
+            *self._neighbours(at, item, page),
+        )
+
+    def _look_and_place(self, item: Possible, page: PageView) -> tuple[float, ...]:
+        first, last, position = item.heading.unit, item.last, item.heading.page / len(self._doc.pages)
+        body = self._doc.body
+        if first < 0 or body is None:
+            return (1, 0, 0, _FAR, _FAR, 0, 0, 1, 0, 1, 0, position)
+        above, below = (item.look.above, item.look.below) if item.look else self._space(page, first)
+        run = page.units[first : last + 1]
+        unit, size = run[0], body.size or 1.0
+        x0, x1 = min(line.x0 for line in run), max(line.x1 for line in run)
+        width, y = page.page.width or 1.0, run[0].y0 / (page.page.height or 1.0)
+        return (
+            unit.size / size, item.look.rise if item.look else 0, unit.bold and not body.bold,
+            min(_FAR, above / size), min(_FAR, below / size),
+            (x0 - self._left) / width, abs((x0 + x1) / 2 - width / 2) / width, (x1 - x0) / width, y, len(run),
+            first <= 1 and y < _TOP, position,
+        )  # fmt: skip
+
+    def _space(self, page: PageView, unit: int) -> tuple[float, float]:
+        """Return white space above and below a line that is no candidate."""
+        number = page.page.number
+        if number not in self._spaces:
+            self._spaces[number] = spacing(page.units)
+        above, below = self._spaces[number]
+        return above[unit], below[unit]
+
+    def _words(self, item: Possible) -> tuple[float, ...]:
+        title, number = item.heading.title, item.number
+        words = title[number.end if number else 0 :].split()
+        named = [word[0].isupper() for word in words if word[0].isalpha()]
+        length = max(1, len(title))
+        return (
+            len(title), len(words), title[-1:] in ".。", sum(named) / len(named) if named else 0.5,
+            sum(map(str.isdigit, title)) / length, sum(map(_SIGNS.__contains__, title)) / length,
+            number is not None, id(item.look) in self._in_sequence,
+        )  # fmt: skip
+
+    def _rules(self, item: Possible) -> tuple[float, ...]:
+        c = item.look
+        if c is None:
+            return (0.5, item.likely, 0.5, item.title)
+        return (c.prominence, item.likely, self._looks.share(c), item.title)
+
+    def _whole(self, at: int, item: Possible) -> tuple[float, ...]:
+        times = self._repeats[self._texts[at]]
+        larger = sum(size > item.look.size + 0.2 for size in self._sizes) if item.look else 0
+        return (
+            log1p(times), times / len(self._doc.pages), item.entry, item.heading.level if item.entry else 0,
+            opens_contents(item.heading.title), larger,
+            item.look.size / self._smallest if item.look and self._smallest else 1,
+        )  # fmt: skip
+
+    def _neighbours(self, at: int, item: Possible, page: PageView) -> tuple[float, ...]:
+        first, last, units = item.heading.unit, item.last, page.units
+        after = self._items[at + 1].heading if at + 1 < len(self._items) else None
+        same_page = after is not None and after.page == item.heading.page
+        if first < 0:
+            return (log1p(_PAGE / 2 if same_page else _PAGE), 1, 0)
+        if after is None or after.page > item.heading.page + 1:
+            text = _PAGE
+        elif same_page:
+            text = sum(len(unit.text) for unit in units[last + 1 : max(0, after.unit)])
+        else:
+            text = _PAGE / 3 + sum(len(unit.text) for unit in units[last + 1 :])
+        below = units[last + 1] if last + 1 < len(units) else None
+        size = units[first].size or 1.0
+        return (log1p(min(_MUCH, text)), below.size / size if below else 1, len(below.text) if below else 0)
+
 
 Floats = npt.NDArray[np.float64]
 _SHIPPED = Path(__file__).with_name("headings.json")

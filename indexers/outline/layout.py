@@ -2,16 +2,100 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from indexers.outline.candidates import PossibleHeading
-from indexers.outline.looks import Looks
+from hybrid_core.types.documents import ParsedPage
+from indexers.outline.candidates import WEAK, PossibleHeading, Style, look
 from indexers.outline.numbering import STRONG, as_letter, compact
-from indexers.outline.plates import find_plates
-from indexers.outline.prominence import WEAK, Style
-from indexers.outline.toc_pages import opens_contents
-from indexers.outline.view import DocumentView
+from indexers.outline.toc import opens_contents
+from indexers.outline.view import DocumentView, PageView
+
+_FEW = 3  # lines of a look by which nothing is told yet
+_HARDLY, _NEARLY = 0.3, 0.8  # shares of lines below which text goes on
+_TEXT = 0.1  # of all long lines: a look that so many have is one that text is set in
+_LONG, _BEGINNING = 40, 24  # characters of a long line, and of one that may begin a paragraph
+
+
+class Looks:
+    """Shares of a document's lines, by their look."""
+
+    def __init__(self, possible: list[PossibleHeading], doc: DocumentView) -> None:
+        lines = [(look(unit), unit.text) for page in doc.pages for unit in page.units]
+        self._lines = Counter(style for style, _ in lines)
+        self._capitals = Counter(style for style, text in lines if text.isupper() and "  " not in text)
+        self._possible: Counter[Style] = Counter()
+        self._possible_capitals: Counter[Style] = Counter()
+        for c in possible:
+            height = c.last - c.unit + 1
+            self._possible[c.look] += height
+            self._possible_capitals[c.look] += height if c.capitals else 0
+        leading = _leading(possible, doc, lines)
+        self.captions = {look for look, share in leading.items() if share < _HARDLY}
+        """Looks of lines below which text hardly ever goes on: titles of charts and tables."""
+        self.openers = {look for look, share in leading.items() if share > _NEARLY}
+        """Looks of lines below which it nearly always does."""
+        self.steps = _steps(possible)
+        """Looks in which lines that a single number begins are mostly sentences: steps, items of lists."""
+
+    def share(self, c: PossibleHeading) -> float:
+        """Return the share of the lines of a candidate's look that may be headings, 0 to 1.
+
+        If only capitals make it stand out, only the lines in capitals count.
+        """
+        if c.capitals and not c.bold and self._capitals[c.look]:
+            return self._possible_capitals[c.look] / self._capitals[c.look]
+        return self._possible[c.look] / self._lines[c.look] if self._lines[c.look] else 1.0
+
+
+def _leading(possible: list[PossibleHeading], doc: DocumentView, lines: list[tuple[Style, str]]) -> dict[Style, float]:
+    """Return, by look, the share of unnumbered candidates right below which text or another heading comes."""
+    long = Counter(style for style, text in lines if len(text) > _LONG)
+    texts = {style for style, count in long.items() if count >= _TEXT * long.total()}
+    begins = {(c.page, c.unit) for c in possible}
+    leads: defaultdict[Style, list[bool]] = defaultdict(list)
+    for c in possible:
+        if c.number is None:
+            leads[c.look].append(_leads(c, doc[c.page], begins, texts))
+    return {look: sum(gaps) / len(gaps) for look, gaps in leads.items() if len(gaps) > _FEW}
+
+
+def _leads(c: PossibleHeading, page: PageView, begins: set[tuple[int, int]], texts: set[Style]) -> bool:
+    """Return whether text or another heading comes right below, or nothing does on its page."""
+    heading = page.units[c.last]
+    below = [
+        (unit.y0, at)
+        for at, unit in enumerate(page.units)
+        if unit.y0 > heading.y0 + 1 and unit.x0 < heading.x1 and unit.x1 > heading.x0 and not c.unit <= at <= c.last
+    ]
+    if not below:
+        return True
+    at = min(below)[1]
+    unit = page.units[at]
+    return (c.page, at) in begins or (look(unit) in texts and len(unit.text) > _BEGINNING)
+
+
+def _steps(possible: list[PossibleHeading]) -> set[Style]:
+    sentences: defaultdict[Style, list[bool]] = defaultdict(list)
+    for c in possible:
+        if c.counted:
+            sentences[c.look].append(c.sentence)
+    return {look for look, flags in sentences.items() if len(flags) >= _FEW and 2 * sum(flags) > len(flags)}
+
+
+def find_plates(pages: Sequence[ParsedPage]) -> frozenset[int]:
+    """Return numbers of the pages that were read by OCR alone among printed ones; none where most of the text was.
+
+    Large letters on them are pictures more often than headings. Neighbours that were both read so are
+    a scanned part, which has headings like any text.
+    """
+    with_text = [page for page in pages if page.lines]
+    read = {page.number for page in with_text if page.ocr}
+    if 2 * len(read) >= len(with_text):
+        return frozenset()
+    return frozenset(number for number in read if not read & {number - 1, number + 1})
+
 
 _ALL = 0.8
 _NEXT = (1, 2)  # how far on the next number may be: one may have been overlooked
@@ -29,33 +113,33 @@ class Settled:
     possible: list[PossibleHeading]
 
 
-def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
-    """The candidates that are headings.
+def settle(headings: list[PossibleHeading], doc: DocumentView) -> Settled:
+    """Return the candidates that are headings.
 
     Out go labels that repeat all over (table heads), steps of instructions, sentences that announce a list, titles of
     charts, styles most of whose lines are something else or that only ever follow a larger heading (authors,
     subtitles), styles hardly used, and numbers in body type that are not part of a sequence; on plates all but what
     is numbered well. A bold sentence stays where all lines set like it open a text.
     """
-    looks = Looks(found, doc)
+    looks = Looks(headings, doc)
     if doc.body is None:
         return Settled([], [], looks, [])
-    texts = Counter(compact(c.title) for c in found)
-    per_page = Counter(c.page for c in found)
+    texts = Counter(compact(c.title) for c in headings)
+    per_page = Counter(c.page for c in headings)
     counts: Counter[Style] = Counter()
     follow: Counter[Style] = Counter()
-    for c in found:
+    for c in headings:
         if c.number is None and c.prominence > WEAK:
             counts[c.look] += 1
             follow[c.look] += c.follows
-    supported = in_sequence(found)
+    supported = in_sequence(headings)
     plates = find_plates([page.page for page in doc.pages])
     often = max(6, len(doc.pages) // 12)
-    least = 1 if len(doc.pages) <= 5 else 2 if len(doc.pages) <= 20 else 3
-    kept: list[PossibleHeading] = []
+    min_count = 1 if len(doc.pages) <= 5 else 2 if len(doc.pages) <= 20 else 3
+    settled: list[PossibleHeading] = []
     spare: list[PossibleHeading] = []
     possible: list[PossibleHeading] = []
-    for c, in_order in zip(found, supported, strict=True):
+    for c, in_order in zip(headings, supported, strict=True):
         ratio = c.size / doc.body.size if doc.body.size else 1.0
         announced = c.number is None and c.sentence and c.title[-1] == ":"
         if announced or (c.counted and c.look in looks.steps):
@@ -64,7 +148,7 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
         if well or c.page not in plates:
             possible.append(c)
         if well:
-            kept.append(c)
+            settled.append(c)
             continue
         if c.page in plates or c.look in looks.captions:
             continue
@@ -73,15 +157,15 @@ def settle(found: list[PossibleHeading], doc: DocumentView) -> Settled:
         share = looks.share(c)
         enough = 0.08 if ratio > 1.15 else 0.3 if c.bold else 0.55
         subtitle = counts[c.look] and follow[c.look] >= 0.7 * counts[c.look]
-        rare = counts[c.look] < least and ratio < 1.25
+        rare = counts[c.look] < min_count and ratio < 1.25
         if share < enough or subtitle:
             continue
         opener = c.bold and c.look in looks.openers and share > _ALL
         if opener or (not rare and c.prominence > WEAK):
-            kept.append(c)
+            settled.append(c)
         elif c.bold or ratio > 1.15:
             spare.append(c)
-    return Settled(kept, spare, looks, possible)
+    return Settled(settled, spare, looks, possible)
 
 
 def _numbered_well(c: PossibleHeading, in_order: bool, ratio: float) -> bool:
@@ -90,17 +174,17 @@ def _numbered_well(c: PossibleHeading, in_order: bool, ratio: float) -> bool:
     return c.number.kind in STRONG or in_order or (not c.plain and ratio > 1.15)
 
 
-def in_sequence(found: list[PossibleHeading]) -> list[bool]:
-    """For each candidate whether the one before or after it in its numbering is there too."""
-    out = [False] * len(found)
+def in_sequence(possible: list[PossibleHeading]) -> list[bool]:
+    """Return, for each candidate, whether the one before or after it in its numbering is there too."""
+    out = [False] * len(possible)
     seen: dict[tuple[str, int], int] = {}  # (scheme, depth) -> the last candidate so numbered
-    for i, c in enumerate(found):
+    for i, c in enumerate(possible):
         for number in (c.number, as_letter(c.title)):
             if number is None:
                 continue
             key = number.kind, len(number.value)
             at = seen.get(key, -1)
-            before = (found[at].number, as_letter(found[at].title)) if at >= 0 else ()
+            before = (possible[at].number, as_letter(possible[at].title)) if at >= 0 else ()
             values = [(*number.value[:-1], number.value[-1] - step) for step in _NEXT]
             if any(n is not None and n.kind == number.kind and n.value in values for n in before):
                 out[i] = out[at] = True

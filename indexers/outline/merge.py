@@ -1,28 +1,139 @@
-"""All evidence of headings together: the best-supported frame, what the layout adds, and what the model makes of it."""
+"""The outline of a document: bookmarks, printed contents and layout, decided by the learned model, or slide titles."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.types.documents import ParsedDocument
-from indexers.outline.bookmarks import from_bookmarks
+from hybrid_core.types.documents import Line, ParsedDocument
 from indexers.outline.candidates import PossibleHeading, candidates
-from indexers.outline.evidence import FEATURES, Possible, evidence, style_numbers
-from indexers.outline.heading import Heading, clean_title, continues
-from indexers.outline.heading_model import BoostedTrees, choose, heading_model, likelihoods
+from indexers.outline.heading import Heading, clean_title, continues, from_bookmarks
+from indexers.outline.heading_model import (
+    FEATURES,
+    BoostedTrees,
+    Possible,
+    choose,
+    evidence,
+    heading_model,
+    likelihoods,
+    style_numbers,
+)
 from indexers.outline.layout import Settled, settle
 from indexers.outline.nesting import FlatHeading, levels
 from indexers.outline.numbering import STRONG, bare, compact, numbering
 from indexers.outline.printed_toc import PrintedToc, from_printed_toc
-from indexers.outline.regions import Regions
-from indexers.outline.second_opinion import propose, weigh
-from indexers.outline.slides import is_deck, slide_titles
-from indexers.outline.toc_pages import find_listings, opens_contents
-from indexers.outline.view import DocumentView
+from indexers.outline.regions import Regions, propose, weigh
+from indexers.outline.toc import find_listings, opens_contents
+from indexers.outline.view import DocumentView, PageView
+
+_WORDS = 100  # of a usual slide, at most
+_TOP, _MIDDLE = 0.4, (0.25, 0.6)  # of a slide's height: what may be a title begins above, what divides parts between
+_ALIKE = 0.65  # of the largest line's height: boxes of read pictures are as high as their letters
+_GAP = 1.0  # line heights between the lines of a title
+_LETTERS = 160  # of a title, at most
+_AGAIN = 3  # slides after which a title that comes again is a heading again
+_BESIDE = 2  # words beside the title of a slide that begins a part, at most
+_OPENING = 3  # words that the titles of a series begin with
+_SERIES, _BETWEEN = 3, 2  # different titles of it, and other slides between them, at least
+_CLOSING = re.compile(
+    r"(?:summary|conclusions?|questions?|q ?& ?a|thank you|thanks|appendix|backup|references|agenda)\b[^\w]*$",
+    re.I,
+)
+_WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u9fff\uac00-\ud7a3]{2}")
+
+
+def is_deck(doc: DocumentView) -> bool:
+    """Return whether the pages are slides: wide, with few words."""
+    pages = [page.page for page in doc.pages]
+    wide = sum(page.width > 1.15 * page.height for page in pages)
+    return len(pages) > 2 and wide > 0.8 * len(pages) and median(len(page.text.split()) for page in pages) <= _WORDS
+
+
+def slide_titles(doc: DocumentView) -> list[Heading]:
+    """Return the titles of a deck's slides, without the first slide's, each where it stands first.
+
+    Slides below a part are those after a slide that holds nothing but its title, in the middle, or whose title begins
+    as others do further on ("Goals: …"). One such slide alone parts nothing.
+    """
+    headings: list[Heading] = []
+    dividers: set[int] = set()
+    for page in doc.pages[1:]:
+        lines = _title(page)
+        title = " ".join(" ".join(line.text for line in lines).split())
+        if not _WORD.search(title) or "://" in title or len(title) > _LETTERS:
+            continue
+        alone = len(page.page.text.split()) <= len(title.split()) + _BESIDE
+        if alone and _MIDDLE[0] < lines[0].y0 / page.page.height < _MIDDLE[1]:
+            dividers.add(page.page.number)
+        unit = next((at for at, unit in enumerate(page.units) if page.page.lines[unit.line] is lines[0]), -1)
+        headings.append(Heading(title, page.page.number, unit, 1, "layout", lines[0].y0))
+    keys = [compact(heading.title) for heading in headings]
+    headings = [heading for at, heading in enumerate(headings) if keys[at] not in keys[max(0, at - _AGAIN) : at]]
+    return _levelled(headings, dividers)
+
+
+def _levelled(headings: list[Heading], dividers: set[int]) -> list[Heading]:
+    parts = {at for at, heading in enumerate(headings[:-1]) if heading.page in dividers}
+    if len(parts) < 2:
+        parts = set()
+    parts |= _series(headings)
+    if not parts:
+        return headings
+    first = min(parts)
+    return [
+        replace(heading, level=1 if at <= first or at in parts or _CLOSING.match(heading.title) else 2)
+        for at, heading in enumerate(headings)
+    ]
+
+
+def _series(headings: list[Heading]) -> set[int]:
+    """Return slides whose titles begin with the same words, with other slides between them."""
+    openings: dict[str, list[int]] = {}
+    for at, heading in enumerate(headings):
+        words = heading.title.split()
+        if len(words) > _OPENING:
+            openings.setdefault(compact(" ".join(words[:_OPENING])), []).append(at)
+    series: set[int] = set()
+    for places in openings.values():
+        titles = {compact(headings[at].title) for at in places}
+        between = places[-1] - places[0] + 1 - len(places)
+        if len(titles) >= _SERIES and between >= _BETWEEN:
+            series.update(places)
+    return series
+
+
+def _title(page: PageView) -> list[Line]:
+    """Return the lines of a slide's title: the largest of its upper part, or of all of it where that is empty.
+
+    What stands at one place on many slides is a title too where it is as large as one.
+    """
+    worded = sorted((line for line in page.page.lines if _WORD.search(line.text)), key=lambda line: line.y0)
+    top = [line for line in worded if line.y0 < _TOP * page.page.height] or worded
+    if not top:
+        return []
+    largest = max(map(_height, top))
+    at = next(at for at, line in enumerate(worded) if line in top and _height(line) >= _ALIKE * largest)
+    title = [worded[at]]
+    for line in worded[at + 1 :]:
+        if not (_goes_on(title[-1], line) or title[-1].text.endswith(("…", "..."))):
+            break
+        title.append(line)
+    return title
+
+
+def _height(line: Line) -> float:
+    return line.y1 - line.y0
+
+
+def _goes_on(last: Line, line: Line) -> bool:
+    near = line.y0 - last.y1 < _GAP * _height(last) and line.x0 < last.x1 and line.x1 > last.x0
+    return near and _ALIKE < _height(line) / max(_height(last), 0.1) < 1 / _ALIKE
+
 
 Floats = npt.NDArray[np.float64]
 _START = 14  # letters and digits by which two titles on a page are one
@@ -57,9 +168,9 @@ def outline(
     regions: Regions | None = None,
     trees: BoostedTrees | None = None,
 ) -> HeadingList:
-    """Bookmarks, printed contents and lines by their look: those of them that the learned model makes headings.
+    """Return the bookmarks, printed contents and lines that the learned model makes headings.
 
-    ``trees``: None for the shipped ones; where there are none in it, the rules alone decide.
+    ``trees``: None for the shipped ones; if it has no trees, the rules alone decide.
     """
     bookmarks = from_bookmarks(document.bookmarks, doc)
     if len(bookmarks) < _SMALLEST_FRAME and is_deck(doc):
@@ -122,12 +233,14 @@ def possible_headings(
     return Possibilities(tuple(items), rules, values)
 
 
-def _as_printed(h: Heading, kept: list[PossibleHeading], doc: DocumentView) -> Heading:
-    """A bookmark as its page has it, where it adds something to a title there (a file's name, a series)."""
+def _as_printed(h: Heading, by_layout: list[PossibleHeading], doc: DocumentView) -> Heading:
+    """Return a bookmark as its page has it, where it adds something to a title there (a file's name, a series)."""
     if h.source != "bookmark" or bare(h.title) in "".join(doc[h.page].compact):
         return h
     whole = compact(h.title)
-    inside = [c for c in kept if c.page == h.page and len(compact(c.title)) >= _START and compact(c.title) in whole]
+    inside = [
+        c for c in by_layout if c.page == h.page and len(compact(c.title)) >= _START and compact(c.title) in whole
+    ]
     best = max(inside, key=lambda c: (c.rise, len(c.title), -c.unit), default=None)
     return h if best is None else replace(h, title=best.title, unit=best.unit)
 
@@ -139,7 +252,7 @@ def _heading(c: PossibleHeading) -> Heading:
 def _graft(
     frame: list[Heading],
     looked: list[PossibleHeading],
-    kept: list[PossibleHeading],
+    by_layout: list[PossibleHeading],
     at: dict[tuple[int, int], PossibleHeading],
     printed: PrintedToc,
     doc: DocumentView,
@@ -154,9 +267,9 @@ def _graft(
             yield Possible(h, at.get((h.page, h.unit)), likely=True)
     looks = {c.look for h in frame if (c := at.get((h.page, h.unit)))}
     front = _front(doc, frame, printed.pages)
-    cover = [c for c in kept if c.page <= front]
-    title = max(cover, key=lambda c: _title_worth(c, cover), default=None) or _headline(kept)
-    by_rules = set(map(id, kept))
+    cover = [c for c in by_layout if c.page <= front]
+    title = max(cover, key=lambda c: _title_worth(c, cover), default=None) or _headline(by_layout)
+    by_rules = set(map(id, by_layout))
     for c in looked:
         if any((c.page, unit) in taken for unit in range(c.unit, c.last + 1)) or _entitled(c.page, c.title, titles):
             continue
@@ -170,19 +283,19 @@ def _graft(
 
 
 def _word(title: str) -> str:
-    """The word before a title's number ("part", "item"), "" where it has none."""
+    """Return the word before a title's number ("part", "item"), "" where it has none."""
     number = numbering(title)
     return number.kind if number is not None and number.kind in STRONG else ""
 
 
 def _entitled(page: int, title: str, titles: set[tuple[int, str, str]]) -> bool:
-    """Whether the frame has a title there already. "Item 5. Other Information" is not "Part II. Other Information"."""
+    """Return whether the frame has a title there. "Item 5. Other Information" is not "Part II. Other Information"."""
     word, rest = _word(title), bare(title)
     return any((page, rest, other) in titles for other in ({word, ""} if word else {"", *STRONG}))
 
 
 def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
-    """The title of a document without a cover: the largest on its first page, where hardly anything is as large."""
+    """Return the title of a document without a cover: the largest on its first page, if hardly anything is as large."""
     first = [c for c in looked if c.page == 1 and c.number is None]
     title = max(first, key=lambda c: (c.rise, -c.unit), default=None)
     if title is None:
@@ -192,7 +305,7 @@ def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
 
 
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:
-    """The last of the cover and title pages: those before the contents or, without, before the text begins."""
+    """Return the last of the cover and title pages: those before the contents or, without, before the text begins."""
     after = [next((h.page for h in frame if h.page > 1), 0)] if frame and frame[0].page > 1 else []
     if contents:
         return max(1, min([min(contents), *after]) - 1)
@@ -205,18 +318,18 @@ def _long_lines(doc: DocumentView, page: int) -> int:
 
 
 def _is_text(doc: DocumentView, page: int) -> bool:
-    """Whether a page is none of the front: it has many long lines, or some and hardly any others."""
+    """Return whether a page is none of the front: it has many long lines, or some and hardly any others."""
     long_lines = _long_lines(doc, page)
     return long_lines >= 10 or (long_lines >= 5 and long_lines >= 0.7 * len(doc[page].units))
 
 
 def _compressed(frame: list[Heading]) -> list[Heading]:
-    """The frame with levels counted from 1 without gaps."""
+    """Return the frame with levels counted from 1 without gaps."""
     ranks = {level: rank for rank, level in enumerate(sorted({h.level for h in frame}), 1)}
     return [replace(h, level=ranks[h.level]) for h in frame]
 
 
 def _title_worth(c: PossibleHeading, cover: list[PossibleHeading]) -> tuple[float, ...]:
-    """The document's title: on the earliest page, repeated on the next title page, in words, large."""
+    """Rank a title: on the earliest page, repeated on the next title page, in words, large."""
     again = any(other is not c and bare(other.title) == bare(c.title) for other in cover)
     return (-c.page, c.size * (1 + 0.5 * again + 0.5 * (len(c.title.split()) > 2)), -c.unit)

@@ -33,10 +33,10 @@ class _Open:
 
 
 def levels(items: list[FlatHeading]) -> list[int]:
-    """A level of 1 or more for each heading, in reading order; frame levels are kept as they are."""
+    """Return a level of 1 or more for each heading, in reading order; frame levels are kept as they are."""
     items = _under_parts(items)
-    known = _known(items)
-    over = _over(items)
+    ranks = _usual_levels(items)
+    larger = _count_larger(items)
     stacked, again = _stacked(items), _again(items)
     stack: list[_Open] = []
     out: list[int] = []
@@ -53,14 +53,14 @@ def levels(items: list[FlatHeading]) -> list[int]:
         elif at and stacked[at - 1] and stack:
             level = stack[-1].level + 1
         else:
-            level = _place(_Open(item, number, 0, stacked[at], again[at]), stack, known, over)
+            level = _place(_Open(item, number, 0, stacked[at], again[at]), stack, ranks, larger)
         stack.append(_Open(item, number, level, stacked[at], again[at]))
         out.append(level)
     return out
 
 
 def _under_parts(items: list[FlatHeading]) -> list[FlatHeading]:
-    """Where the frame knows no parts and the layout shows them, the frame's headings go below them."""
+    """Put the frame's headings below parts that only the layout shows."""
     parts = []
     for i, item in enumerate(items):
         number = item.look.number if item.look else numbering(item.title)
@@ -85,8 +85,8 @@ def _kind(item: FlatHeading) -> Kind | None:
     return (c.number.kind if c.number else "", *c.style) if c else None
 
 
-def _known(items: list[FlatHeading]) -> dict[Kind, int]:
-    """Kinds of heading that the frame puts at one level nearly always, and mostly knows."""
+def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
+    """Return kinds of heading that the frame puts at one level nearly always, and mostly knows."""
     seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
     others: Counter[Kind] = Counter()
     for item in items:
@@ -103,18 +103,19 @@ def _known(items: list[FlatHeading]) -> dict[Kind, int]:
     return out
 
 
-def _over(items: list[FlatHeading]) -> Over:
-    """How often a heading of one weight stands right above another of the same size: that puts it higher."""
-    over: Over = Counter()
+def _count_larger(items: list[FlatHeading]) -> Over:
+    """Return how often a heading of one weight stands right above another of the same size: that puts it higher."""
+    larger: Over = Counter()
     for item, after in pairwise(items):
         a, b = item.look, after.look
         if a and b and _adjoin(item, after) and abs(a.rise - b.rise) <= 0.03 and a.style[1] != b.style[1]:
-            over[a.style[1], b.style[1]] += 1
-    return over
+            larger[a.style[1], b.style[1]] += 1
+    return larger
 
 
 def _stacked(items: list[FlatHeading]) -> list[int]:
-    """How many headings stand right below each that look the same: what has no text of its own holds what follows.
+    """Return, for each heading, how many that look the same stand right below: a heading without text holds what
+    follows.
 
     Not the lines of a title that the document begins with, and not a name that stands above headings again and again.
     """
@@ -136,7 +137,9 @@ def _adjoin(item: FlatHeading, after: FlatHeading) -> bool:
 
 
 def _again(items: list[FlatHeading]) -> list[bool]:
-    """Whether a heading's title comes more than once between two headings of the frame, or with a strong number."""
+    """Return, for each heading, whether its title comes more than once between two of the frame or with a strong
+    number.
+    """
     out, scope = [False] * len(items), 0
     for at in range(len(items) + 1):
         if at == len(items) or _opens(items[at]):
@@ -162,7 +165,7 @@ def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
     return item.look.number if item.look else numbering(item.title)
 
 
-def _place(new: _Open, stack: list[_Open], known: dict[Kind, int], over: Over) -> int:
+def _place(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger: Over) -> int:
     """Close what this heading does not belong to and say its level."""
     item, number, c = new.item, new.number, new.item.look
     if number is not None and number.kind == "exhibit":  # another document, attached to this one
@@ -191,26 +194,27 @@ def _place(new: _Open, stack: list[_Open], known: dict[Kind, int], over: Over) -
     kind = _kind(item)
     if number is None and (sibling := _sibling(new, stack)):
         return _close_to(stack, sibling)
-    if kind is not None and kind in known:
-        while stack and stack[-1].level >= known[kind]:
+    if kind is not None and kind in ranks:
+        while stack and stack[-1].level >= ranks[kind]:
             top = stack[-1].item
             if top.level and top.look and c and top.look.rise > c.rise + 0.15:
                 return stack[-1].level + 1
-            if not top.level and stack[-1].level > known[kind] and _held(item, stack[-1]):
+            if not top.level and stack[-1].level > ranks[kind] and _belongs_inside(item, stack[-1]):
                 return stack[-1].level + 1
             stack.pop()
-        return known[kind]
+        return ranks[kind]
     first = number is not None and _first(number)
     while stack and not (
-        _held(item, stack[-1]) or _below(c, stack[-1].item.look, first and stack[-1].number is not None, over)
+        _belongs_inside(item, stack[-1])
+        or _below(c, stack[-1].item.look, first and stack[-1].number is not None, larger)
     ):
         stack.pop()
     return stack[-1].level + 1 if stack else 1
 
 
 def _sibling(new: _Open, stack: list[_Open]) -> int:
-    """The level of an open heading that looks the same, where neither the frame nor a chapter or note came since: of
-    the nearest with as many stacked below it, or of the highest with fewer.
+    """Return the level of an open heading that looks the same, where neither the frame nor a chapter or note came
+    since: of the nearest with as many stacked below it, or of the highest with fewer.
     """
     kind, fewer = _kind(new.item), 0
     for node in reversed(stack):
@@ -227,7 +231,7 @@ def _sibling(new: _Open, stack: list[_Open]) -> int:
 
 
 def _nested(number: Numbering | None, stack: list[_Open]) -> int:
-    """The least level of 2.1.3 below an open 2.1, 0 where none is open: the frame may not list 2.1."""
+    """Return the least level of 2.1.3 below an open 2.1, 0 where none is open: the frame may not list 2.1."""
     for node in reversed(stack):
         if number and node.number and "decimal" in number.kind and _deeper(number, node.number):
             return node.level + 1
@@ -235,7 +239,7 @@ def _nested(number: Numbering | None, stack: list[_Open]) -> int:
 
 
 def _holder(number: Numbering, stack: list[_Open]) -> int:
-    """The level of an open heading that names such in the plural ("Notes to Financial Statements"), 0 for none."""
+    """Return the level of an open heading that names such in the plural ("Notes to Financial Statements"), or 0."""
     if number.kind in STRONG:
         for node in reversed(stack):
             if node.item.title.lower().startswith(f"{number.kind}s "):
@@ -243,8 +247,11 @@ def _holder(number: Numbering, stack: list[_Open]) -> int:
     return 0
 
 
-def _held(item: FlatHeading, top: _Open) -> bool:
-    """A part, chapter, item or note holds every heading without such a number that is not clearly larger."""
+def _belongs_inside(item: FlatHeading, top: _Open) -> bool:
+    """Return whether an open heading holds this one.
+
+    A part, chapter, item or note holds every heading without such a number that is not clearly larger.
+    """
     strong = top.number is not None and top.number.kind in STRONG
     mine = item.look.number if item.look else None
     if not strong or (mine and mine.kind in STRONG):
@@ -265,7 +272,7 @@ def _first(number: Numbering) -> bool:
 
 
 def _deeper(number: Numbering, other: Numbering) -> bool:
-    """Whether 2.1.3 goes below an open 2.1 (or 2)."""
+    """Return whether 2.1.3 goes below an open 2.1 (or 2)."""
     return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
 
 
@@ -273,8 +280,8 @@ def _alike(c: PossibleHeading | None, other: PossibleHeading | None) -> bool:
     return c is None or other is None or abs(c.size - other.size) <= 0.12 * max(c.size, other.size)
 
 
-def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, over: Over) -> bool:
-    """Whether a heading goes below the open one on top, by look; ``first`` begins a numbering of its own."""
+def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, larger: Over) -> bool:
+    """Return whether a heading goes below the open one on top, by look; ``first`` begins a numbering of its own."""
     if c is None or top is None:
         return True
     if abs(c.rise - top.rise) > 0.03:
@@ -282,11 +289,11 @@ def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, 
     mine, its = _weight(c), _weight(top)
     if mine == its:
         return first
-    told = over[top.style[1], c.style[1]] - over[c.style[1], top.style[1]]
-    return told > 0 if abs(told) > 1 else mine < its
+    balance = larger[top.style[1], c.style[1]] - larger[c.style[1], top.style[1]]
+    return balance > 0 if abs(balance) > 1 else mine < its
 
 
 def _weight(c: PossibleHeading) -> int:
-    """Bold over capitals over upright over italic."""
+    """Rank type: bold over capitals over upright over italic."""
     look = c.style[1]
     return 4 * bool(look & 4) + 2 * bool(look & 2) - (look & 1)

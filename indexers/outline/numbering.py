@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hybrid_core.text.numerals import roman
+from hybrid_core.text.identifiers import roman
 from hybrid_core.text.tokens import fold
 
 _WORDS = (
@@ -77,7 +77,7 @@ class Numbering:
 
 
 def han_value(text: str) -> int:
-    """The value of a Chinese numeral up to 9,999 (``二百三十一`` -> 231), or of digits."""
+    """Return the value of a Chinese numeral up to 9,999 (``二百三十一`` -> 231), or of digits."""
     text = unicodedata.normalize("NFKC", text)
     if text.isdecimal():
         return int(text)
@@ -103,51 +103,51 @@ def _value(text: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=50_000)
 def numbering(title: str) -> Numbering | None:
-    """What numbers a title, None where nothing does."""
+    """Return the numbering of a title, None if it has none."""
     match = _NUMBERING.match(title)
     if match is None:
         return None
     end = match.end()
     gap = _GAP.match(title, end)
     end = gap.end() if gap else end
-    found = match.lastgroup or ""
+    kind = match.lastgroup or ""
     if match["word"]:
         return Numbering(match["word"].lower(), _value(match["of"]), end)
-    if found == "hanword":
+    if kind == "hanword":
         return Numbering("han-" + match["hanword"], (han_value(match["han"]),), end)
-    text = match[found]
-    if found == "decimal":
+    text = match[kind]
+    if kind == "decimal":
         value = _value(text)
         return Numbering(f"decimal{len(value)}", value, end)
-    if found == "letterdec":
+    if kind == "letterdec":
         return Numbering(f"letter{text.count('.') + 1}", (ord(text[0].lower()) - 96, *_value(text[2:])), end)
-    if found in ("roman", "letter", "bracket"):
+    if kind in ("roman", "letter", "bracket"):
         case = "digit" if text.isdigit() else "upper" if text.isupper() else "lower"
-        if found == "roman" and len(text) == 1 and text.lower() in "clm":
-            found = "letter"
-        if found == "letter" and len(text) == 2:
+        if kind == "roman" and len(text) == 1 and text.lower() in "clm":
+            kind = "letter"
+        if kind == "letter" and len(text) == 2:
             if text[0] != text[1] or case == "upper":
                 return None
             case = "double"
-        value = (ord(text[0].lower()) - 96,) if found == "letter" else _value(text)
-        return Numbering(f"{found}-{case}", value, end)
-    if found == "integer":
+        value = (ord(text[0].lower()) - 96,) if kind == "letter" else _value(text)
+        return Numbering(f"{kind}-{case}", value, end)
+    if kind == "integer":
         mark = title[match.end() - 1 : match.end() + 2].lstrip("0123456789 ")[:1]
         return Numbering("integer" + (mark if mark and mark in ".):|" else ""), _value(text), end)
-    return Numbering(found, _value(text) if found == "par" else (han_value(text),), end)
+    return Numbering(kind, _value(text) if kind == "par" else (han_value(text),), end)
 
 
 def as_letter(text: str) -> Numbering | None:
-    """The reading of a single ``I.``, ``V.`` or ``X.`` as a letter rather than a Roman numeral."""
+    """Return the reading of a single ``I.``, ``V.`` or ``X.`` as a letter rather than a Roman numeral."""
     if len(text) > 1 and text[0].lower() in "ivx" and text[1] in ".)":
         case = "upper" if text[0].isupper() else "lower"
-        found = numbering(text)
-        return Numbering(f"letter-{case}", (ord(text[0].lower()) - 96,), found.end if found else 2)
+        number = numbering(text)
+        return Numbering(f"letter-{case}", (ord(text[0].lower()) - 96,), number.end if number else 2)
     return None
 
 
 def compact(text: str) -> str:
-    """Letters and digits only, folded: what titles are compared by."""
+    """Return letters and digits only, folded: what titles are compared by."""
     if text.isascii():
         return text.encode().translate(None, _DROPPED_BYTES).decode().lower()
     plain = text.translate(_DROPPED)
@@ -155,6 +155,6 @@ def compact(text: str) -> str:
 
 
 def bare(title: str) -> str:
-    """``compact`` without the numbering; the whole where nothing else is left."""
-    found = numbering(title)
-    return (compact(title[found.end :]) if found else "") or compact(title)
+    """Return ``compact`` without the numbering; the whole if nothing else is left."""
+    number = numbering(title)
+    return (compact(title[number.end :]) if number else "") or compact(title)

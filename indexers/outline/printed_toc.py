@@ -6,12 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from statistics import median
 
-from indexers.outline.heading import Heading
-from indexers.outline.locate import LinePrefixIndex, find_title
+from indexers.outline.heading import Heading, LinePrefixIndex, find_title
 from indexers.outline.numbering import PARTS, Numbering, as_letter, compact, numbering
-from indexers.outline.toc_entries import TocEntry, entries
-from indexers.outline.toc_pages import ContentsPages, find_contents
-from indexers.outline.toc_rows import TocRow, label_value
+from indexers.outline.toc import ContentsPages, TocEntry, TocRow, entries, find_contents, label_value
 from indexers.outline.view import DocumentView
 
 _LEAST_LOCATED = 0.4  # of the entries; with less it was no table of contents of this document
@@ -20,7 +17,7 @@ _NEIGHBOURS = 4  # entries on each side that vote on an entry's offset
 
 @dataclass(frozen=True, slots=True)
 class PrintedToc:
-    """What printed contents say. ``pages`` hold contents or lists of figures and nothing else."""
+    """The printed contents. ``pages`` hold contents or lists of figures and nothing else."""
 
     headings: tuple[Heading, ...]
     pages: frozenset[int]
@@ -30,18 +27,18 @@ class PrintedToc:
 
 
 def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
-    """The best printed table of contents in the first ``search`` pages, each entry at its physical page."""
-    found = find_contents(doc, search)
-    if not found:
+    """Return the best printed table of contents in the first ``search`` pages, each entry at its physical page."""
+    contents_pages = find_contents(doc, search)
+    if not contents_pages:
         return PrintedToc((), frozenset(), 0.0)
-    skip = frozenset[int]().union(*(contents.full for contents in found))
+    skip = frozenset[int]().union(*(contents.full for contents in contents_pages))
     index = LinePrefixIndex(doc, skip)
     labels = {page.page.label: page.page.number for page in reversed(doc.pages) if page.page.label}
     if all(label == str(number) for label, number in labels.items()):
         labels = {}  # a writer's default, which says nothing of what is printed on the pages
     tocs: list[PrintedToc] = []
     pages: set[int] = set()
-    for contents in found:
+    for contents in contents_pages:
         toc = _place(contents, doc, index, labels, skip)
         if toc.located >= _LEAST_LOCATED:
             tocs.append(toc)
@@ -68,7 +65,7 @@ def _place(
     contents: ContentsPages, doc: DocumentView, index: LinePrefixIndex, labels: dict[str, int], skip: frozenset[int]
 ) -> PrintedToc:
     rows = entries(contents.rows, labelled=contents.labelled)
-    places = [next((found for title in row.titles if (found := index.places(title))), []) for row in rows]
+    places = [next((places_of for title in row.titles if (places_of := index.places(title))), []) for row in rows]
     if not contents.labelled:
         return _in_order(rows, places, skip)
     offsets = _offsets(rows, places, labels)
@@ -83,8 +80,8 @@ def _place(
         expected = label_value(row.label) + offset if offset is not None else labels.get(row.label, 0)
         inside = 1 <= expected <= len(doc.pages)
         title, place = row.titles[0], None
-        for least in (0.9, 0.0) if inside else ():
-            tries = [(t, find_title(t, doc, expected, slack=2, least=least, skip=skip)) for t in row.titles]
+        for min_score in (0.9, 0.0) if inside else ():
+            tries = [(t, find_title(t, doc, expected, slack=2, min_score=min_score, skip=skip)) for t in row.titles]
             hit = max(((t, at) for t, at in tries if at), key=lambda pair: _size(doc, pair[1]), default=None)
             if hit is not None:  # an author's name is found too, but smaller
                 title, place = hit
@@ -107,17 +104,17 @@ def _size(doc: DocumentView, place: tuple[int, int]) -> int:
 
 
 def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: dict[str, int]) -> list[int | None]:
-    """Per entry what to add to its label to get its physical page, None where nothing tells.
+    """Return per entry what to add to its label to get its physical page, None where nothing tells.
 
     Titles found in the body vote for their offset; the votes of the nearest entries of the same kind
     of label (Roman, Arabic) decide, so that front matter and labels that restart get their own.
     """
     votes: list[Counter[int]] = []
-    for row, found in zip(rows, places, strict=True):
+    for row, places_of in zip(rows, places, strict=True):
         vote: Counter[int] = Counter()
         if value := label_value(row.label):
-            for page, _ in found:
-                vote[page - value] += 12 // len(found) + 1
+            for page, _ in places_of:
+                vote[page - value] += 12 // len(places_of) + 1
             if row.label in labels:
                 vote[labels[row.label] - value] += 4
         votes.append(vote)
@@ -139,12 +136,12 @@ def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: 
 
 
 def _in_order(rows: list[TocEntry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
-    """ContentsPages without page numbers: each title where it first stands after the one before it."""
+    """Place contents without page numbers: each title where it first stands after the one before it."""
     headings = []
     last = (0, 0)
     depth = _depths(rows)
-    for i, found in enumerate(places):
-        if after := [place for place in found if place > last]:
+    for i, places_of in enumerate(places):
+        if after := [place for place in places_of if place > last]:
             last = after[0]
             headings.append(Heading(rows[i].titles[0], *last, depth[i], "printed_toc"))
     share = len(headings) / len(rows) if rows else 0.0
@@ -154,7 +151,7 @@ def _in_order(rows: list[TocEntry], places: list[list[tuple[int, int]]], skip: f
 
 
 def _stands(rows: list[TocEntry]) -> list[bool]:
-    """Which entries are headings: those with a label, and those set off from them (parts), not authors."""
+    """Return which entries are headings: those with a label, and those set off from them (parts), not authors."""
     labelled = [entry.row for entry in rows if entry.label]
     if not labelled:
         return [True] * len(rows)
@@ -180,7 +177,9 @@ def _unlabelled(
     depth: list[int],
     doc: DocumentView,
 ) -> tuple[list[Heading], frozenset[str]]:
-    """Entries without a label: parts, which stand in the body before the next entry; and no headings (authors)."""
+    """Return entries without a label that are parts, which stand in the body before the next entry, and other names
+    (authors).
+    """
     parts: list[Heading] = []
     names: set[str] = set()
     by_title = {compact(h.title): h.page for h in placed}
@@ -199,7 +198,7 @@ def _unlabelled(
                 break
             if max(before, after - 4, entry.row.page + 1) <= page <= (after or len(doc.pages)):
                 title = next(
-                    (t for t in entry.titles if find_title(t, doc, page, slack=0, least=0.9)), entry.titles[-1]
+                    (t for t in entry.titles if find_title(t, doc, page, slack=0, min_score=0.9)), entry.titles[-1]
                 )
                 parts.append(Heading(title, page, unit, depth[i], "printed_toc"))
                 break
@@ -207,7 +206,7 @@ def _unlabelled(
 
 
 def _depths(entries: list[TocEntry]) -> list[int]:
-    """Levels from numbering, indentation and type, by nesting; 1 for what is no heading."""
+    """Return levels from numbering, indentation and type, by nesting; 1 for what is no heading."""
     shift = _shifts([entry.row for entry in entries])
     stack: list[tuple[TocRow, Numbering | None]] = []
     out = []
@@ -232,17 +231,17 @@ def _depths(entries: list[TocEntry]) -> list[int]:
 
 
 def _shifts(rows: list[TocRow]) -> dict[int, float]:
-    """How far each page's rows are set off sideways: by its right-aligned labels."""
+    """Return how far each page's rows are set off sideways: by its right-aligned labels."""
     right: dict[int, float] = {}
     for row in rows:
         if row.label:
             right[row.page] = max(right.get(row.page, 0.0), row.x1)
-    most = median(right.values()) if right else 0.0
-    return {row.page: right[row.page] - most if row.page in right else 0.0 for row in rows}
+    typical = median(right.values()) if right else 0.0
+    return {row.page: right[row.page] - typical if row.page in right else 0.0 for row in rows}
 
 
 def _next(before: Numbering, number: Numbering) -> bool:
-    """Whether a number comes right after another of its scheme."""
+    """Return whether a number comes right after another of its scheme."""
     same = before.kind == number.kind and len(before.value) == len(number.value)
     return same and before.value[:-1] == number.value[:-1] and number.value[-1] == before.value[-1] + 1
 
@@ -251,7 +250,7 @@ _CHAPTER = frozenset("chapter kapitel chapitre item article artikel".split())
 
 
 def _inside(row: TocRow, number: Numbering | None, top: TocRow, top_number: Numbering | None) -> bool:
-    """Whether an entry goes below the open one."""
+    """Return whether an entry goes below the open one."""
     if number and number.kind in PARTS and not row.label:
         return False
     if not top.label and top_number and top_number.kind in PARTS:

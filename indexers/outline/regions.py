@@ -1,12 +1,17 @@
-"""What a layout model calls the parts of the pages, as evidence about their lines."""
+"""The regions that a layout model sees on the pages, weighed as a second opinion on the rules' headings."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
 
-from hybrid_core.types.layouts import Region, RegionKind, RegionsByPage
-from indexers.outline.prominence import Style, look
+from hybrid_core.types.locators import Region, RegionKind, RegionsByPage
+from indexers.outline.candidates import PossibleHeading, Style, look, possible_heading
+from indexers.outline.layout import Settled
+from indexers.outline.numbering import STRONG, compact
+from indexers.outline.toc import opens_contents
 from indexers.outline.view import DocumentView, Unit
 
 _MOST = 0.5  # of a line's area that lies in the region it belongs to
@@ -21,35 +26,35 @@ class Regions:
         self._lines: Counter[Style] = Counter()
         self._headings: Counter[Style] = Counter()
         for page in doc.pages:
-            told = by_page.get(page.page.number)
-            if told is None:
+            regions_of = by_page.get(page.page.number)
+            if regions_of is None:
                 continue
-            regions = [region for region in told if region.kind != "figure"]  # of which the model said nothing
+            regions = [region for region in regions_of if region.kind != "figure"]  # of which the model said nothing
             tops: dict[int, tuple[float, int]] = {}
             for at, unit in enumerate(page.units):
-                held = _holder(unit, regions)
+                holder = _holder(unit, regions)
                 self._lines[look(unit)] += 1
-                if held is not None:
-                    self._kinds[page.page.number, at] = regions[held].kind, held
-                    self._headings[look(unit)] += regions[held].kind == "heading"
-                    tops[held] = min(tops.get(held, (unit.y0, at)), (unit.y0, at))
+                if holder is not None:
+                    self._kinds[page.page.number, at] = regions[holder].kind, holder
+                    self._headings[look(unit)] += regions[holder].kind == "heading"
+                    tops[holder] = min(tops.get(holder, (unit.y0, at)), (unit.y0, at))
             self._first |= {(page.page.number, at) for _, at in tops.values()}
 
     def kind(self, page: int, unit: int) -> RegionKind | None:
-        """None where the line lies in no region, or its page was not read."""
-        found = self._kinds.get((page, unit))
-        return found[0] if found else None
+        """Return the kind of region that the line lies in; None if it lies in none, or its page was not read."""
+        entry = self._kinds.get((page, unit))
+        return entry[0] if entry else None
 
     def region(self, page: int, unit: int) -> int | None:
-        found = self._kinds.get((page, unit))
-        return found[1] if found else None
+        entry = self._kinds.get((page, unit))
+        return entry[1] if entry else None
 
     def heads(self, page: int, unit: int) -> bool:
-        """Whether a line is the highest of the region it lies in."""
+        """Return whether a line is the highest of the region it lies in."""
         return (page, unit) in self._first
 
     def share(self, style: Style) -> float:
-        """How many lines of a look lie in headings, 0 to 1."""
+        """Return how many lines of a look lie in headings, 0 to 1."""
         return self._headings[style] / self._lines[style] if self._lines[style] else 0.0
 
 
@@ -64,3 +69,98 @@ def _overlap(unit: Unit, region: Region) -> float:
     x0, y0, x1, y1 = region.box
     across, down = min(unit.x1, x1) - max(unit.x0, x0), min(unit.y1, y1) - max(unit.y0, y0)
     return across * down if across > 0 and down > 0 else 0.0
+
+
+_MOSTLY = 0.6  # of the lines of a look that the model calls headings: such lines may be headings that rules left out
+_NEARLY = 0.9  # so many: a line of it that the model calls text is a heading all the same
+_HARDLY = 0.15  # fewer: a numbered line in a table is none
+_NEVER = {"picture", "caption", "footnote", "formula", "footer"}
+_RUN_IN = 8  # characters that follow a numbered heading in its line, at least, where the text goes on in it
+
+
+def propose(
+    possible: list[PossibleHeading], doc: DocumentView, regions: Regions, skip: frozenset[int]
+) -> list[PossibleHeading]:
+    """Return the candidates, cut where the model sees two headings, and its headings that are none of them."""
+    out = [part for c in possible for part in _parts(c, doc, regions)]
+    taken = {(c.page, unit) for c in out for unit in range(c.unit, c.last + 1)}
+    for page in doc.pages:
+        number = page.page.number
+        if doc.body is None or number in skip:
+            continue
+        for first, last in _headings(number, doc, regions):
+            if not any((number, unit) in taken for unit in range(first, last + 1)):
+                c = possible_heading(page, first, last, doc.body)
+                out += [] if c is None else [c]
+    return sorted(out, key=lambda c: (c.page, c.unit))
+
+
+def weigh(possible: list[PossibleHeading], rules: Settled, doc: DocumentView, regions: Regions) -> Settled:
+    """Return which of the candidates both bear out.
+
+    A heading of the rules goes where the model sees a table, a picture, a caption, the cover's title or, unless most
+    lines that look like it are headings, text that no number begins. A heading of the model is added where most
+    lines that look like it are headings for it too; not if it comes again and again, is a step, announces a list, or
+    looks like the titles of charts.
+    """
+    placed = {(c.page, unit) for c in rules.headings for unit in range(c.unit, c.last + 1)}
+    texts = Counter(compact(c.title) for c in possible)
+    often = max(6, len(doc.pages) // 12)
+    headings = []
+    for c in possible:
+        kind, share = regions.kind(c.page, c.unit), regions.share(c.look)
+        if (c.page, c.unit) in placed:
+            if opens_contents(c.title) or _stays(c, kind, share, doc, regions):
+                headings.append(c)
+        elif kind == "heading" and share >= _MOSTLY and texts[compact(c.title)] <= often:
+            step = c.counted and c.look in rules.looks.steps
+            if not step and c.title[-1] != ":" and c.look not in rules.looks.captions:
+                headings.append(c)
+    spare = [c for c in rules.spare if regions.kind(c.page, c.unit) in (None, "heading", "text")]
+    return Settled(headings, spare, rules.looks, headings)
+
+
+def _stays(c: PossibleHeading, kind: str | None, share: float, doc: DocumentView, regions: Regions) -> bool:
+    strong = c.number is not None and c.number.kind in STRONG
+    if kind == "table":
+        return (share >= _MOSTLY and regions.heads(c.page, c.unit)) or (strong and share > _HARDLY)
+    if kind in _NEVER:
+        return strong
+    if kind == "list-item":
+        return c.number is not None
+    if kind == "text":
+        return strong or share >= _NEARLY or _runs_in(c, doc)
+    return kind != "title"
+
+
+def _runs_in(c: PossibleHeading, doc: DocumentView) -> bool:
+    """Return whether a number begins it and its text goes on in the same line, which the model therefore calls text."""
+    text = doc[c.page].units[c.unit].text
+    return c.number is not None and c.unit == c.last and len(text) > len(c.title) + _RUN_IN
+
+
+def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[int, int]]:
+    """Yield first and last unit of what the model calls headings, lines of one look each."""
+    units = doc[page].units
+    for (region, _), group in groupby(range(len(units)), lambda at: (regions.region(page, at), look(units[at]))):
+        lines = list(group)
+        if region is not None and regions.kind(page, lines[0]) == "heading":
+            yield lines[0], lines[-1]
+
+
+def _parts(c: PossibleHeading, doc: DocumentView, regions: Regions) -> list[PossibleHeading]:
+    """Return a candidate whose lines lie in several regions, as several."""
+    if c.number is not None and c.number.kind in STRONG:  # its title may stand below it
+        return [c]
+    starts = [c.unit]
+    for unit in range(c.unit + 1, c.last + 1):
+        before, current = regions.region(c.page, unit - 1), regions.region(c.page, unit)
+        if before is not None and current is not None and before != current:
+            starts.append(unit)
+    if len(starts) == 1 or doc.body is None:
+        return [c]
+    ends = [*(start - 1 for start in starts[1:]), c.last]
+    parts = [possible_heading(doc[c.page], *lines, doc.body) for lines in zip(starts, ends, strict=True)]
+    if None in parts:
+        return [c]
+    return [replace(part, prominence=c.prominence, plain=c.plain) for part in parts if part is not None]

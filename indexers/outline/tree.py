@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 
 from hybrid_core.types.documents import HeadingSource, ParsedDocument, ParsedPage, Section
-from hybrid_core.types.layouts import RegionsByPage
+from hybrid_core.types.locators import RegionsByPage
 from indexers.outline.heading import Heading
 from indexers.outline.heading_model import BoostedTrees
 from indexers.outline.merge import outline
@@ -72,7 +72,7 @@ def build_tree(
     regions: RegionsByPage | None = None,
     trees: BoostedTrees | None = None,
 ) -> tuple[Section, ...]:
-    """The document's sections, flat in preorder. Never empty for a document with at least one page.
+    """Return the document's sections, flat in preorder. Never empty for a document with at least one page.
 
     What a layout model told of the pages, ``regions``, is a second opinion on headings that no markup tells.
     ``trees``: another heading model than the shipped one.
@@ -94,7 +94,7 @@ def build_tree(
 def tree_of(
     marks: Sequence[HeadingMark], pages: Sequence[ParsedPage], limits: TreeLimits = TreeLimits()
 ) -> tuple[Section, ...]:
-    """The tree of headings that are known, in any order; page groups where text runs over the limits."""
+    """Return the tree of headings that are known, in any order; page groups where text runs over the limits."""
     if not pages:
         return ()
     placed = sorted(marks, key=lambda mark: (mark.page, mark.anchor))
@@ -108,26 +108,25 @@ def tree_of(
 def _looked_for(
     document: ParsedDocument, limits: TreeLimits, regions: RegionsByPage | None, trees: BoostedTrees | None
 ) -> tuple[list[_Node], list[_Node]]:
-    """Headings by bookmarks, printed contents and layout, and weaker ones."""
+    """Return headings by bookmarks, printed contents and layout, and weaker ones."""
     doc = view(document.pages)
-    found = outline(document, doc, limits.toc_pages, Regions(doc, regions) if regions else None, trees)
-    return _thin(_nodes(found.headings, doc), limits.min_characters), _nodes(found.spare, doc)
+    headings = outline(document, doc, limits.toc_pages, Regions(doc, regions) if regions else None, trees)
+    return _thin(_nodes(headings.headings, doc), limits.min_characters), _nodes(headings.spare, doc)
 
 
 def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:
-    """Headings as the format's markup tells them; there are no weaker ones."""
-    starts = {page.number: _line_starts(page) for page in document.pages if document.headings}
+    """Return headings as the format's markup tells them; there are no weaker ones."""
+    starts = {  # of each line in the page's text
+        page.number: [0, *accumulate(len(line.text) + 1 for line in page.lines)]
+        for page in document.pages
+        if document.headings
+    }
     placed = [(h.title, h.level, (h.page, starts[h.page][h.line]), 0.0, h.source) for h in document.headings or ()]
     return _levelled(placed), []
 
 
-def _line_starts(page: ParsedPage) -> list[int]:
-    """Where each line begins in the page's text."""
-    return [0, *accumulate(len(line.text) + 1 for line in page.lines)]
-
-
 def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
-    """Headings in reading order, with their places."""
+    """Return headings in reading order, with their places."""
     placed = []
     confirmed = {(" ".join(h.title.split()), h.page) for h in headings if h.confirmed}
     for order, h in enumerate(headings):
@@ -143,7 +142,7 @@ def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
 
 
 def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSource]]) -> list[_Node]:
-    """Nodes of (title, level, place, y, source) in reading order: levels without jumps, no two alike at a place."""
+    """Return nodes of (title, level, place, y, source), in reading order, without jumps, no two alike at a place."""
     nodes: list[_Node] = []
     stack: list[int] = []
     seen: set[tuple[str, int, int]] = set()
@@ -159,19 +158,19 @@ def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSo
     return nodes
 
 
-def _thin(nodes: list[_Node], least: int) -> list[_Node]:
-    """Without the layout headings that have next to no text before the next one begins, and nobody confirms."""
-    kept = []
+def _thin(nodes: list[_Node], min_length: int) -> list[_Node]:
+    """Remove layout headings that have next to no text before the next one begins, and that nothing confirms."""
+    remaining = []
     for node, after in zip_longest(nodes, nodes[1:]):
         leaf = after is not None and after.level <= node.level and after.start[0] == node.start[0]
         label = leaf and node.source == "layout" and numbering(node.title) is None and not node.confirmed
-        if not label or after.start[1] - node.start[1] - len(node.title) >= least:
-            kept.append(node)
-    return kept
+        if not label or after.start[1] - node.start[1] - len(node.title) >= min_length:
+            remaining.append(node)
+    return remaining
 
 
 def _cover(nodes: list[_Node]) -> list[_Node]:
-    """Front matter before the first heading gets a node; a few stray characters join the first section."""
+    """Give front matter before the first heading a node; a few stray characters join the first section."""
     if not nodes:
         return []
     first = nodes[0]
@@ -185,7 +184,7 @@ def _cover(nodes: list[_Node]) -> list[_Node]:
 
 
 def _close(nodes: list[_Node], pages: int) -> None:
-    """Each node ends where the next one that is not inside it begins."""
+    """End each node where the next one that is not inside it begins."""
     open_nodes: list[_Node] = []
     for node in nodes:
         while open_nodes and open_nodes[-1].level >= node.level:
@@ -196,7 +195,7 @@ def _close(nodes: list[_Node], pages: int) -> None:
 
 
 def _tokens(pages: Sequence[ParsedPage]) -> list[int]:
-    """Estimated tokens of the text before each page, by page number from 1; the last is the whole."""
+    """Return estimated tokens of the text before each page, by page number from 1; the last is the whole."""
     sums = [0, 0]
     for page in pages:
         sums.append(sums[-1] + len(page.text.encode()) // 4)
@@ -204,7 +203,7 @@ def _tokens(pages: Sequence[ParsedPage]) -> list[int]:
 
 
 def _split_by_headings(nodes: list[_Node], spare: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
-    """Weaker headings where text over the limits has no others."""
+    """Add weaker headings where text over the limits has no others."""
     starts = [node.start for node in spare]
     out: list[_Node] = []
     for i, node in enumerate(nodes):
@@ -213,12 +212,12 @@ def _split_by_headings(nodes: list[_Node], spare: list[_Node], tokens: list[int]
         if len(_groups(first, last, tokens, limits)) > 1:
             inside = spare[bisect_right(starts, node.start) : bisect_left(starts, _own_end(nodes, i))]
             if len(inside) > 1 and len(inside) <= 4 * (last - first + 1):
-                out += [replace(found, level=min(node.level + 1, _DEEPEST)) for found in inside]
+                out += [replace(heading, level=min(node.level + 1, _DEEPEST)) for heading in inside]
     return out
 
 
 def _own_end(nodes: list[_Node], i: int) -> tuple[int, int]:
-    """Where a node's text before its first child ends."""
+    """Return where a node's text before its first child ends."""
     has_child = i + 1 < len(nodes) and nodes[i + 1].level > nodes[i].level
     return nodes[i + 1].start if has_child else nodes[i].end
 
@@ -229,7 +228,7 @@ def _own_pages(nodes: list[_Node], i: int) -> tuple[int, int]:
 
 
 def _split_by_pages(nodes: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
-    """Page groups wherever text without headings of its own runs over the limits."""
+    """Add page groups wherever text without headings of its own runs over the limits."""
     out: list[_Node] = []
     if not nodes:
         groups = _groups(1, len(tokens) - 2, tokens, limits)
@@ -245,7 +244,7 @@ def _split_by_pages(nodes: list[_Node], tokens: list[int], limits: TreeLimits) -
 
 
 def _groups(first: int, last: int, tokens: list[int], limits: TreeLimits) -> list[tuple[int, int]]:
-    """Even runs of pages, none over the limits unless it is a single page."""
+    """Return even runs of pages, none over the limits unless it is a single page."""
     size = last - first + 1
     total = tokens[last + 1] - tokens[first] if last >= first else 0
     if size <= 1 or (size <= limits.max_pages and total <= limits.max_tokens):

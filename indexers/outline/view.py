@@ -1,4 +1,4 @@
-"""A document as headings are looked for in it: units of text, body style, running heads marked."""
+"""A document as headings are looked for in it: units of text, body style, running heads, white space and tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hybrid_core.text.numerals import roman
+from hybrid_core.text.identifiers import roman
 from hybrid_core.types.documents import Line, ParsedPage
 from indexers.outline.numbering import STRONG, compact, numbering
 
@@ -44,13 +44,13 @@ class PageView:
 
     @property
     def compact(self) -> list[str]:
-        """The units' letters and digits, in the units' order."""
+        """Return the units' letters and digits, in the units' order."""
         if self._compact is None:
             self._compact = [compact(unit.text) for unit in self.units]
         return self._compact
 
     def beginning(self, letters: str) -> list[int]:
-        """The units that begin, with or without their numbering, with the first three letters of a title."""
+        """Return the units that begin, with or without their numbering, with the first three letters of a title."""
         if self._beginning is None:
             self._beginning = {}
             for i, unit in enumerate(self.units):
@@ -61,10 +61,10 @@ class PageView:
         return self._beginning.get(letters[:3], [])
 
     def offset(self, unit: int) -> int:
-        """Where in the page's text a section begins whose heading is this unit.
+        """Return where in the page's text a section begins whose heading is this unit.
 
-        That is the heading's line; or the first line below it where the file draws the heading after
-        its text; or 0 where nothing but running heads comes before.
+        That is the heading's line; or the first line below it if the file draws the heading after its text; or 0 if
+        nothing but running heads comes before.
         """
         heading, lines = self.units[unit], self.page.lines
         first = heading.line
@@ -81,7 +81,7 @@ class PageView:
         return sum(len(lines[index].text) + 1 for index in range(first))
 
     def unit_at(self, y: float) -> int:
-        """The unit nearest below a height, -1 where there is none or the height is not on the page."""
+        """Return the unit nearest below a height, -1 where there is none or the height is not on the page."""
         under = [(unit.y0, index) for index, unit in enumerate(self.units) if unit.y1 > y + 2]
         return min(under)[1] if under and y > 0 else -1
 
@@ -93,7 +93,7 @@ class DocumentView:
     gap: float  # usual distance between the tops of neighbouring body lines
 
     def __getitem__(self, number: int) -> PageView:
-        """The page of a 1-based number."""
+        """Return the page of a 1-based number."""
         return self.pages[number - 1]
 
 
@@ -108,7 +108,7 @@ def view(pages: Sequence[ParsedPage]) -> DocumentView:
 
 
 def _unseen(lines: tuple[Line, ...]) -> frozenset[int]:
-    """Lines that are no part of what a page shows: hidden text, readers' comments."""
+    """Return lines that are no part of what a page shows: hidden text, readers' comments."""
     return frozenset(i for i, line in enumerate(lines) if line.role in ("hidden", "comment"))
 
 
@@ -167,7 +167,7 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
 
 
 def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozenset[int]]:
-    """Per page the lines that repeat at the same height near the top or bottom, and page numbers there.
+    """Return per page the lines that repeat at the same height near the top or bottom, and page numbers there.
 
     A line is running where its words (numbers aside) stand at the same height on a page nearby, or
     where it has the height and style that such lines have throughout the document and is no larger
@@ -190,16 +190,16 @@ def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozen
     styles: Counter[tuple[int, float, str]] = Counter()
     running: list[set[int]] = []
     for at, edge in enumerate(edges):
-        found = set()
+        lines_of = set()
         for i, line in edge:
             words = _words(line, at, body)
             slot = int(line.y0 // 4)
             near = max(_near(seen[words, slot + d], at - 6, at + 6) for d in (0, 1))
             first = _prominent(line, body) and not any(_near(seen[words, slot + d], at - 6, at - 1) for d in (0, 1))
             if near >= (2 if len(line.text) < 80 else 3) and len(pages) > 2 and not first:
-                found.add(i)
+                lines_of.add(i)
                 styles[int(line.y0 // 4), line.size, line.font] += 1
-        running.append(found)
+        running.append(lines_of)
     for at, edge in enumerate(edges):
         for i, line in edge:
             if _prominent(line, body):
@@ -207,7 +207,7 @@ def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozen
             count = max(styles.get((int(line.y0 // 4) + d, line.size, line.font), 0) for d in (-1, 0, 1))
             if count >= max(4, 0.08 * len(pages)):
                 running[at].add(i)
-    return [frozenset(found) for found in running]
+    return [frozenset(lines_of) for lines_of in running]
 
 
 def _prominent(line: Line, body: Line | None) -> bool:
@@ -218,7 +218,7 @@ def _prominent(line: Line, body: Line | None) -> bool:
 
 
 def _words(line: Line, at: int, body: Line | None) -> str:
-    """What a running line keeps from page to page: its words, or how far its page number is from the page.
+    """Return what a running line keeps from page to page: its words, or how far its page number is from the page.
 
     Numbers count in what may be a heading: "Note 1" and "Note 2" are two.
     """
@@ -234,5 +234,65 @@ def _words(line: Line, at: int, body: Line | None) -> str:
 
 
 def _near(places: list[int], first: int, last: int) -> int:
-    """How many of the pages from ``first`` to ``last`` carry the words."""
+    """Return how many of the pages from ``first`` to ``last`` carry the words."""
     return bisect_left(places, last + 1) - bisect_left(places, first)
+
+
+CELL = re.compile(r" {2}")  # the parser's mark between cells of one row
+_GAP = "  "
+_FIGURES = re.compile(r" {2}.*\d")
+_SHORT = 28  # characters of a cell, as against a line of text in a column
+_FAR = 1e3
+
+
+def tabular(units: tuple[Unit, ...]) -> list[bool]:
+    """Return which units are rows, cells or labels of a table.
+
+    Those with figures in cells, those with something short beside them (but not the two halves of a
+    page set in columns), and those wedged between such lines.
+    """
+    rows = [_GAP in unit.text and bool(_FIGURES.search(unit.text)) for unit in units]
+    out = list(rows)
+    lefts = Counter(round(unit.x0 / 5) for unit in units if len(unit.text) > 30)
+    columns = {left + d for left, count in lefts.items() if count >= 5 for d in (-1, 0, 1)}
+    order = sorted(range(len(units)), key=lambda i: units[i].y0 + units[i].y1)
+    for at, i in enumerate(order):
+        unit = units[i]
+        for j in order[at + 1 : at + 5]:
+            other = units[j]
+            if min(unit.y1, other.y1) - max(unit.y0, other.y0) < 0.5 * min(unit.y1 - unit.y0, other.y1 - other.y0):
+                break
+            if not (other.x0 > unit.x1 + 2 or unit.x0 > other.x1 + 2):
+                continue
+            in_columns = round(unit.x0 / 5) in columns and round(other.x0 / 5) in columns
+            if in_columns and not (rows[i] or rows[j]):
+                continue
+            small, other_small = len(unit.text) < _SHORT, len(other.text) < _SHORT
+            if (other_small or _GAP in other.text) and (len(unit.text) < 60 or _GAP in unit.text):
+                out[i] = out[j] = True
+            elif small:
+                out[i] = True
+            elif other_small:
+                out[j] = True
+    for before, i, after in zip(order, order[1:], order[2:], strict=False):
+        unit = units[i]
+        close = units[after].y0 - unit.y1 < 1.5 * unit.size and unit.y0 - units[before].y1 < 1.5 * unit.size
+        if close and out[before] and (out[after] or len(units[after].text) < 40):
+            out[i] = True
+    return out
+
+
+def spacing(units: tuple[Unit, ...]) -> tuple[list[float], list[float]]:
+    """Return white space above and below each unit, in points, to the nearest unit that shares its column."""
+    above, below = [_FAR] * len(units), [_FAR] * len(units)
+    order = sorted(range(len(units)), key=lambda i: units[i].y0)
+    for at, i in enumerate(order):
+        unit = units[i]
+        for j in reversed(order[max(0, at - 6) : at]):
+            other = units[j]
+            if other.x0 < unit.x1 and other.x1 > unit.x0:
+                space = unit.y0 - other.y1
+                above[i] = min(above[i], space)
+                below[j] = min(below[j], space)
+                break
+    return above, below

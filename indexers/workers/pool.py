@@ -1,4 +1,7 @@
-"""Worker processes that parse and build. They are our own module, so a caller needs no ``__main__`` guard."""
+"""The pool of worker processes that parse and build, and the stop signal of the work on one file.
+
+The processes are started as our own module, so a caller needs no ``__main__`` guard.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,29 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
 from hybrid_core.errors import Cancelled, DocumentError, LimitError, PageIndexError
 from indexers.formats.limits import MAX_SLOW_PAGES
-from indexers.workers.protocol import ParseTask, RegionTask, Reply, ScanTask, Task, receive, send
-from indexers.workers.scanning import PageReading
-from indexers.workers.slow_pages import ended, too_many
-from indexers.workers.stop import Stop
-from indexers.workers.threads import TaskThreads
-from indexers.workers.watch import Verdict, Watch, resident_bytes
+from indexers.workers.protocol import ParseTask, RegionTask, Reply, ScanTask, Task, ended, receive, send, too_many
+from indexers.workers.threads import PageReading, TaskThreads, Verdict, Watch, resident_bytes
+
+Reason = Literal["cancelled", "paused", "lost", "closing"]
+"""``lost``: another process has taken the job over. ``closing``: this one ends, and the job goes back."""
+
+
+class Stop:
+    """No further task of the file is begun once it is asked for. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.reason: Reason | None = None
+
+    def ask(self, reason: Reason) -> None:
+        """Ask the work to stop. The first reason stays."""
+        self.reason = self.reason or reason
+        self.asked.set()
+
 
 _WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
 _FULL_OF_MODELS = 0.8
@@ -60,7 +76,7 @@ class Allowance:
             self._left -= seconds
 
     def slow_page(self) -> bool:
-        """Use one; False where there is none left."""
+        """Use one slow page; return False if none is left."""
         with self._lock:
             self._slow -= 1
             return self._slow >= 0
@@ -69,8 +85,8 @@ class Allowance:
 class _PagesRead:
     """Counts the pages that a worker reads, and tells of them from the first that was ``told`` to none."""
 
-    def __init__(self, on_page: Callable[[int], None], told: int) -> None:
-        self._on_page, self._told = on_page, told
+    def __init__(self, on_page: Callable[[int], None], reported: int) -> None:
+        self._on_page, self._told = on_page, reported
         self.read = 0
 
     def __call__(self, pages: int) -> None:
@@ -112,7 +128,7 @@ class WorkerPool:
         self._closed = False
 
     def allowance(self, stop: Stop | None = None) -> Allowance:
-        """A new file's time."""
+        """Return a new file's time."""
         return Allowance(self._limits.seconds_per_file, stop or Stop())
 
     def end(self, stop: Stop) -> None:
@@ -142,7 +158,7 @@ class WorkerPool:
         return self._threads.submit(int(isinstance(task, ScanTask)), work)
 
     def _with_models(self, which: str, processes: int) -> WorkerPool:
-        """The processes that hold these models."""
+        """Return the processes that hold these models."""
         with self._lock:
             if self._closed:
                 raise Cancelled("Indexing was stopped.")
@@ -166,9 +182,9 @@ class WorkerPool:
             _reap(process)
 
     def _run(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
-        told = 0
+        reported = 0
         while True:
-            pages = _PagesRead(on_page, told)
+            pages = _PagesRead(on_page, reported)
             try:
                 return self._once(task, allowance, pages, stretches)
             except (_IdleEndError, _FullError):
@@ -178,10 +194,10 @@ class WorkerPool:
                     raise
                 if not allowance.slow_page():
                     raise too_many(task.limits.seconds_per_page) from None
-                task, told = task.without(pages.read), max(told, pages.read)
+                task, reported = task.without(pages.read), max(reported, pages.read)
 
     def _once(self, task: Task, allowance: Allowance, on_page: Callable[[int], None], stretches: int) -> object:
-        most, left, stop = self._limits.seconds_per_task * stretches, allowance.left(), allowance.stop
+        seconds, left, stop = self._limits.seconds_per_task * stretches, allowance.left(), allowance.stop
         if left <= 0:
             raise self._too_slow(whole_file=True)
         process = self._worker()
@@ -192,7 +208,7 @@ class WorkerPool:
                 raise _stopped()
             self._busy[process] = stop
         began = monotonic()
-        self._watch.begin(process, min(most, left))
+        self._watch.begin(process, min(seconds, left))
         try:
             reply = _converse(process, task, on_page)
         finally:
@@ -203,7 +219,9 @@ class WorkerPool:
         if reply is None or verdict is not None or resident_bytes(process.pid) > self._worn():
             self._forget(process)
         if reply is None:
-            raise _stopped() if stop.asked.is_set() else self._cause(process, verdict, largest, whole_file=left < most)
+            raise (
+                _stopped() if stop.asked.is_set() else self._cause(process, verdict, largest, whole_file=left < seconds)
+            )
         if reply.kind == "failed":
             if self._idle and isinstance(reply.value, LimitError):
                 self._forget(process)
@@ -215,7 +233,7 @@ class WorkerPool:
     def _cause(
         self, process: subprocess.Popen[bytes], verdict: Verdict | None, largest: int, whole_file: bool
     ) -> PageIndexError:
-        """Why a worker went away without an answer."""
+        """Return why a worker went away without an answer."""
         if self._closed:
             return _stopped()
         if ended(process.returncode):
@@ -224,16 +242,16 @@ class WorkerPool:
             return _IdleEndError("it had ended for want of tasks.")
         if verdict == "time":
             return self._too_slow(whole_file)
-        most = self._limits.max_worker_memory
-        if verdict == "memory" or largest > _FULL * most:
+        max_memory = self._limits.max_worker_memory
+        if verdict == "memory" or largest > _FULL * max_memory:
             return LimitError(
-                f"it needs more than the {most / 1e6:,.0f} MB of memory that a worker may use.",
+                f"it needs more than the {max_memory / 1e6:,.0f} MB of memory that a worker may use.",
                 f"Raise the setting {'max_ocr_memory' if self._idle else 'max_worker_memory'}.",
             )
         return DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
 
     def _worn(self) -> float:
-        """Bytes above which an idle worker is replaced; one with models is full of these."""
+        """Return bytes above which an idle worker is replaced; one with models is full of these."""
         return (_FULL_OF_MODELS if self._idle else _WORN) * self._limits.max_worker_memory
 
     def _too_slow(self, whole_file: bool) -> LimitError:
@@ -302,7 +320,7 @@ def _stopped() -> Cancelled:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """A worker and what it started: it leads a process group of its own."""
+    """Kill a worker and what it started: it leads a process group of its own."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 

@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
-from hybrid_core.text.plural import counted
+from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import ParsedPage
-from indexers.build.content import build_content, ranges
-from indexers.build.spool import PageTerms, Spool, load_spools, save_spool
-from indexers.formats.defects import plain_reason
+from indexers.assembly.content import build_content, ranges
+from indexers.assembly.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
-from indexers.formats.limits import out_of_memory
+from indexers.formats.limits import out_of_memory, plain_reason
 from indexers.formats.registry import format_of, misnamed, open_file
 from indexers.formats.unpack import unpack_members
-from indexers.ocr.doubt import doubtful
-from indexers.ocr.engine import Engine, EngineName
-from indexers.ocr.find import Ocr
-from indexers.ocr.pages import pack, unpack
+from indexers.ocr.engines import Engine, EngineName, Ocr
+from indexers.ocr.pages import doubtful, pack, read_page, unpack
 from indexers.workers.protocol import (
     BuildTask,
     DrawTask,
@@ -43,11 +40,12 @@ from indexers.workers.protocol import (
     Task,
     TextPictureTask,
     UnpackTask,
+    end_after,
     portable,
     receive,
     send,
+    too_slow,
 )
-from indexers.workers.slow_pages import end_after, too_slow
 
 _WARNINGS = 5  # of one range of pages
 
@@ -78,19 +76,19 @@ class _Worker:
 
             return draw_texts(task.texts, task.picture, task.pictures)
         if isinstance(task, LayoutTask):
-            from indexers.formats.page_layout import page_layout
+            from indexers.formats.text_drawing import page_layout
 
             return page_layout(task.path, task.password, task.page, task.lines, task.limits, task.pictures)
         if isinstance(task, PrintTask):
-            from indexers.formats.office.view import office_pdf
+            from indexers.formats.office.libreoffice import office_pdf
 
             return office_pdf(task.path)
         if isinstance(task, PrintedPictureTask):
-            from indexers.formats.office.view import draw_office
+            from indexers.formats.office.libreoffice import draw_office
 
             return draw_office(task.pdf, task.page, task.text, task.slide, task.picture)
         if isinstance(task, IllustrationsTask):
-            from indexers.formats.illustrations import illustrations
+            from indexers.formats.text_drawing import illustrations
 
             return illustrations(task.path, task.password, task.pages, task.limits)
         format = format_of(task.path)
@@ -107,8 +105,6 @@ class _Worker:
         raise DocumentError(f"{task.path}: pages of {format.title} have no pictures.")
 
     def _read_scan(self, task: ScanTask) -> EngineAnswer:
-        from indexers.ocr.read import read_page
-
         name = task.engine or task.ocr.first
         reading = read_page(self._file(task), task.page, name, _engine(name, task.ocr))
         in_doubt = doubtful(reading.text, reading.sure, task.ocr.languages)
@@ -117,18 +113,18 @@ class _Worker:
     def _parse(self, task: ParseTask) -> ParsedRange:
         file = self._file(task)
         info = file.info() if task.start == 1 else None
-        if info is not None and (said := misnamed(task.path)):
-            info = replace(info, warnings=(said, *info.warnings))
+        if info is not None and (warning := misnamed(task.path)):
+            info = replace(info, warnings=(warning, *info.warnings))
         stop = min(task.stop or file.pages + 1, file.pages + 1)
         pages: list[ParsedPage] = []
         terms: list[PageTerms] = []
         warnings: list[str] = []
         hidden: list[int] = []
         seconds = task.limits.seconds_per_page
-        kept = format_of(task.path).limits
-        for number, found in self._read(file, range(task.start, stop), task.left_out, seconds):
-            page = found if isinstance(found, DocumentError) else task.limits.page(found, kept)
-            if isinstance(found, ParsedPage) and any(line.role == "hidden" for line in found.lines):
+        limits = format_of(task.path).limits
+        for number, outcome in self._read(file, range(task.start, stop), task.left_out, seconds):
+            page = outcome if isinstance(outcome, DocumentError) else task.limits.page(outcome, limits)
+            if isinstance(outcome, ParsedPage) and any(line.role == "hidden" for line in outcome.lines):
                 hidden.append(number)
             if isinstance(page, DocumentError):
                 warnings.append(str(page).removesuffix("."))
@@ -136,8 +132,8 @@ class _Worker:
             pages.append(page)
             terms.append(PageTerms.of_text(page.text))
         if hidden:
-            said = "is marked" if task.limits.hidden_text == "mark" else "was left out"
-            warnings.insert(0, f"text that is hidden on {counted(len(hidden), 'page')} {said}: {ranges(hidden)}")
+            treatment = "is marked" if task.limits.hidden_text == "mark" else "was left out"
+            warnings.insert(0, f"text that is hidden on {counted(len(hidden), 'page')} {treatment}: {ranges(hidden)}")
         if len(warnings) > _WARNINGS:
             more = len(warnings) - _WARNINGS
             warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
@@ -147,18 +143,18 @@ class _Worker:
     def _read(
         self, file: OpenFile, numbers: range, left_out: Sequence[int], seconds: float
     ) -> Iterator[tuple[int, ParsedPage | DocumentError]]:
-        """Pages with their numbers, each with its own time, which ends this process."""
+        """Yield pages with their numbers, each with its own time, which ends this process."""
 
         def done(_: int) -> None:
             end_after(seconds)
             send(self._replies, Reply("page", file.pages))
 
-        found = file.read([number for number in numbers if number not in left_out], done)
+        pages = file.read([number for number in numbers if number not in left_out], done)
         end_after(seconds)
         try:
             for number in numbers:
-                yield number, too_slow(number, seconds) if number in left_out else next(found)
-            next(found, None)  # the last page is told when the next is asked for
+                yield number, too_slow(number, seconds) if number in left_out else next(pages)
+            next(pages, None)  # the last page is told when the next is asked for
         finally:
             end_after(0)
 
@@ -191,7 +187,7 @@ def work(idle: float | None = None) -> None:
     tasks = sys.stdin.buffer
     worker = _Worker(replies)
     send(replies, Reply("ready"))
-    while _asked(tasks, idle) and isinstance(task := receive(tasks), Task):
+    while _wait_for_task(tasks, idle) and isinstance(task := receive(tasks), Task):
         try:
             reply = Reply("done", worker.run(task))
         except PageIndexError as error:
@@ -201,8 +197,8 @@ def work(idle: float | None = None) -> None:
         send(replies, reply)
 
 
-def _asked(tasks: BinaryIO, idle: float | None) -> bool:
-    """Whether a task, or the end, has come in so many seconds; nothing is ever sent ahead of its turn."""
+def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
+    """Return whether a task, or the end, has come in so many seconds; nothing is ever sent ahead of its turn."""
     return bool(select.select([tasks], [], [], idle)[0])
 
 

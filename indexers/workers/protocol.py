@@ -1,21 +1,25 @@
-"""What the indexing process and its workers say to each other: pickled frames over pipes."""
+"""The protocol between the indexing process and its workers: pickled frames over pipes, and limits of slow pages.
+
+Nothing can interrupt MuPDF within a page. The system's own timer of computing time, which a busy machine does not
+shorten, ends the worker. Another worker then reads the range without that page.
+"""
 
 from __future__ import annotations
 
 import pickle
+import signal
 import struct
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from hybrid_core.errors import PageIndexError
-from hybrid_core.types.layouts import Illustration, PlacedLine, RegionsByPage
-from indexers.build.chunks import ChunkSize
-from indexers.formats.drawing import Drawing, Picture
-from indexers.formats.limits import ParseLimits
-from indexers.ocr.engine import EngineName
-from indexers.ocr.find import Ocr
+from hybrid_core.errors import DocumentError, LimitError, PageIndexError
+from hybrid_core.types.locators import Illustration, PlacedLine, RegionsByPage
+from indexers.assembly.chunks import ChunkSize
+from indexers.formats.format import Drawing, Picture
+from indexers.formats.limits import MAX_SLOW_PAGES, ParseLimits
+from indexers.ocr.engines import EngineName, Ocr
 
 _LENGTH = struct.Struct("<Q")
 
@@ -36,14 +40,14 @@ class ParseTask:
     left_out: tuple[int, ...] = ()
 
     def without(self, read: int) -> ParseTask:
-        """The same without the page that comes after so many that were read."""
+        """Return the task without the page that comes after so many that were read."""
         numbers = (number for number in count(self.start) if number not in self.left_out)
         return replace(self, left_out=(*self.left_out, next(islice(numbers, read, None))))
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRange:
-    """What a parse task found: how many pages the file has, and which of its range need OCR."""
+    """The outcome of a parse task: the number of pages of the file, and those of its range that need OCR."""
 
     pages: int
     unread: tuple[int, ...]
@@ -222,7 +226,7 @@ def send(stream: BinaryIO, value: Task | Reply) -> None:
 
 
 def receive(stream: BinaryIO) -> Task | Reply | None:
-    """The next frame; None at the end of the stream (the other side is gone)."""
+    """Return the next frame; None at the end of the stream (the other side is gone)."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -235,9 +239,32 @@ def receive(stream: BinaryIO) -> Task | Reply | None:
 
 
 def portable(error: PageIndexError, task: Task) -> PageIndexError:
-    """An error that survives pickling: same class, same words, but for the path, which is that of a private copy."""
+    """Return an error that survives pickling: same class, same words, but without the path of a private copy."""
     message = error.message
     path = getattr(task, "path", None)
     if path is not None:
         message = message.removeprefix(f"{path}: ").replace(str(path), path.name)
     return type(error)(message, error.advice)
+
+
+_ADVICE = "Raise the setting seconds_per_page to read {}."
+
+
+def end_after(seconds: float) -> None:
+    """End this process once it has computed for so many seconds from now on; 0: not any more."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def ended(status: int | None) -> bool:
+    """Return whether an exit status tells of ``end_after``."""
+    return status == -signal.SIGPROF
+
+
+def too_slow(number: int, seconds: float) -> DocumentError:
+    return LimitError(f"page {number} took longer than {seconds:g} s to read.", _ADVICE.format("it"))
+
+
+def too_many(seconds: float) -> LimitError:
+    return LimitError(
+        f"more than {MAX_SLOW_PAGES} of its pages took longer than {seconds:g} s each.", _ADVICE.format("them")
+    )

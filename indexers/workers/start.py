@@ -12,17 +12,17 @@ import os
 import resource
 import sys
 
-from hybrid_core.system.parent import end_with_parent
+from hybrid_core.system import end_with_parent
 
 
-def limit_memory(most: int) -> None:
-    """No more than ``most`` bytes of writable memory: beyond it allocations fail, which costs one page.
+def limit_memory(max_bytes: int) -> None:
+    """Limit writable memory to ``max_bytes``: beyond it allocations fail, which costs one page.
 
-    RLIMIT_DATA, not RLIMIT_AS: what libraries map without touching it does not count. Systems that do
-    not know this limit are left to the pool's watch.
+    RLIMIT_DATA, not RLIMIT_AS: what libraries map without touching it does not count. Systems that do not know this
+    limit are left to the pool's watch.
     """
     with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

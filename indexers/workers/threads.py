@@ -1,12 +1,23 @@
-"""Threads that begin what is most urgent of what waits for them."""
+"""Threads beside the worker processes: tasks by urgency, pages read by one or two engines, the watch over limits."""
 
 from __future__ import annotations
 
+import resource
+import subprocess
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import count
+from pathlib import Path
+from typing import Literal, cast
+
+from hybrid_core.errors import DocumentError
+from indexers.ocr.engines import EngineName
+from indexers.ocr.pages import better
+from indexers.workers.protocol import EngineAnswer, ScanTask
 
 
 class TaskThreads:
@@ -16,8 +27,8 @@ class TaskThreads:
     a task which follows from that result begins no further thread.
     """
 
-    def __init__(self, most: int, name: str) -> None:
-        self._most, self._name = most, name
+    def __init__(self, limit: int, name: str) -> None:
+        self._most, self._name = limit, name
         self._waiting: list[tuple[int, int, Future[object], Callable[[], object]]] = []
         self._numbers = count()
         self._changed = threading.Condition()
@@ -40,7 +51,7 @@ class TaskThreads:
         return future
 
     def close(self) -> None:
-        """What has not begun is cancelled; what has is waited for."""
+        """Cancel what has not begun, and wait for what has."""
         with self._changed:
             self._closed = True
             waiting, self._waiting = self._waiting, []
@@ -82,3 +93,127 @@ class TaskThreads:
                 return None
             *_, future, work = heappop(self._waiting)
             return future, work
+
+
+Ask = Callable[[ScanTask], Future[object]]
+
+
+class PageReading(Future[object]):
+    """The packed reading that is taken. ``ask`` has a task done that names its engine.
+
+    Where the second engine fails the first one's reading stays, as unsure as it is.
+    """
+
+    def __init__(self, task: ScanTask, ask: Ask) -> None:
+        super().__init__()
+        self._task, self._ask = task, ask
+        self._answer = self._begin(task.ocr.first, self._on_first)
+
+    def cancel(self) -> bool:
+        """Cancel the reading if no engine is at it."""
+        return self._answer.cancel()
+
+    def _begin(self, engine: EngineName, then: Callable[[Future[object]], None]) -> Future[object]:
+        answer = self._ask(replace(self._task, engine=engine))
+        self._answer = answer
+        answer.add_done_callback(then)
+        return answer
+
+    def _on_first(self, future: Future[object]) -> None:
+        if self._ended(future):
+            return None
+        answer, second = cast(EngineAnswer, future.result()), self._task.ocr.second
+        if second is None or not answer.doubtful:
+            return self.set_result(answer.packed)
+        try:
+            self._begin(second, lambda future: self._on_second(answer, future))
+        except RuntimeError as error:  # the pool was closed
+            self.set_exception(error)
+
+    def _on_second(self, first: EngineAnswer, future: Future[object]) -> None:
+        if not future.cancelled() and isinstance(future.exception(), DocumentError):
+            self.set_result(first.packed)
+        elif not self._ended(future):
+            answer = cast(EngineAnswer, future.result())
+            self.set_result((answer if better(answer.text, answer.sure, first.text) else first).packed)
+
+    def _ended(self, future: Future[object]) -> bool:
+        """Return whether nothing more comes."""
+        if future.cancelled():
+            super().cancel()
+            self.set_running_or_notify_cancel()
+        elif (error := future.exception()) is not None:
+            self.set_exception(error)
+        return self.done()
+
+
+Verdict = Literal["time", "memory"]
+_PAGE = resource.getpagesize()
+_PROC = Path("/proc/self/statm").exists()
+_EVERY = 0.1 if _PROC else 1.0  # seconds; elsewhere each look starts a process
+
+
+@dataclass(slots=True)
+class _Watched:
+    deadline: float
+    largest: int = 0
+    verdict: Verdict | None = None
+
+
+class Watch:
+    """Kills a process at its deadline or above ``max_memory`` bytes resident, and remembers why."""
+
+    def __init__(self, max_memory: int) -> None:
+        self._max_memory = max_memory
+        self._lock = threading.Lock()
+        self._watched: dict[subprocess.Popen[bytes], _Watched] = {}
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="index-watch", daemon=True)
+        self._thread.start()
+
+    def begin(self, process: subprocess.Popen[bytes], seconds: float) -> None:
+        with self._lock:
+            self._watched[process] = _Watched(time.monotonic() + seconds)
+
+    def finish(self, process: subprocess.Popen[bytes]) -> tuple[Verdict | None, int]:
+        """Stop watching: why it was killed, if it was, and the largest resident set seen in bytes.
+
+        After this the process is not killed any more.
+        """
+        with self._lock:
+            watched = self._watched.pop(process)
+        return watched.verdict, watched.largest
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._end.wait(_EVERY):
+            with self._lock:
+                pids = {process.pid for process in self._watched}
+            sizes = {pid: resident_bytes(pid) for pid in pids}
+            now = time.monotonic()
+            with self._lock:
+                for process, watched in self._watched.items():
+                    watched.largest = max(watched.largest, sizes.get(process.pid, 0))
+                    if watched.verdict is None and (verdict := self._verdict(watched, now)):
+                        watched.verdict = verdict
+                        process.kill()
+
+    def _verdict(self, watched: _Watched, now: float) -> Verdict | None:
+        if now >= watched.deadline:
+            return "time"
+        return "memory" if watched.largest > self._max_memory else None
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the resident set of a process, 0 where it is gone."""
+    try:
+        if _PROC:
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            return pages * _PAGE
+        output = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return int(output.stdout.strip() or 0) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,15 +1,16 @@
-"""The pages that were found as numbered sources, within a number of tokens."""
+"""Numbered sources of an answer within a number of tokens, and which of them are sent as pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
-from hybrid_core.llm.token_estimate import cut, estimate
+from hybrid_core.llm.budget import cut, estimate
 from hybrid_core.types.answers import Source
+from hybrid_core.types.locators import Box
 from hybrid_core.types.results import PageFound
-from retrievers.pages import snippet
-from retrievers.pages.windows import PassageTerms
+from retrievers.explain.passages import PassageTerms, excerpt
 from retrievers.query.question import read_question
 
 _KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it
@@ -19,23 +20,21 @@ _KEPT_SHARE = 0.5  # of all tokens at most, for these
 
 
 def sources(
-    question: str, found: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = (),
+    question: str, pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = (),
     going_on: Collection[int] = (),
 ) -> list[Source]:  # fmt: skip
-    """Pages numbered from 1 in their order; ``texts`` are their full texts.
+    """Number pages from 1 in their order; ``texts`` are their full texts.
 
     Together they have at most ``budget`` tokens by estimate. Pages ``asked_for`` by their numbers are whole; of those
-    ``going_on`` from the page before the beginning is given. Of long
-    pages that are not, the lines that match best are kept: most of those that a model named and then of the best, of
-    the last ones nothing where even for these there is no room.
+    ``going_on`` from the page before the beginning is kept.
     """
-    asked = read_question(question)
+    parsed = read_question(question)
     numbered = []
     for number, (page, text, tokens) in enumerate(
-        zip(found, texts, _shares(found, texts, budget, asked_for), strict=True), 1
+        zip(pages, texts, _shares(pages, texts, budget, asked_for), strict=True), 1
     ):
-        terms = PassageTerms(page.receipt.terms).naming(asked.terms)
-        shown = snippet.excerpt(text, terms, tokens, numeric=asked.numeric) if tokens else ""
+        terms = PassageTerms(page.receipt.terms).naming(parsed.terms)
+        shown = excerpt(text, terms, tokens, numeric=parsed.numeric) if tokens else ""
         if number in going_on and number not in asked_for:
             shown = cut(text, tokens)
         numbered.append(
@@ -48,23 +47,115 @@ def sources(
     return numbered
 
 
-def _shares(found: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int]) -> list[int]:
-    """The tokens of each page: what its best lines need, and in the order of their worth what is left for all of it."""
-    wanted = [estimate(text) for text in texts]
-    order = sorted(range(len(found)), key=lambda at: (at + 1 not in asked_for, found[at].receipt.reasoning is None))
+def _shares(pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int]) -> list[int]:
+    """Return the tokens of each page: what its best lines need, and in the order of their worth what is left for all of
+    it.
+    """
+    sizes = [estimate(text) for text in texts]
+    order = sorted(range(len(pages)), key=lambda at: (at + 1 not in asked_for, pages[at].receipt.reasoning is None))
     long = [at for at in order if at + 1 not in asked_for]
-    for at, most in zip_longest(long, _CAPS[: len(long)], fillvalue=_CAP):
-        wanted[at] = min(wanted[at], most)
-    if sum(wanted) <= budget:
-        return wanted
-    given = [0] * len(found)
-    kept = int(_KEPT_SHARE * budget)
+    for at, cap in zip_longest(long, _CAPS[: len(long)], fillvalue=_CAP):
+        sizes[at] = min(sizes[at], cap)
+    if sum(sizes) <= budget:
+        return sizes
+    tokens = [0] * len(pages)
+    reserve = int(_KEPT_SHARE * budget)
     for at in order:
-        given[at] = min(wanted[at], _KEPT, kept)
-        kept -= given[at]
-    left = budget - sum(given)
+        tokens[at] = min(sizes[at], _KEPT, reserve)
+        reserve -= tokens[at]
+    left = budget - sum(tokens)
     for at in order:
-        more = min(wanted[at] - given[at], left)
-        given[at] += more
+        more = min(sizes[at] - tokens[at], left)
+        tokens[at] += more
         left -= more
-    return given
+    return tokens
+
+
+_SHARE = 0.7  # of the best score, below which a page of another document is left out
+
+
+def near(pages: Sequence[PageFound]) -> tuple[PageFound, ...]:
+    """Drop pages of other documents than the best one's whose score is far behind it.
+
+    Pages that a model named, or that the question means, stay.
+    """
+    if not pages:
+        return ()
+    best = max(page.score - (page.receipt.reasoning or 0.0) for page in pages)
+    first = pages[0].doc_id
+    return tuple(
+        page
+        for page in pages
+        if page.doc_id == first or page.receipt.reasoning is not None or page.score >= _SHARE * best
+    )
+
+
+MOST = 3  # pictures of a question that nobody asked for
+_WHOLE = 0.6  # share of the page from which its figures are shown with all of it
+_AROUND = 36.0  # points around figures, where their captions and the words at their axes stand
+_MATTERS = 0.04  # share of a page from which its figures are more than ornaments
+_TOGETHER = 4  # slides that one picture shows at most: at half their size they can still be read
+_MARKS = 2  # curves and bars that are more than a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """A page of ``width`` by ``height`` points. ``figures`` are boxes of pictures, drawings and tables without text,
+    ``marks`` those of curves and bars, which may be a chart of thin lines and labels; ``scan``: its text was read from
+    its picture, or could not be read.
+    """
+
+    width: float
+    height: float
+    figures: tuple[Box, ...] = ()
+    scan: bool = False
+    marks: tuple[Box, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Return the share of the page that its figures cover, 0 to 1."""
+        whole = max(1.0, self.width * self.height)
+        return min(1.0, sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in self.figures) / whole)
+
+    @property
+    def unread(self) -> bool:
+        """Return whether the page's text lacks what the page shows."""
+        return self.scan or self.share >= _MATTERS or len(self.marks) >= _MARKS
+
+    @property
+    def slide(self) -> bool:
+        """Return whether the page is wider than high, as slides are."""
+        return self.width > self.height and self.clip is None
+
+    @property
+    def clip(self) -> Box | None:
+        """Return the box around the page's figures, None for all of the page."""
+        if self.scan or self.share < _MATTERS:
+            return None
+        lefts, tops, rights, bottoms = zip(*self.figures, *self.marks, strict=True)
+        box = (
+            max(0.0, min(lefts) - _AROUND), max(0.0, min(tops) - _AROUND),
+            min(self.width, max(rights) + _AROUND), min(self.height, max(bottoms) + _AROUND),
+        )  # fmt: skip
+        part = (box[2] - box[0]) * (box[3] - box[1])
+        return box if part < _WHOLE * self.width * self.height else None
+
+
+def pictured(pages: Sequence[Showing | None], documents: Sequence[str], pictures: int) -> list[tuple[int, ...]]:
+    """Return the pages (from 0, the best first) of each of at most ``pictures`` pictures.
+
+    These are the first pages whose text lacks what they show. The last picture has, beside a slide, what is left of the
+    slides of its document.
+    """
+    unread = [at for at, page in enumerate(pages) if page is not None and page.unread]
+    alone, left = unread[:pictures], unread[pictures:]
+    if not left:
+        return [(at,) for at in alone]
+
+    def slide_of(at: int) -> str:
+        page = pages[at]
+        return documents[at] if page is not None and page.slide else ""
+
+    last = alone[-1] if alone else -1
+    neighbours = [at for at in left if last >= 0 and slide_of(at) and slide_of(at) == slide_of(last)]
+    return [*((at,) for at in alone[:-1]), (last, *neighbours[: _TOGETHER - 1])] if alone else []

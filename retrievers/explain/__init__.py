@@ -1,1 +1,1 @@
-"""Why a page was returned: receipts, snippets, evidence, trace."""
+"""Passages of pages, receipts, evidence and traces: what is shown of a page, and why."""

@@ -1,8 +1,8 @@
-"""How well what was found can answer: strong, weak, or none.
+"""Evidence that the pages of a search answer: coverage of the question, signals, and a calibrated probability.
 
-Rare words weigh more; a page that says a word often, for its length, holds more of it than one that mentions it; and
-a page of another organisation or year than the question names says little, as does one whose document never says a name
-that the question asks about.
+Rare words weigh more. A page that says a word often, for its length, holds more of it than one that mentions it. A page
+of another organisation or year than the question names says little, as does one whose document never says a name that
+the question asks about.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ import numpy as np
 from hybrid_core.text import bm25, tokens
 from hybrid_core.text.bm25 import Bm25
 from hybrid_core.text.names import has_cjk
-from hybrid_core.text.term_counts import Occurrences
+from hybrid_core.text.terms import Occurrences
 from hybrid_core.types.results import Evidence
-from retrievers.documents.content import Content
-from retrievers.documents.route import Routing
-from retrievers.pages.scores import Floats, PageScores, PageVisit
-from retrievers.query.content_words import compares, content_words, is_frame
+from retrievers.candidates.router import Routing
+from retrievers.features.table import FeatureTable
 from retrievers.query.expert import Expansion
-from retrievers.query.names import proper_names
 from retrievers.query.question import Question
+from retrievers.query.words import compares, content_words, is_frame, proper_names
+from retrievers.ranking.model import RankingModel
+from retrievers.ranking.walk import Floats, PageScores, PageVisit
+from retrievers.trees.content import Content
 
 STRONG, WEAK = 0.65, 0.35  # probabilities that one of the first five pages answers
 JUDGED = 5  # pages, however many are shown
@@ -47,14 +48,14 @@ HINT = (
 
 @dataclass(frozen=True, slots=True)
 class InformationNeed:
-    """What a question wants evidence for.
+    """The words that a question wants evidence for.
 
-    ``asked`` are its terms with their weights, without what surely names a document; ``names`` those of them that are
-    proper names. ``things`` are the words that can name what it is about, ``named`` says that it names an organisation
-    of the library. ``compares``: it asks about several things that need not stand on one page.
+    ``term_weights`` are its terms with their weights, without what surely names a document; ``names`` those of them
+    that are proper names. ``things`` are the words that can name what it is about, ``named`` says that it names an
+    organisation of the library. ``compares``: it asks about several things that need not stand on one page.
     """
 
-    asked: Mapping[str, float]
+    term_weights: Mapping[str, float]
     names: Collection[str] = ()
     things: Collection[str] = ()
     named: bool = True
@@ -62,27 +63,30 @@ class InformationNeed:
 
 
 def information_need(question: Question, routing: Routing) -> InformationNeed:
-    """A name that is not surely one of the library's is asked for like any other word; the frame counts little."""
-    said = routing.matched_terms if routing.named else question.period_terms
-    kept = [term for term in question.terms if term not in said] or question.terms
-    asked = {term: _FRAME if is_frame(term) else 1.0 for term in kept}
-    names = proper_names(question.text) & asked.keys()
+    """Return what a question wants evidence for.
+
+    A name that is not surely one of the library's is asked for like any other word; the frame counts little.
+    """
+    naming = routing.matched_terms if routing.named else question.period_terms
+    terms = [term for term in question.terms if term not in naming] or question.terms
+    weights = {term: _FRAME if is_frame(term) else 1.0 for term in terms}
+    names = proper_names(question.text) & weights.keys()
     several = len(routing.organisations) > 1 or len(question.years) > 1 or compares(question.text)
-    return InformationNeed(asked, names, content_words(question.text), bool(routing.named), several)
+    return InformationNeed(weights, names, content_words(question.text), bool(routing.named), several)
 
 
 def judge(
-    held: TermCoverage, need: InformationNeed, added: Mapping[str, float], looked_into: Sequence[Content]
+    term_coverage: TermCoverage, need: InformationNeed, added: Mapping[str, float], looked_into: Sequence[Content]
 ) -> Evidence:
-    """The coverage of the question's terms, or where that is more, of these and what expert knowledge added.
+    """Return the coverage of the question's terms, or where that is more, of these and what expert knowledge added.
 
     To say what is asked in the field's words is as good as to say it in the question's. A word that most pages of the
-    documents that were ``looked_into`` hold says by itself nothing.
+    documents that were ``looked_into`` hold says nothing by itself.
     """
     if not need.named and len(need.things) < _TOGETHER and all(_common(t, looked_into) for t in need.things):
         return Evidence("unclear", 0.0, HINT)
-    worded = [need.asked, {**added, **need.asked}] if need.asked and added else [need.asked]
-    score = max(held.coverage(terms, need.names, need.compares) for terms in worded)
+    worded = [need.term_weights, {**added, **need.term_weights}] if need.term_weights and added else [need.term_weights]
+    score = max(term_coverage.coverage(terms, need.names, need.compares) for terms in worded)
     return by_probability(score)
 
 
@@ -96,26 +100,28 @@ def judged(
     visits: Sequence[PageVisit],
     pages: Sequence[PageScores],
     expansions: Sequence[Expansion],
-    asked: Mapping[str, float],
+    term_weights: Mapping[str, float],
     question: Question,
     routing: Routing,
 ) -> Evidence:
-    """The evidence of these pages, each with what expands the question in its document."""
+    """Return the evidence of these pages, each with what expands the question in its document."""
     need = information_need(question, routing)
 
     def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> Evidence:
-        places = [(pages[one.doc].candidate.document.doc_id, pages[one.doc].content, one.page) for one in best]
-        return judge(TermCoverage({**terms, **asked, **need.asked}, places, routing), need, terms, looked_into)
+        places = [(pages[visit.doc].candidate.document.doc_id, pages[visit.doc].content, visit.page) for visit in best]
+        return judge(
+            TermCoverage({**terms, **term_weights, **need.term_weights}, places, routing), need, terms, looked_into
+        )
 
-    looked_into = [one.content for one in pages]
+    looked_into = [visit.content for visit in pages]
     expanded: dict[int, list[PageVisit]] = {}
-    for one in visits:
-        expanded.setdefault(id(expansions[one.doc]), []).append(one)
+    for visit in visits:
+        expanded.setdefault(id(expansions[visit.doc]), []).append(visit)
     groups = [(best, expansions[best[0].doc].terms) for best in expanded.values()]
-    found = [coverage(best, terms) for best, terms in groups if terms or len(groups) == 1]
+    verdicts = [coverage(best, terms) for best, terms in groups if terms or len(groups) == 1]
     if len(groups) != 1:
-        found.append(coverage(visits, {}))
-    return max(found, key=lambda evidence: evidence.score)
+        verdicts.append(coverage(visits, {}))
+    return max(verdicts, key=lambda evidence: evidence.score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,52 +139,53 @@ def _common(term: str, contents: Sequence[Content]) -> bool:
 
 
 def _holding(term: str, contents: Iterable[Content]) -> int:
-    """How many pages hold a term."""
+    """Return how many pages hold a term."""
     hashed = [tokens.cached_hash(term)]
     return sum(len(content.body.occurrences(hashed).pages) for content in contents)
 
 
 class TermCoverage:
-    """How much of each of the ``terms`` the ``pages`` (doc_id, content, page) hold."""
+    """Coverage of the ``terms`` by the ``pages`` (doc_id, content, page)."""
 
     def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
         contents = {content.content_id: content for _, content, _ in pages}
         self._contents, looked_for = list(contents.values()), list(terms)
         hashes = [tokens.cached_hash(term) for term in looked_for]
-        found = {content_id: content.body.occurrences(hashes) for content_id, content in contents.items()}
-        holding = sum((one.holding for one in found.values()), np.zeros(len(hashes), np.int64))
+        occurrences = {content_id: content.body.occurrences(hashes) for content_id, content in contents.items()}
+        holding = sum((counted.holding for counted in occurrences.values()), np.zeros(len(hashes), np.int64))
         rarity = bm25.idf(sum(content.pages for content in self._contents), holding)
         self._weights: dict[str, float] = {
-            term: (1.0 if held or not has_cjk(term) else _SPANNING) * (1 + idf)
-            for term, held, idf in zip(looked_for, holding.tolist(), rarity.tolist(), strict=True)
+            term: (1.0 if pages_holding or not has_cjk(term) else _SPANNING) * (1 + idf)
+            for term, pages_holding, idf in zip(looked_for, holding.tolist(), rarity.tolist(), strict=True)
         }
         self._rows = {term: row for row, term in enumerate(looked_for)}
         self._pages = [
-            _Page(content, _fit(routing, doc_id) * _shares_held(content, found[content.content_id], page))
+            _Page(content, _fit(routing, doc_id) * _shares_held(content, occurrences[content.content_id], page))
             for doc_id, content, page in pages
         ]
 
     def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
-        """The best share of the terms, which must be among those looked for, that one of the pages holds; or, with
-        ``apart``, that two of them hold together, which need not be of one document.
+        """Return the best share of the terms that one of the pages holds, 0 to 1; the terms must be among those looked
+        for.
 
-        Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged
-        documents); times how well the page's document fits what the question names. A term that no page holds weighs
-        most: a question about something the library does not know scores low however often its common words occur.
-        0 to 1, higher is better.
+        With ``apart`` it is the share that two of them hold together, which need not be of one document.
+
+        Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged documents);
+        times how well the page's document fits what the question names. A term that no page holds weighs most: a
+        question about something the library does not know scores low however often its common words occur.
         """
         if not terms:
             return 0.0
         weights = np.array([weight * self._weights[term] for term, weight in terms.items()])
         rows = np.array([self._rows[term] for term in terms])
-        held = [page.holds[rows] for page in self._pages]
+        shares_held = [page.holds[rows] for page in self._pages]
         whole = math.fsum(weights)  # in whatever order the terms come, the same to the last digit
         if apart:
-            said = _ELSEWHERE if any(_holding(name, self._contents) == 0 for name in names) else 1.0
-            best = max((_sum(weights * np.maximum(*pair)) for pair in combinations(held, 2)), default=0.0)
-            return max(round(said * best / whole, 4), self.coverage(terms, names))
+            penalty = _ELSEWHERE if any(_holding(name, self._contents) == 0 for name in names) else 1.0
+            best = max((_sum(weights * np.maximum(*pair)) for pair in combinations(shares_held, 2)), default=0.0)
+            return max(round(penalty * best / whole, 4), self.coverage(terms, names))
         named = [_says(page.content, names) for page in self._pages]
-        shares = [share * _sum(weights * holds) / whole for share, holds in zip(named, held, strict=True)]
+        shares = [share * _sum(weights * holds) / whole for share, holds in zip(named, shares_held, strict=True)]
         return round(max(shares, default=0.0), 4)
 
 
@@ -191,20 +198,79 @@ def _shares_held(content: Content, occurrences: Occurrences, page: int) -> Float
     shares = np.zeros(len(occurrences.holding))
     pages = occurrences.pages.astype(np.int64)
     shares[occurrences.terms[np.abs(pages - (page - 1)) == 1]] = _BESIDE
-    here = pages == page - 1
+    on_page = pages == page - 1
     model = Bm25(_K1, 1.0, content.body.average_length)
-    shares[occurrences.terms[here]] = model.weights(occurrences.counts[here], float(content.body.lengths[page - 1]))
+    shares[occurrences.terms[on_page]] = model.weights(
+        occurrences.counts[on_page], float(content.body.lengths[page - 1])
+    )
     return shares
 
 
 def _says(content: Content, names: Collection[str]) -> float:
-    """1 where the document says all of the names somewhere."""
+    """Return 1 where the document says all of the names somewhere, else less."""
     return 1.0 if all(_holding(name, [content]) for name in names) else _ELSEWHERE
 
 
 def _fit(routing: Routing, doc_id: str) -> float:
-    """1 where the question names no organisation or this document fits it best, less for others of the library."""
+    """Return 1 where the question names no organisation or this document fits it best, less for others."""
     best = max(routing.scores.values(), default=0.0)
     if not routing.organisations or best < _SURE:
         return 1.0
     return _ELSEWHERE + (1 - _ELSEWHERE) * routing.scores.get(doc_id, 0.0) / best
+
+
+SIGNALS: Mapping[str, str] = {
+    "covered": "the question's terms, by rarity, that the best page holds, less where its document is another's",
+    "score": "what the ranking model gives the first page, at most 1.1",
+    "lead": "by how much that is more than the second page's, at most 0.3",
+    "lead_five": "by how much it is more than the fifth page's, at most 0.6",
+    "cover": "share of the question's terms, by idf, on the first page",
+    "window": "the same within 50 terms",
+    "written": "the same, as the question writes them",
+    "pairs": "share of the question's neighbouring terms that are neighbours there",
+    "named": "how surely the question names the first page's document",
+    "cover_five": "the best cover of the first five pages",
+}
+"""What evidence is computed from."""
+_OF_FIRST = ("cover", "window", "written", "pairs", "named")
+_JUDGED = 5
+_MOST_OF_COVERED = 1.6
+_MOST_SCORE, _MOST_LEAD, _MOST_LEAD_FIVE = 1.1, 0.3, 0.6
+"""A score above these says no more: half of all first pages have 1, and a quotation alone adds 2."""
+
+
+def signals(
+    visits: Sequence[PageVisit], table: FeatureTable | None, model: RankingModel, covered: float
+) -> dict[str, float]:
+    """Return the signals of pages in their order; {} where there are none. ``covered`` is 0 to 1.
+
+    A page that is no candidate counts as one of score 0 that holds nothing.
+    """
+    best = visits[:_JUDGED]
+    if not best or table is None:
+        return {}
+    scores = model.scores(table)
+    rows = [table.candidates.rows.get((visit.doc, visit.page)) for visit in best]
+    own = [0.0 if row is None else float(scores[row]) for row in rows]
+    first = rows[0]
+    covers = table.column("cover")
+    return {
+        "covered": covered,
+        "score": min(_MOST_SCORE, own[0]),
+        "lead": min(_MOST_LEAD, own[0] - (own[1] if len(own) > 1 else 0.0)),
+        "lead_five": min(_MOST_LEAD_FIVE, own[0] - (own[4] if len(own) == _JUDGED else 0.0)),
+        **{name: 0.0 if first is None else float(table.column(name)[first]) for name in _OF_FIRST},
+        "cover_five": max((float(covers[row]) for row in rows if row is not None), default=0.0),
+    }
+
+
+def probability(weights: Mapping[str, float], signals: Mapping[str, float]) -> float:
+    """Return the logistic function of Σ weight · signal + base, at most 1.6 of what is covered: 0 to 1.
+
+    Documents other than the one that is named, and names that a document never says, lower what is covered: no question
+    set that was learned from asks the wrong document. 0 where nothing was found.
+    """
+    if not signals:
+        return 0.0
+    total = weights.get("base", 0.0) + math.fsum(weights.get(name, 0.0) * value for name, value in signals.items())
+    return min(float(1 / (1 + np.exp(-np.clip(total, -50, 50)))), _MOST_OF_COVERED * signals["covered"])

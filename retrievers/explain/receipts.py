@@ -1,12 +1,15 @@
-"""Each result with its receipt, results that are nearly equal, and where a search looked."""
+"""Results with their receipts, differences of nearly equal pages, and the trace of a search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import chain
 
 import numpy as np
 
-from hybrid_core.text.listing import lists_pages
+from hybrid_core.text.markup import lists_pages
 from hybrid_core.types.documents import Hit, PageText, place_of
 from hybrid_core.types.results import (
     DocumentRanked,
@@ -18,17 +21,31 @@ from hybrid_core.types.results import (
     Trace,
 )
 from hybrid_core.types.scoring import PageScoring
-from retrievers.documents.content import Content, cosine
-from retrievers.documents.postings import offsets
-from retrievers.pages import snippet
-from retrievers.pages.page_score import matched_terms
-from retrievers.pages.scores import PageScores, PageVisit, Place, WalkTrace, best_pages
-from retrievers.pages.windows import PassageTerms
-from retrievers.places.located import Span
+from retrievers.explain.passages import PassageTerms, best_passage
+from retrievers.features.pages import matched_terms
 from retrievers.query.question import Question
-from retrievers.rerank.selection import ResultSlot
+from retrievers.ranking.selection import ResultSlot
+from retrievers.ranking.walk import PageScores, PageVisit, Place, WalkTrace, best_pages
+from retrievers.references.locations import Span
+from retrievers.trees.content import Content, cosine
+from retrievers.trees.postings import offsets
 
 _SECTIONS, _HINTS, _DOCUMENTS = 5, 3, 20
+
+
+@dataclass(frozen=True, slots=True)
+class PageFindings:
+    """Findings of earlier stages about pages, by (number of the document, page).
+
+    ``verdicts`` say why a model or the question names a page. ``spans`` are the parts of pages that the question means,
+    from which snippets are then taken. ``terms`` are the only terms of the question that choose the snippet of a page
+    that it names by its number: its footer has the others. ``addends`` are those of the ranking model.
+    """
+
+    verdicts: Mapping[Place, str]
+    spans: Mapping[Place, Span]
+    terms: Mapping[Place, Collection[str]]
+    addends: Mapping[Place, Mapping[str, float]]
 
 
 class Explainer:
@@ -38,41 +55,34 @@ class Explainer:
         self,
         scores: Sequence[PageScores],
         question: Question,
-        verdicts: Mapping[Place, str],
-        spans: Mapping[Place, Span],
-        beside: Mapping[Place, Collection[str]],
+        findings: PageFindings,
+        terms: Sequence[PassageTerms],
         short_path: Callable[[str], str],
         scoring: PageScoring,
-        addends: Mapping[Place, Mapping[str, float]],
-        terms: Sequence[PassageTerms],
     ) -> None:
-        """``verdicts`` are what a model said of pages, or why the question means them; ``spans`` the parts of pages
-        that it means, from which snippets are then taken; ``beside`` the only terms of the question that choose the
-        snippet of a page that it names by its number: its footer has the others. ``addends`` are those of the ranking
-        model, ``terms`` what passages are chosen by in each document."""
-        self._scores, self._question, self._verdicts = scores, question, verdicts
-        self._spans, self._beside, self._path_of, self._scoring = spans, beside, short_path, scoring
-        self._addends, self._terms = addends, terms
+        """``terms`` choose the passages of each document."""
+        self._scores, self._question, self._findings, self._terms = scores, question, findings, terms
+        self._path_of, self._scoring = short_path, scoring
 
-    def page(self, slot: ResultSlot, held: PageText, copies: Sequence[PageText] = ()) -> PageFound:
-        """One page with its receipt; ``copies`` are the texts of those that are nearly the same."""
+    def page(self, slot: ResultSlot, page_text: PageText, copies: Sequence[PageText] = ()) -> PageFound:
+        """Return one page with its receipt; ``copies`` are the texts of those that are nearly the same."""
         visit = slot.visit
         scores, page = self._scores[visit.doc], visit.page
         document, content = scores.candidate.document, scores.content
         adds = matched_terms(content, page, scores.query, self._scoring)
-        terms, kept = self._terms[visit.doc], self._beside.get((visit.doc, page))
-        terms = terms if kept is None else terms.only(kept)
-        first, last = self._spans.get((visit.doc, page), (0, None))
+        terms, only_terms = self._terms[visit.doc], self._findings.terms.get((visit.doc, page))
+        terms = terms if only_terms is None else terms.only(only_terms)
+        first, last = self._findings.spans.get((visit.doc, page), (0, None))
         headings = [at - first for at in content.headings_at.get(page, ())]
-        shown = snippet.best_passage(held.text[first:last], terms, numeric=self._question.numeric, headings=headings)
+        shown = best_passage(page_text.text[first:last], terms, numeric=self._question.numeric, headings=headings)
         offset = first + shown.offset
         section = self._section(visit.doc, content.section_at(page, offset))
         own = {name: scores.part(name, page) for name in scores.contributions}
-        known = {name: by_page.get(page) for name, by_page in scores.signals.items()}
+        page_signals = {name: by_page.get(page) for name, by_page in scores.signals.items()}
         receipt = Receipt(
             terms={term: _r(add) for term, add in adds.items()},
-            coarse=_maybe(known.get("coarse")),
-            dense=_maybe(known.get("dense")),
+            coarse=_maybe(page_signals.get("coarse")),
+            dense=_maybe(page_signals.get("dense")),
             page=_r(own.pop("page", 0.0) or 0.0),
             document=_r(own.pop("document", 0.0) or 0.0),
             structure=_r(own.pop("structure", 0.0) or 0.0),
@@ -81,46 +91,47 @@ class Explainer:
             routing_reason=scores.candidate.reason,
             section_path=section.path,
             node_score=section.node_score,
-            verdict=self._verdict((visit.doc, page), section.title, held),
-            learned_sparse=_maybe(known.get("learned_sparse")),
+            verdict=self._verdict((visit.doc, page), section.title, page_text),
+            learned_sparse=_maybe(page_signals.get("learned_sparse")),
             rerank=_maybe(own.pop("rerank", None)),
             reasoning=_maybe(own.pop("reasoning", None)),
             contributions={name: _r(part) for name, part in own.items() if part is not None},
-            addends=self._addends.get((visit.doc, page), {}),
+            addends=self._findings.addends.get((visit.doc, page), {}),
         )
         score = _r(scores.values[page - 1])
         also_in = tuple(
-            f"{self._short_path(copy.doc)}, page {copy.page}{_apart(held, other)}"
-            for copy, other in zip(slot.also_in, copies or [held] * len(slot.also_in), strict=True)
+            f"{self._short_path(copy.doc)}, page {copy.page}{_apart(page_text, other)}"
+            for copy, other in zip(slot.also_in, copies or [page_text] * len(slot.also_in), strict=True)
         )
         return PageFound(
-            document.doc_id, document.name, page, held.label, score, shown.text, section, receipt, also_in,
-            self._short_path(visit.doc), place=place_of(held.label, held.places, held.text.count("\n", 0, offset)),
-            mark=shown.mark, contents=lists_pages(held.text, content.pages), hidden_text=held.hidden,
+            document.doc_id, document.name, page, page_text.label, score, shown.text, section, receipt, also_in,
+            self._short_path(visit.doc),
+            place=place_of(page_text.label, page_text.places, page_text.text.count("\n", 0, offset)),
+            mark=shown.mark, contents=lists_pages(page_text.text, content.pages), hidden_text=page_text.hidden,
             doc_title=document.title,
         )  # fmt: skip
 
-    def _verdict(self, place: tuple[int, int], title: str, held: PageText) -> str:
-        verdict = self._verdicts.get(place) or f"best-first walk, found in «{title}»"
-        return f"{verdict}; hidden text on this page" if held.hidden else verdict
+    def _verdict(self, place: tuple[int, int], title: str, page_text: PageText) -> str:
+        verdict = self._findings.verdicts.get(place) or f"best-first walk, found in «{title}»"
+        return f"{verdict}; hidden text on this page" if page_text.hidden else verdict
 
     def _short_path(self, doc: int) -> str:
         return self._path_of(self._scores[doc].candidate.document.path)
 
     def sections(self) -> tuple[SectionRanked, ...]:
-        """The leaf sections with the highest NodeScore, weighed with their documents' scores."""
+        """Return the leaf sections with the highest NodeScore, weighed with their documents' scores."""
         if not self._scores:
             return ()
         worth = [scores.nodes * scores.content.leaves * scores.candidate.score for scores in self._scores]
-        firsts = offsets(np.array([len(one) for one in worth], np.int64))
+        firsts = offsets(np.array([len(values) for values in worth], np.int64))
         together = np.concatenate(worth)
-        found = np.flatnonzero(together)
-        best = found[np.argsort(-together[found], kind="stable")][:_SECTIONS]
+        positive = np.flatnonzero(together)
+        best = positive[np.argsort(-together[positive], kind="stable")][:_SECTIONS]
         docs = firsts.searchsorted(best, "right") - 1
         return tuple(self._ranked(int(doc), int(at - firsts[doc])) for doc, at in zip(docs, best, strict=True))
 
     def documents(self) -> tuple[DocumentRanked, ...]:
-        """The best documents with candidate pages, best first."""
+        """Return the best documents with candidate pages, best first."""
         candidates = [scores.candidate for scores in self._scores[:_DOCUMENTS]]
         return tuple(
             DocumentRanked(c.document.doc_id, c.document.name, _r(c.score), _r(c.doc_score), _r(c.routing), c.reason)
@@ -151,14 +162,12 @@ class Explainer:
         )  # fmt: skip
 
 
-def _apart(one: PageText, other: PageText) -> str:
-    """What a copy says instead, where it is none to the letter."""
-    if one.text == other.text:
+def _apart(page: PageText, copy: PageText) -> str:
+    """Return what a copy says instead, where it is none to the letter."""
+    if page.text == copy.text:
         return ""
-    from retrievers.explain.differences import differences
-
-    told = differences(one.text, other.text)
-    return f": {told}" if told else ""
+    difference = differences(page.text, copy.text)
+    return f": {difference}" if difference else ""
 
 
 def _r(value: float) -> float:
@@ -198,3 +207,48 @@ def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, v
         opened=tuple((ids[doc], nodes[doc][at]) for doc, at in steps.opened),
         read=tuple((ids[visit.doc], visit.page) for visit in visits),
     )
+
+
+_MOST, _LONGEST = 2, 60  # differences that are told, characters of each side
+_WORDS = 3_000  # of a page that are compared
+
+
+def differences(before: str, after: str) -> str:
+    """Say in a line what ``after`` has in place of what ``before`` has; "" for the same words."""
+    mine, theirs = _lines(before), _lines(after)
+    changes = [
+        change
+        for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
+        if kind != "equal"  # words are compared where lines differ alone: their comparison grows with the square
+        for change in _word_changes([*chain(*mine[a:b])], [*chain(*theirs[c:d])])
+    ]
+    if not changes:
+        return ""
+    more = f" and {len(changes) - _MOST} more" if len(changes) > _MOST else ""
+    return ", ".join(changes[:_MOST]) + more
+
+
+def _lines(text: str) -> list[tuple[str, ...]]:
+    """Return the words of each line, of the first ``_WORDS``."""
+    lines, left = [], _WORDS
+    for line in text.splitlines():
+        if words := tuple(line.split()[:left]):
+            lines.append(words)
+            left -= len(words)
+    return lines
+
+
+def _word_changes(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
+    for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
+        before, after = _short(mine[a:b]), _short(theirs[c:d])
+        if kind == "replace":
+            yield f"«{after}» for «{before}»"
+        elif kind == "insert":
+            yield f"«{after}» added"
+        elif kind == "delete":
+            yield f"«{before}» missing"
+
+
+def _short(words: Sequence[str]) -> str:
+    line = " ".join(words)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"

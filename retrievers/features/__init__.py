@@ -1,1 +1,1 @@
-"""What is known of each candidate page, as columns of numbers, and the model that adds them up."""
+"""The candidate pages of a question and their features, as columns of numbers."""

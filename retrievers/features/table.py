@@ -15,19 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from hybrid_core.text.bm25 import Bm25, idf
-from hybrid_core.text.term_order import TermOrder, form_check, word_hash
+from hybrid_core.text.terms import TermOrder, form_check, word_hash
 from hybrid_core.text.tokens import tokenise, written_terms, written_words
 from hybrid_core.types.scoring import ScoringConfig
-from retrievers.documents.candidates import CandidateDocument
-from retrievers.documents.content_cache import ContentGroup
-from retrievers.documents.trees import Trees
-from retrievers.features.candidates import Candidates, QueryTerms
-from retrievers.features.knowledge import Knowledge
-from retrievers.features.order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
-from retrievers.pages.first_stage import Key
-from retrievers.query.content_words import quotations
+from retrievers.candidates.documents import CandidateDocument
+from retrievers.candidates.first_stage import Key
+from retrievers.features.pages import Candidates, Knowledge, QueryTerms
+from retrievers.features.word_order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 from retrievers.query.expert import Expansion
 from retrievers.query.question import Question
+from retrievers.query.words import quotations
+from retrievers.trees.contents import ContentGroup
+from retrievers.trees.postings import Trees
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -102,13 +101,13 @@ class FeatureTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """What the features are computed from, but for the pages' terms in order.
+class FeatureInputs:
+    """Everything that features are computed from, but for the pages' terms in order.
 
-    ``named`` are the question's terms that name documents. ``contents`` and ``expansions`` are by document.
-    ``coarse`` and ``meaning`` say what the coarse pass and vectors say of pages, by (doc_id, page): the question's best
-    has 1. ``unembedded`` are documents without vectors, where others have some. ``chosen`` is how surely a document is
-    meant before its name is looked for: 1 / the number of those that are searched.
+    ``named`` are the question's terms that name documents. ``contents`` and ``expansions`` are by document. ``coarse``
+    and ``meaning`` say what the coarse pass and vectors say of pages, by (doc_id, page): the question's best has 1.
+    ``unembedded`` are documents without vectors, where others have some. ``chosen`` is how surely a document is meant
+    before its name is looked for: 1 / the number of those that are searched.
     """
 
     question: Question
@@ -126,51 +125,51 @@ class Asked:
 class FeatureBuilder:
     """Computes the features of one question, its candidates first."""
 
-    def __init__(self, asked: Asked, scoring: ScoringConfig) -> None:
-        self._asked, self._scoring, self._expansion = asked, scoring.pages, scoring.expansion
-        self._weights = asked.query.idf
-        self._body = body = asked.contents.body(asked.query.hashes)
-        rest = np.array([term not in asked.named for term in asked.query.terms], bool)
-        self._knowledge = Knowledge(asked.expansions, asked.contents, body.firsts)
-        spoken = any(one.terms or one.headings for one in asked.expansions)
+    def __init__(self, inputs: FeatureInputs, scoring: ScoringConfig) -> None:
+        self._inputs, self._scoring, self._expansion = inputs, scoring.pages, scoring.expansion
+        self._weights = inputs.query.idf
+        self._body = body = inputs.contents.body(inputs.query.hashes)
+        rest = np.array([term not in inputs.named for term in inputs.query.terms], bool)
+        self._knowledge = Knowledge(inputs.expansions, inputs.contents, body.firsts)
+        spoken = any(expansion.terms or expansion.headings for expansion in inputs.expansions)
         if not spoken and not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
             rest = np.ones(len(rest), bool)
         self._rest: Floats = rest.astype(np.float64)
-        self.kept = [term for term, kept in zip(asked.query.terms, rest.tolist(), strict=True) if kept]
+        self.kept = [term for term, is_kept in zip(inputs.query.terms, rest.tolist(), strict=True) if is_kept]
         """The question's terms that pages are told apart by."""
-        self._coarse, self._near = self._by_page(asked.coarse), self._by_page(asked.meaning)
-        self._own = body.own_bm25(self._rest * asked.query.worth, self._scoring.k1, self._scoring.b)
+        self._coarse, self._near = self._by_page(inputs.coarse), self._by_page(inputs.meaning)
+        self._own = body.own_bm25(self._rest * inputs.query.worth, self._scoring.k1, self._scoring.b)
         self._pack, self._pack_headings = self._knowledge.bm25(self._scoring)
         self.inside: Floats = self._own + self._pack + self._scoring.headings * self._pack_headings
         """BM25 of every page in its own document, expert knowledge included, of which headings count by
         ``scoring.headings``: float64 (pages,), numbered through."""
-        self.candidates = Candidates.of(asked.documents, body.firsts, self._rows(scoring.documents.pages))
+        self.candidates = Candidates.of(inputs.documents, body.firsts, self._rows(scoring.documents.pages))
 
     def table(self, orders: Sequence[TermOrder]) -> FeatureTable:
-        """The features; ``orders`` are the candidates' terms in order."""
-        asked, body, weights, candidates = self._asked, self._body, self._weights, self.candidates
+        """Return the features; ``orders`` are the candidates' terms in order."""
+        inputs, body, weights, candidates = self._inputs, self._body, self._weights, self.candidates
         at, doc, count = candidates.at, candidates.doc, len(candidates)
         library = body.library_bm25(weights, Bm25(1.2, 0.75, _mean(body.lengths)))
-        heading = asked.contents.headings(asked.query.hashes).own_bm25(
-            asked.query.worth, self._scoring.k1, self._scoring.b
+        heading = inputs.contents.headings(inputs.query.hashes).own_bm25(
+            inputs.query.worth, self._scoring.k1, self._scoring.b
         )
-        trees = asked.contents.trees(asked.query.hashes, body.firsts)
-        titles = trees.covered_titles(asked.query.worth, self._scoring.title_power, len(body.lengths))
+        trees = inputs.contents.trees(inputs.query.hashes, body.firsts)
+        titles = trees.covered_titles(inputs.query.worth, self._scoring.title_power, len(body.lengths))
         nodes = trees.node_scores(self._coarse)
         self.nodes = np.split(nodes, trees.firsts[1:-1])
-        sections, rows = asked.contents.covering(candidates.page - 1, doc, trees.firsts)
+        sections, rows = inputs.contents.covering(candidates.page - 1, doc, trees.firsts)
         words = PageWords.of(orders)
-        places = TermPlaces.of(words, asked.query.hashes)
-        passage, triples = _as_written(words, places, asked.question.text, asked.query)
-        terms = asked.query.terms
+        places = TermPlaces.of(words, inputs.query.hashes)
+        passage, triples = _as_written(words, places, inputs.question.text, inputs.query)
+        terms = inputs.query.terms
         place_of = {term: place for place, term in enumerate(terms)}
-        sequence = [place_of[term] for term in asked.question.terms]
+        sequence = [place_of[term] for term in inputs.question.terms]
         by_term, total = dict(zip(terms, weights.tolist(), strict=True)), max(float(weights.sum()), _TINY)
-        names = np.array([_name(one, by_term, total) for one in asked.documents]).reshape(-1, 2)
-        by_hand = np.array([bool(one.document.corrections) for one in asked.documents], np.float64)
-        routing = np.array([max(one.routing, asked.chosen) for one in asked.documents])
-        forms = _forms(asked.question.text, asked.query)
-        quoted = [_places(tokenise(text), place_of) for text in quotations(asked.question.text)]
+        names = np.array([_name(candidate, by_term, total) for candidate in inputs.documents]).reshape(-1, 2)
+        by_hand = np.array([bool(candidate.document.corrections) for candidate in inputs.documents], np.float64)
+        routing = np.array([max(candidate.routing, inputs.chosen) for candidate in inputs.documents])
+        forms = _forms(inputs.question.text, inputs.query)
+        quoted = [_places(tokenise(text), place_of) for text in quotations(inputs.question.text)]
         bm25 = _share(library[at])
         columns: dict[str, Floats] = {
             "bm25": bm25,
@@ -194,7 +193,7 @@ class FeatureBuilder:
             "neighbour": _neighbours(library, body.firsts)[at] / max(float(library.max(initial=0.0)), _TINY),
             "length": np.minimum(2.0, body.lengths[at] / _mean(body.lengths[at])) / 2,
             "figures": places.figures,
-            "figures_asked": places.figures * asked.question.numeric,
+            "figures_asked": places.figures * inputs.question.numeric,
             "pack": self._pack[at] / np.maximum(body.best_of(self._pack)[doc], _TINY),
             "pack_phrase": self._knowledge.phrases(candidates, orders, self._expansion),
             "heading": _share(heading[at]),
@@ -206,7 +205,7 @@ class FeatureBuilder:
             "pack_role": self._knowledge.roles(candidates),
             "document": _share(body.document_bm25(weights))[doc],
             "best_page": _share(body.best_of(library))[doc],
-            "doc_score": np.array([one.doc_score for one in asked.documents])[doc],
+            "doc_score": np.array([candidate.doc_score for candidate in inputs.documents])[doc],
             "named": routing[doc],
             "named_best": _share(routing)[doc],
             "leads": _leads(routing)[doc],
@@ -218,54 +217,61 @@ class FeatureBuilder:
         values = [columns[name] for name in FEATURES]
         return FeatureTable(candidates, np.stack(values, axis=1) if count else np.zeros((0, len(values))))
 
-    def _rows(self, most: int) -> Ints:
-        """The candidate pages, ascending: those that the coarse pass or vectors found, and the ``most`` best pages of
-        every document that is searched wholly."""
+    def _rows(self, count: int) -> Ints:
+        """Return the candidate pages, ascending.
+
+        These are pages that the coarse pass or vectors found, and the ``count`` best pages of every document that is
+        searched wholly.
+        """
         chosen = (self._coarse > 0) | (self._near > 0)
-        for place, document in enumerate(self._asked.documents):
+        for place, document in enumerate(self._inputs.documents):
             if document.searched:
                 first, last = int(self._body.firsts[place]), int(self._body.firsts[place + 1])
                 own = self.inside[first:last]
-                best = np.argsort(-own, kind="stable")[:most]
+                best = np.argsort(-own, kind="stable")[:count]
                 chosen[first + best[own[best] > 0]] = True
         return np.flatnonzero(chosen)
 
     def _by_page(self, scores: Mapping[Key, float]) -> Floats:
-        """float64 (pages,), numbered through, of what is known of some of them."""
-        firsts = {one.document.doc_id: int(self._body.firsts[at]) for at, one in enumerate(self._asked.documents)}
-        found = np.zeros(int(self._body.firsts[-1]))
+        """Return what is known of some pages as float64 (pages,), numbered through."""
+        firsts = {
+            candidate.document.doc_id: int(self._body.firsts[at]) for at, candidate in enumerate(self._inputs.documents)
+        }
+        values = np.zeros(int(self._body.firsts[-1]))
         for (doc_id, page), score in scores.items():
             if doc_id in firsts:
-                found[firsts[doc_id] + page - 1] = score
-        return found
+                values[firsts[doc_id] + page - 1] = score
+        return values
 
     def _meaning(self, words: Floats) -> Floats:
-        if not self._asked.meaning:
+        if not self._inputs.meaning:
             return np.zeros(len(words))
-        without = np.array([one.document.doc_id in self._asked.unembedded for one in self._asked.documents])
+        without = np.array(
+            [candidate.document.doc_id in self._inputs.unembedded for candidate in self._inputs.documents]
+        )
         return np.where(without[self.candidates.doc], words, self._near[self.candidates.at])
 
 
 def _path_cover(trees: Trees, weights: Floats, sections: Ints, rows: Ints, count: int) -> Floats:
-    """The share of ``weights`` of the terms that the titles above and on each candidate page hold: float64 (n,)."""
+    """Return the share of ``weights`` whose terms the titles above and on each candidate page hold: float64 (n,)."""
     total = float(weights.sum())
     if not total:
         return np.zeros(count)
     masks = np.zeros(count, np.int64)
     np.bitwise_or.at(masks, rows, trees.path_masks()[sections])
-    held = (masks[:, None] >> np.arange(min(len(weights), 63))) & 1
-    return np.asarray(held @ weights[:63] / total)
+    bits = (masks[:, None] >> np.arange(min(len(weights), 63))) & 1
+    return np.asarray(bits @ weights[:63] / total)
 
 
 def _best_at(values: Floats, rows: Ints, count: int) -> Floats:
-    """The best value of each row, at least 0: float64 (count,)."""
-    found = np.zeros(count)
-    np.maximum.at(found, rows, values)
-    return found
+    """Return the best value of each row, at least 0: float64 (count,)."""
+    best = np.zeros(count)
+    np.maximum.at(best, rows, values)
+    return best
 
 
 def _neighbours(scores: Floats, firsts: Ints) -> Floats:
-    """The better score of the page before and after, of the same document: float64 (pages,)."""
+    """Return the better score of the page before and after, of the same document: float64 (pages,)."""
     before, after = np.zeros(len(scores)), np.zeros(len(scores))
     before[1:], after[:-1] = scores[:-1], scores[1:]
     inner = firsts[(firsts > 0) & (firsts < len(scores))]
@@ -275,30 +281,30 @@ def _neighbours(scores: Floats, firsts: Ints) -> Floats:
 
 
 def _mean(values: Floats) -> float:
-    """At least 1."""
+    """Return the mean word count, at least 1."""
     return max(1.0, float(values.mean())) if len(values) else 1.0
 
 
 def _share(values: Floats) -> Floats:
-    """Divided by the best."""
+    """Divide values by the best."""
     return values / max(float(values.max(initial=0.0)), _TINY)
 
 
 def _leads(named: Floats) -> Floats:
-    """How near each document comes to the one named most surely, where one is: float64 (documents,)."""
+    """Return how near each document comes to the one named most surely, where one is: float64 (documents,)."""
     best = float(named.max(initial=0.0))
     if best < _SURE:
         return np.zeros(len(named))
     return np.asarray(best * np.maximum(0.0, 1 - (best - named) / _BEHIND))
 
 
-def _places(wanted: Sequence[str], places: Mapping[str, int]) -> list[int]:
-    """The places of some terms; [] where one of them has none."""
-    return [places[term] for term in wanted] if places.keys() >= set(wanted) else []
+def _places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
+    """Return the places of some terms; [] where one of them has none."""
+    return [places[term] for term in terms] if places.keys() >= set(terms) else []
 
 
 def _forms(text: str, query: QueryTerms) -> npt.NDArray[np.uint8]:
-    """How the question writes each of its terms: uint8 (t,), of ``TermOrder``."""
+    """Return how the question writes each of its terms: uint8 (t,), of ``TermOrder``."""
     written = {term: form_check(term, word) for term, word in reversed(written_terms(text))}
     return np.array([written.get(term, 0) for term in query.terms], np.uint8)
 
@@ -312,26 +318,29 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
     number = {term: at for at, term in enumerate(query.terms)}
     sequence = [(term, word) for term, word in written_words(text) if not term or term in number]
     rare = sorted(dict.fromkeys(sequence), key=lambda word: -query.idf[number[word[0]]] if word[0] else 0.0)
-    asked = {word: at for at, word in enumerate(rare[:_MOST_WORDS])}
-    hashes = np.array([word_hash(term) for term, _ in asked], np.int64)
-    written = WordPlaces.of(words, hashes, np.array([form_check(*word) for word in asked], np.uint8))
-    held, worth = np.append(query.held, query.pages), np.append(query.worth, 1.0)  # the last are of stop words
+    word_rows = {word: at for at, word in enumerate(rare[:_MOST_WORDS])}
+    hashes = np.array([word_hash(term) for term, _ in word_rows], np.int64)
+    written = WordPlaces.of(words, hashes, np.array([form_check(*word) for word in word_rows], np.uint8))
+    holding_counts, worth = (
+        np.append(query.holding, query.pages),
+        np.append(query.worth, 1.0),
+    )  # the last are of stop words
     among = np.append(places.holding(len(query.terms)), len(places.lengths))
-    of = np.array([number[term] if term else -1 for term, _ in asked], np.int64)
-    holding = held[of] * written.holding(len(asked)) / np.maximum(1, among[of])
+    of = np.array([number[term] if term else -1 for term, _ in word_rows], np.int64)
+    holding = holding_counts[of] * written.holding(len(word_rows)) / np.maximum(1, among[of])
     rarity = worth[of] * idf(query.pages, np.minimum(holding, query.pages))
-    return written.best_passage(rarity), written.triples([asked.get(word, -1) for word in sequence], query.pages)
+    return written.best_passage(rarity), written.triples([word_rows.get(word, -1) for word in sequence], query.pages)
 
 
-def _name(one: CandidateDocument, asked: Mapping[str, float], total: float) -> tuple[float, float]:
-    """The share of the question that a document's names hold, and of the better name that the question holds."""
-    names = _name_terms(one.document.name, one.document.title)
-    share = fsum(asked[term] for term in (names[0] | names[1]) & asked.keys())
-    return share / total, max((len(name & asked.keys()) / len(name) for name in names if name), default=0.0)
+def _name(candidate: CandidateDocument, question_terms: Mapping[str, float], total: float) -> tuple[float, float]:
+    """Return the share of the question that a document's names hold, and of the better name that the question holds."""
+    names = _name_terms(candidate.document.name, candidate.document.title)
+    share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())
+    return share / total, max((len(name & question_terms.keys()) / len(name) for name in names if name), default=0.0)
 
 
 @lru_cache(maxsize=20_000)
 def _name_terms(name: str, title: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The terms of a file name without its ending, and of a title."""
+    """Return the terms of a file name without its ending, and of a title."""
     stem = name.rsplit(".", 1)[0].replace("_", " ").replace("-", " ")
     return frozenset(tokenise(stem)), frozenset(tokenise(title))

@@ -1,37 +1,40 @@
-"""What the stages of a search hand on."""
+"""A stage of a search, the state that stages hand on, and rows of stages."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
+from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog.contents import Contents
-from hybrid_core.store.index.weighted import WeightedIndex
+from hybrid_core.store.index.index import WeightedIndex
 from hybrid_core.types.documents import Hit
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import DocumentRanked, EffortUsed, Evidence, PageFound, Reasoning, SectionRanked
 from hybrid_core.types.usage import Usage
-from retrievers.documents.candidates import CandidateDocument, ExpansionScope
-from retrievers.documents.content_cache import ContentCache
-from retrievers.documents.library import LibraryView
-from retrievers.documents.route import Routing
-from retrievers.features.model import RankingModel, shipped_model
+from retrievers.candidates.documents import CandidateDocument, ExpansionScope
+from retrievers.candidates.library import LibraryView
+from retrievers.candidates.router import Routing
 from retrievers.features.table import FeatureTable
-from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import PageScores, PageVisit, Place, WalkTrace, gained
-from retrievers.places.located import Span
-from retrievers.query.embedding import QuestionEmbedding
 from retrievers.query.expert import Expansion, Expert
-from retrievers.query.question import Question
+from retrievers.query.question import Question, QuestionEmbedding
+from retrievers.ranking.model import RankingModel, shipped_model
+from retrievers.ranking.selection import ResultSlot
+from retrievers.ranking.walk import PageScores, PageVisit, Place, WalkTrace, gained
+from retrievers.reason.document_choice import DocumentChoice
 from retrievers.reason.reasoner import NO_MODEL, Reasoner
-from retrievers.reason.routing.choose import DocumentChoice
-from retrievers.rerank.selection import ResultSlot
+from retrievers.references.locations import Span
+from retrievers.trees.contents import ContentCache, PageTexts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResources:
-    """What a search reads from, opened before it. ``view`` decides what is published; hits of anything else are
-    dropped."""
+    """Resources that a search reads from, opened before it.
+
+    ``view`` decides what is published; hits of anything else are dropped.
+    """
 
     view: LibraryView
     index: WeightedIndex
@@ -60,7 +63,7 @@ class SearchState:
     choice: DocumentChoice = DocumentChoice(Routing(), None)
     apart: Sequence[str] = ()  # the documents that different parts of the question name
     candidates: Sequence[CandidateDocument] = ()
-    asked: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
+    term_weights: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
     expansions: Sequence[Expansion] = ()  # what expands the question in each candidate document
     pages: Sequence[PageScores] = ()  # of each candidate document
     table: FeatureTable | None = None  # the candidate pages with their features
@@ -70,7 +73,9 @@ class SearchState:
     reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
     spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
     settled: bool = False  # those pages are all that the question asks for
-    beside: Mapping[Place, Collection[str]] = field(default_factory=dict)  # what is asked for of pages named by number
+    page_terms: Mapping[Place, Collection[str]] = field(
+        default_factory=dict
+    )  # what is asked for of pages named by number
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
     evidence: Evidence = Evidence("none", 0.0)
     signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
@@ -87,7 +92,7 @@ class SearchState:
 
     @classmethod
     def begin(cls, request: SearchRequest, resources: SearchResources) -> SearchState:
-        """Before the first stage."""
+        """Return the state before the first stage."""
         return cls(request, resources, PageTexts(resources.contents))
 
     @property
@@ -96,18 +101,78 @@ class SearchState:
 
     @property
     def effort_used(self) -> EffortUsed:
-        """What was made of the effort that the request asks for."""
+        """Return the effort that was spent, and why."""
         why = "asked for" if self.request.effort == "fast" else NO_MODEL
         return self.effort or EffortUsed(self.request.effort, "fast", why)
 
     def plus(self, name: str, gains: Mapping[Place, float]) -> SearchState:
-        """With what a stage adds to pages, under its name: they are put in the order of their new values."""
+        """Add ``gains`` to pages under a stage's name, and order them by their new values."""
         if not gains:
             return self
         visits, pages = gained(self.visits, self.pages, name, gains)
         return replace(self, visits=visits, pages=pages)
 
     def noted(self, *notes: str) -> SearchState:
-        """With notes, those that are not empty."""
-        said = tuple(note for note in notes if note)
-        return replace(self, notes=(*self.notes, *said)) if said else self
+        """Return the state with these notes added, empty ones left out."""
+        added = tuple(note for note in notes if note)
+        return replace(self, notes=(*self.notes, *added)) if added else self
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage of a search. ``name`` names its time in ``timings_ms`` and its part of a page's score."""
+
+    name: str
+    work: Callable[[SearchState], SearchState]
+
+    def __call__(self, state: SearchState) -> SearchState:
+        return self.work(state)
+
+
+Stages = Sequence[Stage]
+
+
+def stage(name: str) -> Callable[[Callable[[SearchState], SearchState]], Stage]:
+    """Make a function a stage."""
+    return lambda work: Stage(name, work)
+
+
+def run_stages(stages: Stages, state: SearchState) -> tuple[SearchState, dict[str, float]]:
+    """Run the stages in order. Return the final state and the milliseconds per stage, plus ``total``.
+
+    A stage that returns the state unchanged has no entry.
+    """
+    laps: dict[str, float] = {}
+    began = last = time.perf_counter()
+    for current in stages:
+        after = current(state)
+        now = time.perf_counter()
+        if after is not state:
+            laps[current.name] = (now - last) * 1000
+        state, last = after, now
+    laps["total"] = (last - began) * 1000
+    return state, laps
+
+
+def before(name: str, stages: Stages) -> Stages:
+    """Return the stages before the named one."""
+    return list(takewhile(lambda candidate: candidate.name != name, stages))
+
+
+def without(name: str, stages: Stages) -> Stages:
+    """Return the row without a stage. Raises UsageError where it has none of that name."""
+    place = _place(name, stages)
+    return (*stages[:place], *stages[place + 1 :])
+
+
+def inserted(new: Stage, after: str, stages: Stages) -> Stages:
+    """Return the row with one more stage. Raises UsageError where there is no stage ``after``."""
+    place = _place(after, stages) + 1
+    return (*stages[:place], new, *stages[place:])
+
+
+def _place(name: str, stages: Stages) -> int:
+    names = [stage.name for stage in stages]
+    if name not in names:
+        raise UsageError(f"There is no stage '{name}'.", f"There are {', '.join(names)}.")
+    return names.index(name)

@@ -1,8 +1,8 @@
 """Questions whose answer is a count or a complete list of what mentions some words: an exhaustive search answers them.
 
     How many contracts mention "change of control"?     In wie vielen Urteilen wird der Auskunftsanspruch erwähnt?
-    List every document that names Acme or Bolt.        Welche Dokumente erwähnen «Acme» nicht?
-    On which pages does force majeure appear?           Wie oft kommt «höhere Gewalt» vor?
+    List every document that names Acme or Bolt.        Welche Dokumente erwähnen "Acme" nicht?
+    On which pages does force majeure appear?           Wie oft kommt "höhere Gewalt" vor?
 
 A question is read so only where all of it has such a form: any other condition needs somebody who reads the pages.
 """
@@ -161,11 +161,12 @@ _DESCRIBES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CountQuestion:
-    """What is counted. A document has ``words`` (``together``: all of them, else any), and none of ``without``.
+    """A count or list that is asked for.
 
-    ``phrase``: what stands there where "and" or "or" may join the words, or be one of them («terms and conditions»).
-    ``absent``: what has them not is asked for. ``quoted``: the words stand between quotation marks. ``kind`` is what
-    the question calls the documents, "" where it says none. ``listed``: a list is asked for rather than a number.
+    A document has ``words`` (``together``: all of them, else any), and none of ``without``. ``phrase``: what stands
+    there where "and" or "or" may join the words, or be one of them ("terms and conditions"). ``absent``: what has them
+    not is asked for. ``quoted``: the words stand between quotation marks. ``kind`` is what the question calls the
+    documents, "" where it says none. ``listed``: a list is asked for rather than a number.
     """
 
     unit: Unit
@@ -186,18 +187,18 @@ def count_question(question: str) -> CountQuestion | None:
     if not plain or len(question) > _LONGEST:
         return None
     for language, match in _matches(plain):
-        if (made := _read(match, language)) is not None:
-            return made
+        if (counting := _read(match, language)) is not None:
+            return counting
     return None
 
 
 def _matches(plain: str) -> list[tuple[Literal["en", "de"], re.Match[str]]]:
-    found: list[tuple[Literal["en", "de"], re.Match[str]]] = []
+    matches: list[tuple[Literal["en", "de"], re.Match[str]]] = []
     lead = plain.casefold()
     if re.search(r"\b(?:wie\s*viel|welche|wie oft|wie häufig|alle|sämtliche|jedes|die)", lead):
-        found += [("de", match) for one in _compiled("de") if (match := one.fullmatch(plain))]
-    found += [("en", match) for one in _compiled("en") if (match := one.fullmatch(plain))]
-    return found
+        matches += [("de", match) for pattern in _compiled("de") if (match := pattern.fullmatch(plain))]
+    matches += [("en", match) for pattern in _compiled("en") if (match := pattern.fullmatch(plain))]
+    return matches
 
 
 _PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {}
@@ -230,14 +231,14 @@ def _read(match: re.Match[str], language: Literal["en", "de"]) -> CountQuestion 
 
 
 def _single(kind: str, how: str) -> bool:
-    """Return whether «which document names …» asks for one: a noun without an ending of many, and no «every»."""
+    """Return whether "which document names …" asks for one: a noun without an ending of many, and no "every"."""
     last = kind.split()[-1].casefold() if kind else ""
     return how.casefold() in ("which", "what") and not last.endswith("s") and last != "minutes"
 
 
 def _words(written: str) -> tuple[tuple[str, ...], bool, bool]:
     """Return the words or phrases to look for, whether all of them are meant, and whether they are quoted."""
-    quoted = [(one or other).strip() for one, other in _QUOTED.findall(written)]
+    quoted = [(word or other).strip() for word, other in _QUOTED.findall(written)]
     if quoted:
         left = _QUOTED.sub(" ", written)
         if _JOINING.sub("", _bare(left)):
@@ -245,19 +246,19 @@ def _words(written: str) -> tuple[tuple[str, ...], bool, bool]:
         return tuple(dict.fromkeys(quoted)), not re.search(r"\b(?:or|oder)\b", left, re.I), True
     plain = re.sub(r"^(?:both|either|sowohl|entweder) ", "", written.strip(), flags=re.I)
     bare = _bare(plain)
-    joints = {" ".join((one or "").split()).casefold() for one in _JOINT.findall(bare)}
-    split = [one.strip(" ,;:") for one in _JOINT.sub("\0", bare).split("\0")]
-    pieces = tuple(dict.fromkeys(_bare(one) or one for one in split if one))
-    if not pieces or any(len(one.split()) > MOST_WORDS or _DESCRIBES.search(one) for one in pieces):
+    joints = {" ".join((word or "").split()).casefold() for word in _JOINT.findall(bare)}
+    split = [word.strip(" ,;:") for word in _JOINT.sub("\0", bare).split("\0")]
+    pieces = tuple(dict.fromkeys(_bare(word) or word for word in split if word))
+    if not pieces or any(len(word.split()) > MOST_WORDS or _DESCRIBES.search(word) for word in pieces):
         return (), True, False
     return pieces, not joints & {"or", "oder"}, False
 
 
 def _bare(text: str) -> str:
-    """Return a text without the article and the noun that only introduce it («the word», «the company»)."""
+    """Return a text without the article and the noun that only introduce it ("the word", "the company")."""
     return _TRAILING.sub("", _DECORATION.sub("", text.strip(" ,;:"))).strip(" ,;:")
 
 
 def _split_once(text: str, at: re.Pattern[str]) -> tuple[str, str, str]:
-    found = at.search(text)
-    return (text[: found.start()], found[0], text[found.end() :]) if found else (text, "", "")
+    match = at.search(text)
+    return (text[: match.start()], match[0], text[match.end() :]) if match else (text, "", "")

@@ -31,8 +31,83 @@ import yaml
 from hybrid_core.errors import UsageError
 from hybrid_core.text.names import has_cjk
 from hybrid_core.text.tokens import tokenise
-from retrievers.query.names import without_names
-from retrievers.query.patterns import Pattern, matching, pattern
+from retrievers.query.words import without_names
+
+# Letters of words that spaces part, Latin, Greek and Cyrillic with their marks, as ranges: a hundred times as quick to
+# compile as the scripts by name, of which every pattern has two.
+_LETTER = r"0-9A-Za-z_\x{c0}-\x{52f}\x{1e00}-\x{1fff}"
+_BEGINS = rf"(?-i:^|[^{_LETTER}]|[0-9A-Za-z_]\b)"
+_ENDS = rf"(?-i:$|[^{_LETTER}]|\b[0-9A-Za-z_])"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A regular expression over whole words, without regard to case. ``whole`` is what is tried for ``written``."""
+
+    written: str
+    whole: str = field(repr=False, compare=False)
+
+    def search(self, text: str) -> bool:
+        """Return whether the pattern matches somewhere in the text."""
+        return _compiled(self.whole).search(_bytes(text)) is not None
+
+    def covers(self, text: str) -> bool:
+        """Return whether the pattern matches the whole text."""
+        return _compiled(self.whole).fullmatch(_bytes(text)) is not None
+
+
+def pattern(written: str, place: str) -> Pattern:
+    """Compile an expression. Raises UsageError that begins with ``place`` where RE2 refuses it."""
+    import re2
+
+    try:
+        re2.compile(written, _options())  # by itself, so that brackets and errors are the writer's own
+    except re2.error as error:
+        reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
+        raise UsageError(
+            f"{place} has a bad pattern ({reason}).", "Write it without look-around and back-references."
+        ) from error
+    return Pattern(written, f"{_BEGINS}(?:{written}){_ENDS}")
+
+
+def matching(patterns: Sequence[Pattern], text: str) -> list[int]:
+    """Return the places of those patterns that match somewhere in the text, in order."""
+    if not patterns:
+        return []
+    return sorted(_together(tuple(regex.whole for regex in patterns)).Match(_bytes(text)) or [])
+
+
+@lru_cache(maxsize=16)
+def _together(written: tuple[str, ...]) -> Any:
+    import re2
+
+    together, options = re2.Filter(), _options()
+    for source in written:
+        together.Add(source, options)
+    together.Compile()
+    return together
+
+
+@lru_cache(maxsize=2_000)  # most are only ever tried together with others
+def _compiled(whole: str) -> Any:
+    import re2
+
+    return re2.compile(whole, _options())
+
+
+@lru_cache(maxsize=1)
+def _options() -> Any:
+    import re2
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    return options
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
 
 _KEYS = {"documents", "expand", "roles", "primary", "aliases"}
 _ENTRY_KEYS = {"when", "phrases", "headings", "roles", "weight"}
@@ -42,7 +117,7 @@ _WEIGHT = 0.5  # of an entry that names none
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a page can be for («cash flow statement»): its name, and a pattern over section titles."""
+    """A role that a page can have ("cash flow statement"): its name, and a pattern over section titles."""
 
     name: str
     title: Pattern
@@ -63,11 +138,11 @@ class ExpansionRule:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """What an expert adds to one question: terms with weights for text and for headings, and roles to fill.
+    """Additions of an expert to one question: terms with weights for text and for headings, and roles to fill.
 
     ``sources`` names the packs and files whose entries matched; ``phrases`` and ``titles`` are the words and the
-    headings as these write them, phrases with the weight that their entry gives them; ``primary`` the roles that
-    matter to any question of these fields.
+    headings as these write them, phrases with the weight that their entry gives them; ``primary`` the roles that matter
+    to any question of these fields.
     """
 
     terms: Mapping[str, float] = field(default_factory=dict)
@@ -79,7 +154,7 @@ class Expansion:
     primary: tuple[Role, ...] = ()
 
     def __add__(self, other: Expansion) -> Expansion:
-        """Both together, for a reader of pages of several documents."""
+        """Return both together, for a reader of pages of several documents."""
         if not self.sources or self is other:
             return other
         if not other.sources:
@@ -99,14 +174,15 @@ NO_EXPANSION = Expansion()
 
 
 def together(expansions: Iterable[Expansion]) -> Expansion:
-    """What all of them add."""
-    return reduce(add, {id(one): one for one in expansions}.values(), NO_EXPANSION)
+    """Return the sum of several expansions."""
+    return reduce(add, {id(expansion): expansion for expansion in expansions}.values(), NO_EXPANSION)
 
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """What an expert file says; the default knows nothing. ``together`` are pairs of terms of one phrase or heading,
-    ``primary`` roles by pack or file.
+    """The content of an expert file; the default knows nothing.
+
+    ``together`` are pairs of terms of one phrase or heading, ``primary`` roles by pack or file.
     """
 
     expansions: tuple[ExpansionRule, ...] = ()
@@ -118,11 +194,11 @@ class Expert:
     def expand(
         self, question: str, types: Collection[str], names: Collection[str] = (), full_terms: int = 16
     ) -> dict[str, Expansion]:
-        """What the matching entries add in documents of each of these types, but those in which none speaks.
+        """Return what the matching entries add in documents of each of these types.
 
-        Types in which the same entries speak share one ``Expansion``. ``names`` are those in the question that
-        documents are linked by; patterns see neither them nor other names. An entry of more than ``full_terms`` words
-        weighs as much as one of so many.
+        Types in which no entry speaks are left out; those in which the same entries speak share one ``Expansion``.
+        ``names`` are those in the question that documents are linked by; patterns see neither them nor other names. An
+        entry of more than ``full_terms`` words weighs as much as one of so many.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
         patterns = [expansion.when for expansion in heard]
@@ -132,27 +208,27 @@ class Expert:
                 patterns[place].covers(words) for place in matching(patterns, words)
             )
 
-        asked = without_names(question, names, of_field)
-        meant = [heard[place] for place in matching(patterns, asked)]
-        made: dict[tuple[int, ...], Expansion] = {}
+        plain = without_names(question, names, of_field)
+        meant = [heard[place] for place in matching(patterns, plain)]
+        by_entries: dict[tuple[int, ...], Expansion] = {}
         expansions = {}
         for kind in sorted(types):  # what is made first is applied first
             key = tuple(at for at, e in enumerate(meant) if not e.documents or kind in e.documents)
             if key:
-                if key not in made:
-                    made[key] = self._expansion_by([meant[at] for at in key], full_terms)
-                expansions[kind] = made[key]
+                if key not in by_entries:
+                    by_entries[key] = self._expansion_by([meant[at] for at in key], full_terms)
+                expansions[kind] = by_entries[key]
         return expansions
 
     def knows(self, word: str) -> bool:
-        """Whether an entry speaks of a word, or it is somebody's nickname."""
+        """Return whether an entry speaks of a word, or it is somebody's nickname."""
         folded = word.casefold()
         return folded in _words(self.expansions) or any(
             folded in map(str.casefold, names) for names in self.aliases.values()
         )
 
     def _expansion_by(self, meant: Sequence[ExpansionRule], full_terms: int) -> Expansion:
-        """What these entries add; a term that several add keeps its greatest weight."""
+        """Return what these entries add; a term that several add keeps its greatest weight."""
         terms: dict[str, float] = {}
         headings: dict[str, float] = {}
         for expansion in meant:
@@ -169,11 +245,11 @@ class Expert:
         return Expansion(terms, headings, tuple(roles), sources, phrases, titles, tuple(primary))
 
     def everywhere(self) -> Expert:
-        """The same, for documents of any type."""
+        """Return the same, for documents of any type."""
         return replace(self, expansions=tuple(replace(e, documents=frozenset()) for e in self.expansions))
 
     def __add__(self, other: Expert) -> Expert:
-        """Both together; where they call a role or a subject the same, the second's counts."""
+        """Return both together; where they call a role or a subject the same, the second's counts."""
         roles = {role.name: role for role in (*self.roles, *other.roles)}
         return Expert(
             (*self.expansions, *other.expansions),
@@ -184,8 +260,8 @@ class Expert:
         )
 
 
-def _greatest(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    return {key: max(one.get(key, 0.0), other.get(key, 0.0)) for key in (*one, *other)}
+def _greatest(first: Mapping[str, float], second: Mapping[str, float]) -> dict[str, float]:
+    return {key: max(first.get(key, 0.0), second.get(key, 0.0)) for key in (*first, *second)}
 
 
 def _add(terms: dict[str, float], phrases: Sequence[str], weight: float, full_terms: int) -> None:
@@ -215,7 +291,7 @@ def load_expert(path: Path) -> Expert:
 
 
 def read_expert(written: str, name: str) -> Expert:
-    """An expert from YAML text; ``name`` is what errors call it."""
+    """Read an expert from YAML text; ``name`` is what errors call it."""
     try:
         data = yaml.load(written, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # in C ten times as fast
     except yaml.YAMLError as error:
@@ -223,20 +299,20 @@ def read_expert(written: str, name: str) -> Expert:
     if not isinstance(data, dict) or not data.keys() <= _KEYS:
         wrong = sorted(map(str, data.keys() - _KEYS)) if isinstance(data, dict) else ["no mapping"]
         raise UsageError(f"{name}: unknown entries {wrong}.", f"Known: {', '.join(sorted(_KEYS))}.")
-    said = data.get("roles") or {}
-    if not isinstance(said, dict):
+    role_data = data.get("roles") or {}
+    if not isinstance(role_data, dict):
         raise UsageError(f"{name}: roles must map a role's name to a pattern over section titles.")
-    roles = tuple(Role(str(role), pattern(str(title), f"{name}: role '{role}'")) for role, title in said.items())
-    known = {role.name for role in roles}
+    roles = tuple(Role(str(role), pattern(str(title), f"{name}: role '{role}'")) for role, title in role_data.items())
+    role_names = {role.name for role in roles}
     primary = data.get("primary") or []
-    if not isinstance(primary, list) or not set(primary) <= known:
+    if not isinstance(primary, list) or not set(primary) <= role_names:
         raise UsageError(f"{name}: primary must be a list of roles that are described under 'roles'.")
     documents = data.get("documents") or []
     if not isinstance(documents, list):
         raise UsageError(f"{name}: documents must be a list of document types.")
     kinds = frozenset(map(str, documents))
     expansions = tuple(
-        replace(_expansion(name, at, entry, known), source=name, documents=kinds)
+        replace(_expansion(name, at, entry, role_names), source=name, documents=kinds)
         for at, entry in enumerate(data.get("expand") or [], 1)
     )
     aliases = data.get("aliases") or {}
@@ -275,7 +351,7 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
     )
 
 
-def _roles_named(names: Iterable[str], known: Sequence[Role]) -> list[Role]:
-    """The roles of these names, in the order of the names, once each."""
-    by_name = {role.name: role for role in known}
+def _roles_named(names: Iterable[str], roles: Sequence[Role]) -> list[Role]:
+    """Return the roles of these names, in the order of the names, once each."""
+    by_name = {role.name: role for role in roles}
     return [by_name[name] for name in dict.fromkeys(names)]

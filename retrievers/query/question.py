@@ -1,22 +1,175 @@
-"""What a question asks: its content terms, the time and document types it names, and whether it wants a number."""
+"""A question as a search reads it: its terms, times and types, without instructions, and its embedding.
+
+Instructions tell the answerer what to do and are not searched for. "Please answer from what the annual accounts state"
+loses everything but "annual accounts", and "rounded to the nearest unit" everything. They are found as whole phrases by
+pattern, and as runs of words that are all instruction.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
 from hybrid_core.cards.document_types import TypeFinder, finder
 from hybrid_core.text.periods import find_periods
-from hybrid_core.text.tokens import fold, identifier_pieces, stem, tokenise
+from hybrid_core.text.tokens import STOP_WORDS, fold, identifier_pieces, stem, tokenise
 from hybrid_core.types.documents import Period
-from retrievers.query.instructions import strip_instructions
+
+# All repeats are bounded, so that time stays linear in the text's length.
+_CURRENCY = r"(?:usd|us\$|us\s+dollars?|dollars?|eur|euros?|gbp|rmb|cny|\$)"
+_UNIT = r"(?:thousands?|millions?|billions?|percents?|percentages?(?:\s+points?)?|basis\s+points)"
+_PHRASES = {
+    "a role to play": r"\b(?:assume|imagine|pretend|suppose|act\s+as\s+if|as\s+if|assuming)\s+(?:that\s+)?"
+    r"you(?:['’]re|\s+are|\s+were)\b[^.?!:;\n]{0,250}"
+    r"|(?:^|(?<=[.?!:;\n])\s{0,3})you\s+(?:are|were|have)\b[^.?!:;\n]{0,250}"
+    r"|\b(?:assum(?:e|ing)|adopt(?:ing)?|tak(?:e|ing)|play(?:ing)?)\s+the\s+"
+    r"(?:perspective|role|position|viewpoint|standpoint|point\s+of\s+view)\s+of\s+an?\s+(?:\w+\s+){1,4}?who\b",
+    "a unit": rf"\b(?:answer|respond)?\s*\(?in\s+(?:units\s+of\s+)?(?:{_CURRENCY}\s*)?{_UNIT}\b"
+    rf"(?:\s+of\s+{_CURRENCY})?\)?"
+    rf"|\bhow\s+many\s+{_UNIT}\s+(?:of\s+)?{_CURRENCY}(?!\w)",
+    "rounding": r"\b(?:(?:and\s+)?round(?:ed)?\s+(?:your\s+|the\s+)?(?:final\s+)?(?:answer\s+)?)?(?:to|with)\s+"
+    r"(?:the\s+nearest\s+\w+|\w+\s+(?:decimals?(?:\s+(?:places?|points?))?|significant\s+(?:figures?|digits?)))"
+    r"|(?:^|(?<=[.?!:;\n]))\s{0,3}\w+\s+decimals?(?:\s+(?:places?|points?))?\b(?=\s*(?:,?\s*please\s*)?(?:[.!]|$))",
+    "a way out": r"\bif\s[^.?!\n]{1,200}?,\s*(?:then\s+)?(?:please\s+)?(?:explain|say|state|tell\s+me)"
+    r"(?:\s+(?:so|that|this|it|and|explain|why)){0,4}\s*(?=[.!?]|$)"
+    r"|(?:^|(?<=[.?!:;\n]))\s{0,3}(?:please\s+)?(?:say\s+so(?:\s+and\s+why)?|(?:say|explain|tell\s+me)\s+why)"
+    r",?\s+if\b[^.?!\n]{0,200}",
+    "an announcement": r"\bhere(?:['’]s|\s+is|\s+are)\s+(?:the|my|our|a)\s+questions?\b"
+    r"|\b(?:i|we)(?:['’]d|\s+(?:need|want|would))\s+(?:like\s+)?to\s+"
+    r"(?:calculate|compute|know|find(?:\s+out)?|understand|determine)\b",
+    "a format": r"\b(?:please\s+)?(?:write|give|return|list|provide|state|answer)(?:\s+[\w,'’-]+){0,12}?"
+    r"\s+(?:in|into|with|as)\s+(?:an?\s+|the\s+)?\w+\s+format\b(?:\s+(?:with|in|by)\s+[^.?!;\n]{0,60})?"
+    r"|\bas\s+(?:an?\s+)?(?:json|table|bullet\s+points|bullets)\b(?=\s*(?:[.?!]|$))",
+    "a quantity": r"\bhow\s+(?:many|much)\b",
+    "which documents": r"^\W*(?:which|what|list|show|find|name)\b(?:\s+(?:me|us|all|any|every|of|the|my|our)){0,4}"
+    r"\s+(?:documents?|files?|texts?)\s+(?:(?:that|which)\s+)?(?:talks?|speaks?|tells?|mentions?|discuss(?:es)?|contains?"
+    r"|deals?\s+with|covers?|concerns?|(?:is|are)\s+(?:about|on)|says?\s+(?:any|some)thing)\b(?:\s+(?:about|of|on))?",
+    "the document": r"\b(?:according\s+to|in|based\s+on)\s+(?:the|this)\s+(?:report|paper|slides?|article|document)\b"
+    r"(?=\s{0,3}(?:[,.?!:]|$))",
+    "Chinese": r"请(?:问|您)?(?:根据|回答|简要|详细|说明|解释|列出|给出|告诉我)*"
+    r"|(?:保留|精确到|四舍五入)[^，。？！,.?!]{0,12}|以[^，。？！,.?!]{1,8}为单位",
+}
+_PHRASE = re.compile("|".join(_PHRASES.values()), re.IGNORECASE)
+# "if any", "(where applicable)": what is asked for may not be there.
+_HEDGE = re.compile(
+    r"[,(]?\s?\b(?:if|where|as)\s(?:there\s(?:is|are)\s)?"
+    r"(?:any|applicable|available|present|possible|needed|necessary|relevant|appropriate)(?:\)|,|(?=[.?!:;\n]|$))",
+    re.IGNORECASE,
+)
+# "Mark the passages of this lease about subletting that we ought to check": only "subletting" is searched for.
+_POINTING = re.compile(
+    r"\b(?:highlight|mark|underline|flag|quote|list|find|locate|identify|extract|show|pull\s+out|point\s+(?:out|to))"
+    r"(?:\s+(?:me|us|all|any|every|each|the|those|of)){0,3}"
+    r"\s+(?:parts?|passages?|portions?|sentences?|sections?|paragraphs?|clauses?|provisions?|excerpts?|places?|pages?)"
+    r"(?:\s+(?:of|in|from|within)\s+(?:this|the|that|our)\s+(?:\w+\s+){0,2}?\w+)?"
+    r"\s+(?:(?:that|which)\s+(?:are\s+|is\s+)?)?"
+    r"(?:relat(?:ed?|es|ing)\s+to|about|on|concern(?:s|ing)?|regarding|discuss(?:es|ing)?|mention(?:s|ing)?"
+    r"|deal(?:s|ing)?\s+with|cover(?:s|ing)?|address(?:es|ing)?)"
+    r"\s+(?P<what>[^.?!:;\n]{1,200}?)"
+    # what a reader should do with them
+    r"(?:\s+(?:and\s+)?(?:(?:that|which)\s+)?(?:(?:\w+\s+){0,3}?(?:should|must|ought\s+to|needs?\s+to|ha(?:s|ve)\s+to)\s+(?:be\s+)?"
+    r"(?:review|read|check|examine|look|see|know|note|consider|discuss|approve)|needs?\s+(?:\w+\s+)?attention"
+    r"|(?:(?:are|is)\s+)?worth\s+\w+ing\b)[^.?!:;\n]{0,60})?"
+    r"\s*(?=[.?!:;\n]|$)",
+    re.IGNORECASE,
+)
+# What a template puts before its parts.
+_LABEL = re.compile(
+    r"(?:^|(?<=[.?!:;\n]))\s{0,3}"
+    r"(?:details?|context|description|questions?|query|task|background|instructions?|request|prompt|input)\s*:",
+    re.IGNORECASE,
+)
+
+_VERBS = """
+answer answers answering respond responding response reply question questions round rounded rounding assume assuming
+base basing based judgment judgments judgement judgements relying rely utilizing utilize utilise utilising using use
+please state stated explain give giving provide provided providing calculate compute computing calculating extract
+extracting solution solve conclusions conclusion drawing address addressing referencing referring refer taking account
+tell write show according help
+"""
+_FILLERS = """
+us information info details detail data outlined shown showing presented stated primarily clearly plainly given
+following line lines item items asked within context document documents text solely exclusively decimal decimals
+place places
+"""
+# Alone, but only where they begin a sentence.
+_OPENINGS = """
+explain describe list summarize summarise tell please identify outline give calculate compute find
+"""
+_KINDS = {
+    **dict.fromkeys(STOP_WORDS, "stop"),
+    **dict.fromkeys(_FILLERS.split(), "filler"),
+    **dict.fromkeys(_VERBS.split(), "verb"),
+}
+IMPERATIVES = frozenset(_OPENINGS.split())
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_BREAK = re.compile(r"[.?!:;\n]")
+
+
+@lru_cache(maxsize=256)  # a search asks for it of the same few texts
+def strip_instructions(text: str) -> str:
+    """Return the text without what it tells the answerer to do.
+
+    What that points to ("the balance sheet") stays.
+    """
+    text = _LABEL.sub(" . ", _POINTING.sub(r" . \g<what> . ", _HEDGE.sub(" ", text)))
+    text = _PHRASE.sub(" . ", text)
+    pieces, position = [], 0
+    for run in _runs(text):
+        if run.instructs:
+            pieces.append(text[position : run.start])
+            position = run.end
+    return " . ".join([*pieces, text[position:]])
+
+
+@dataclass(slots=True)
+class _Run:
+    """Words that follow each other within a sentence, all of them instruction or stop words."""
+
+    start: int
+    end: int = 0
+    verbs: int = 0
+    fillers: int = 0
+    opens: bool = False  # begins with an imperative that begins a sentence
+
+    @property
+    def instructs(self) -> bool:
+        """Return whether the run tells what to do.
+
+        One verb of answering is content as likely as not ("the response time"), two words are not.
+        """
+        return self.opens or (self.verbs > 0 and self.verbs + self.fillers >= 2)
+
+
+def _runs(text: str) -> Iterator[_Run]:
+    run: _Run | None = None
+    last_end = 0
+    for match in _WORD.finditer(text):
+        word = match.group().lower().replace("’", "'")
+        begins = last_end == 0 or _BREAK.search(text, last_end, match.start()) is not None
+        last_end = match.end()
+        kind = _KINDS.get(word, "")
+        opens = begins and word in IMPERATIVES
+        if run is not None and (begins or not (kind or opens)):
+            yield run
+            run = None
+        if kind or opens:
+            run = run or _Run(match.start(), opens=opens)
+            run.end = match.end()
+            run.verbs += kind == "verb"
+            run.fillers += kind == "filler"
+    if run is not None:
+        yield run
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``terms`` keep order and duplicates; instruction wording («round to two decimals») is not among them."""
+    """``terms`` keep order and duplicates; instruction wording ("round to two decimals") is not among them."""
 
     text: str
     terms: tuple[str, ...] = ()
@@ -25,24 +178,24 @@ class Question:
     dates: tuple[str, ...] = ()  # ISO
     types: tuple[str, ...] = ()  # canonical document types asked for
     numeric: bool = False  # asks for a quantity
-    latest: bool = False  # asks for the newest document («most recent», «latest»)
+    latest: bool = False  # asks for the newest document ("most recent", "latest")
     period_terms: frozenset[str] = frozenset()  # terms that name its periods
     type_terms: Mapping[str, frozenset[str]] = field(default_factory=dict)  # those that name each of its types
     identifiers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # those among the terms, with their pieces
 
     @property
     def timed(self) -> bool:
-        """Whether the question names a year, quarter or date."""
+        """Return whether the question names a year, quarter or date."""
         return bool(self.years or self.quarters or self.dates)
 
-    def worth(self, known: Collection[str]) -> dict[str, float]:
-        """Return what each term counts, 0 to 1, where pages of the library hold the terms ``known``.
+    def worth(self, held_terms: Collection[str]) -> dict[str, float]:
+        """Return what each term counts, 0 to 1, where pages of the library hold the terms ``held_terms``.
 
-        Pieces of known identifiers count ``_PIECE``. An identifier that no page holds counts nothing, its pieces
-        count fully.
+        Pieces of known identifiers count ``_PIECE``. An identifier that no page holds counts nothing, its pieces count
+        fully.
         """
-        pieces = {term for whole, parts in self.identifiers.items() if whole in known for term in parts}
-        unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in known}
+        pieces = {term for whole, parts in self.identifiers.items() if whole in held_terms for term in parts}
+        unknown = {whole for whole, parts in self.identifiers.items() if parts and whole not in held_terms}
         return {term: 0.0 if term in unknown else _PIECE if term in pieces else 1.0 for term in self.terms}
 
 
@@ -70,11 +223,11 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
     periods = list(find_periods(text))
     types = list(types_in.find(text))
     content = strip_instructions(text)
-    terms = tokenise(content) or tokenise(text) or [t for t in map(_any_term, _WORDS.findall(fold(text))) if t]
+    terms = tokenise(content) or tokenise(text) or [stem(word) or word for word in _WORDS.findall(fold(text))]
     type_terms: dict[str, frozenset[str]] = {}
     for mention in types:
-        said = frozenset(tokenise(text[mention.start : mention.end]))
-        type_terms[mention.type] = type_terms.get(mention.type, frozenset()) | said
+        words = frozenset(tokenise(text[mention.start : mention.end]))
+        type_terms[mention.type] = type_terms.get(mention.type, frozenset()) | words
     quarters = tuple(dict.fromkeys(m.period for m in periods if m.period.quarter))
     term_set = frozenset(terms)
     return Question(
@@ -92,22 +245,46 @@ def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = 
     )
 
 
-def _years(found: list[tuple[int, bool]]) -> tuple[int, ...]:
-    """The year asked about first: the latest that is called fiscal, else the latest; then the others, latest first."""
-    fiscal = {year for year, is_fiscal in found if is_fiscal}
-    return tuple(sorted({year for year, _ in found}, key=lambda year: (year in fiscal, year), reverse=True))
+def _years(years: list[tuple[int, bool]]) -> tuple[int, ...]:
+    """Return the years of a question.
+
+    The year asked about comes first: the latest that is called fiscal, else the latest. The others follow, latest
+    first.
+    """
+    fiscal = {year for year, is_fiscal in years if is_fiscal}
+    return tuple(sorted({year for year, _ in years}, key=lambda year: (year in fiscal, year), reverse=True))
 
 
 def _lead(text: str, start: int) -> int:
-    """Where the words that lead up to a period begin: «at the end of 2024», «as of year-end 2023»."""
+    """Return where the words that lead up to a period begin: "as of year-end 2023", "close of 2024"."""
     before = _LEADING.search(text, max(0, start - 60), start)
     return before.start() if before else start
-
-
-def _any_term(word: str) -> str:
-    return stem(word) or word
 
 
 @lru_cache(maxsize=8)
 def _own_finder(aliases: tuple[tuple[str, tuple[str, ...]], ...]) -> TypeFinder:
     return TypeFinder(dict(aliases))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionEmbedding:
+    """A question as an embedder reads it. ``vector`` is float32 (dim,) of unit length, None where it does not count.
+
+    ``learned`` are term weights by token, from an embedder that gives them. ``share`` is the share of the searched
+    pages that are embedded, ``unembedded`` the ids of the searched documents that are not. ``note`` says where and why
+    meaning does not count although the library has an embedder. ``compare`` is there where the best pages are to be
+    compared token by token: it gives texts scores as float32 (n,), higher is better, and raises what an embedder
+    raises.
+    """
+
+    share: float = 0.0
+    vector: npt.NDArray[np.float32] | None = None
+    note: str = ""
+    learned: Mapping[int, float] = field(default_factory=dict)
+    unembedded: Set[str] = frozenset()
+    compare: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None = None
+
+    @property
+    def over_all(self) -> bool:
+        """Return whether documents can be compared by meaning: all of them have vectors."""
+        return self.vector is not None and not self.unembedded

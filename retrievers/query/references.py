@@ -1,4 +1,4 @@
-"""Places that a question names by number: page 14, slide 5, section 4.2, Note 7, Table 3, 刑法第133条."""
+"""Numbered places in a question (page 14, section 4.2, Note 7, Table 3, 刑法第133条), and unnamed documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from hybrid_core.text.numerals import CHINESE, page_number, part_number
+from hybrid_core.text.identifiers import CHINESE, page_number, part_number
+from retrievers.query.words import content_words
 
 ReferenceKind = Literal["page", "part", "caption"]
 
@@ -73,46 +74,49 @@ class Reference:
 
 
 def may_refer(text: str) -> bool:
-    """Whether it holds a word or a sign that places are called by: most texts have none, which is seen at once."""
+    """Return whether a text holds a word or a sign that places are called by.
+
+    Most texts have none, which shows at once.
+    """
     return any(sign in text for sign in _SIGNS) or not _WORDS.isdisjoint(_WORD.findall(text.lower()))
 
 
 def references(question: str) -> list[Reference]:
-    """The places that a question names, in order."""
+    """Return the places that a question names, in order."""
     if not may_refer(question):
         return []
-    said, chinese = _patterns()
-    found = [_said(match) for match in said.finditer(question)]
-    found += [_in_chinese(match) for match in chinese.finditer(question)]
-    return sorted((one for one in found if one is not None), key=lambda one: one.start)
+    numbered, chinese = _patterns()
+    places = [_reference_of(match) for match in numbered.finditer(question)]
+    places += [_in_chinese(match) for match in chinese.finditer(question)]
+    return sorted((place for place in places if place is not None), key=lambda place: place.start)
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compiled when a question may name a place: that takes longer than a search."""
-    said = re.compile(
+    """Compile the patterns when a question may name a place: that takes longer than a search."""
+    numbered = re.compile(
         rf"(?<![\w-])(?i:{_FORMS})\s{{0,3}}(?i:no\.?|nr\.?|number|numbers|#)?\s{{0,2}}(?P<number>{NUMBER})(?!\w|[.,]\d|\s?%|\s[mb]illion)"
     )
     chinese = re.compile(
         rf"第\s?(?P<number>{_NUMBERED})\s?(?P<word>条|章|节|编|款|页|张幻灯片)(?:之(?P<sub>[{CHINESE}]{{1,3}}))?"
         rf"|(?P<caption>附件|附录|表|图)\s?(?P<at>\d{{1,3}}(?:[.-]\d{{1,3}})?)(?!\d)"
     )
-    return said, chinese
+    return numbered, chinese
 
 
-def _said(match: re.Match[str]) -> Reference | None:
+def _reference_of(match: re.Match[str]) -> Reference | None:
     word = next(word for word in KIND_OF if match[word])
     number = match["number"]
     if KIND_OF[word] == "page":
         return Reference("page", word, page_number(number), match[0], match.start(), match.end())
-    if _SMALL_ROMAN.fullmatch(number):  # «part i» is as likely a slip
+    if _SMALL_ROMAN.fullmatch(number):  # "part i" is as likely a slip
         return None
     return Reference(KIND_OF[word], word, part_number(number), match[0], match.start(), match.end())
 
 
 @lru_cache(maxsize=256)
 def line_starts(word: str) -> re.Pattern[str]:
-    """Where lines begin that may bear a number under this word."""
+    """Return a pattern for the beginnings of lines that may bear a number under this word."""
     chinese = "|".join(f"{sign}" for sign, stands_for in _OF_CHINESE.items() if stands_for == word)
     return re.compile(
         rf"^[^\w\n]{{0,4}}(?:(?i:{_CALLED[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))", re.MULTILINE
@@ -129,8 +133,35 @@ def _in_chinese(match: re.Match[str]) -> Reference:
 
 @lru_cache(maxsize=1)
 def bare_line_starts() -> re.Pattern[str]:
-    """Where lines begin with a number and a title: «7. Warranties», or a letter that stands above its title."""
+    """Return a pattern for lines that begin with a number and a title ("7. Warranties"), or a lone letter."""
     return re.compile(
         r"^[ \t]*(?:(?:\d{1,3}(?:\.\d{1,3}){0,3}|[IVXLC]{1,7}|[A-Z](?:\.\d{1,2})?)[.):][ \t]+|[A-Z]\s{1,3})[A-Z]",
         re.MULTILINE,
     )
+
+
+_THIS = re.compile(
+    r"\b(?:this|the given|the present|diese[smrn]?|ce|cette|este|esta)\s+"
+    r"(?:documents?|dokuments?|reports?|bericht\w*|papers?|files?|datei|pdf|books?|buch\w*|slides?|deck|presentation|"
+    r"brochure|manual|article|filing|guide|leaflet|document[oe]?|rapport|informe|libro)\b"
+    r"|(?:本|这份|这个|该)(?:文档|文件|报告|论文|书|手册|幻灯片)",
+    re.IGNORECASE,
+)
+_TELLING = 2  # so many words of its own tell the document apart after all
+
+
+def unnamed_document(question: str) -> bool:
+    """Return whether a question asks about "this document", or a place by its number, and says nearly nothing else.
+
+    Any document of a library may be meant.
+    """
+    places = [place for place in references(question) if place.kind != "part"]
+    if not places and _THIS.search(question) is None:
+        return False
+    left = _THIS.sub(" ", question)
+    for place in places:
+        left = left.replace(place.written, " ")
+    return len([word for word in content_words(left) if word not in _PLACED]) < _TELLING
+
+
+_PLACED = frozenset({"show", "shown", "written", "write", "titl", "title", "first", "last", "number", "content"})

@@ -1,29 +1,103 @@
-"""Calls of a model that looks for the pages of one question, and the texts that it is shown."""
+"""Calls of a model about one question, with its tokens and steps, and the texts that it is shown."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
-from hybrid_core.llm.client.chat_model import ChatModel
+import numpy as np
+from pydantic import BaseModel
+
+from hybrid_core.llm.budget import cut, estimate, shares
+from hybrid_core.llm.client.chat_model import ChatModel, Session
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.prompts.fence import guarded
-from hybrid_core.llm.token_estimate import estimate, shares
-from hybrid_core.text.languages import common_language, language_of
+from hybrid_core.llm.prompts import guarded
+from hybrid_core.text.prose import common_language, language_of
+from hybrid_core.text.terms import TermCounts
+from hybrid_core.text.tokens import cached_hash, tokenise
 from hybrid_core.types.documents import PageText
-from hybrid_core.types.results import ReasoningStep
-from retrievers.pages import snippet
-from retrievers.pages.going_on import breaks_off, goes_on
-from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import Place
-from retrievers.pages.windows import PassageTerms
+from hybrid_core.types.results import ReasoningStep, StepKind
+from hybrid_core.types.usage import Usage
+from retrievers.explain.passages import PassageTerms, best_passage, excerpt
+from retrievers.explain.statements import breaks_off, goes_on
 from retrievers.query.expert import Expansion
 from retrievers.query.question import read_question
-from retrievers.reason.board import Board, short
-from retrievers.reason.hints import hint_lines
-from retrievers.reason.page_marks import mark, unlabelled
-from retrievers.reason.session import QuestionSession
-from retrievers.reason.verdict import Verdict
+from retrievers.ranking.walk import Place
+from retrievers.reason.board import Board, Verdict, mark, short, unlabelled
+from retrievers.trees.content import Content
+from retrievers.trees.contents import PageTexts
+
+T = TypeVar("T", bound=BaseModel)
+_REPLY = 1500  # tokens that a reply may have
+_LINE = 3  # tokens of an item's number and of the end of its line
+
+
+class QuestionSession(Session):
+    """``steps`` grow with each call. ``usage`` is its own; tokens and seconds are those of the question's scope."""
+
+    def __init__(
+        self, model: ChatModel, scope: CallScope, on_step: Callable[[ReasoningStep], None], values: Mapping[str, str]
+    ) -> None:
+        super().__init__(model, scope.part(), shared=values)
+        self.steps: list[ReasoningStep] = []
+        self._on_step = on_step
+
+    @property
+    def usage(self) -> Usage:
+        return self.scope.usage
+
+    def ask(
+        self,
+        name: str,
+        schema: type[T],
+        values: Mapping[str, str],
+        *,
+        tokens: int = _REPLY,
+        images: tuple[bytes, ...] = (),
+    ) -> T:
+        size = self.size(name, schema, values)
+        self.scope.budget.require(size)
+        self.step("asked", f"{name}, about {size} tokens")
+        reply = super().ask(name, schema, values, tokens=tokens, images=images)
+        if thought := " ".join(getattr(reply, "reasoning", "").split()):
+            self.step("thought", thought)
+        return reply
+
+    def step(self, kind: StepKind, text: str) -> None:
+        step = ReasoningStep(kind, text)
+        self.steps.append(step)
+        self._on_step(step)
+
+
+def fitted(lines: Sequence[str], tokens: int) -> list[str]:
+    """Return the lines that a numbered list of at most so many tokens holds: the long ones are cut."""
+    sizes = shares([estimate(line) for line in lines], max(0, tokens - _LINE * len(lines)))
+    return [cut(line, size) for line, size in zip(lines, sizes, strict=True)]
+
+
+def hint_lines(expansion: Expansion, contents: Sequence[Content]) -> list[str]:
+    """Return the roles, phrases and headings that one of the documents has.
+
+    A role stands among its titles, a heading's words in them, a phrase's words on its pages.
+    """
+    roles = [role.name for role in expansion.roles if any(content.titled(role.title) for content in contents)]
+    phrases = [words for words in expansion.phrases if any(_together(content.body, words) for content in contents)]
+    titles = [words for words in expansion.titles if any(_together(content.headings, words) for content in contents)]
+    hints = (
+        ("Kinds of pages that such a question needs", roles),
+        ("Pages may call it", phrases),
+        ("Headings it may stand under", titles),
+    )
+    return [f"{what}: {'; '.join(words)}." for what, words in hints if words]
+
+
+def _together(counts: TermCounts, words: str) -> bool:
+    """Return whether one page holds all words."""
+    terms = set(map(cached_hash, tokenise(words)))
+    occurrences = counts.occurrences(terms)
+    return bool(terms) and int(np.bincount(occurrences.pages, minlength=1).max(initial=0)) == len(terms)
+
 
 _PASSAGES, _WHOLE = 18, 3  # of as many pages at most, and as many of them whole
 _MARK = 110  # characters of the others
@@ -45,15 +119,15 @@ class Asker(QuestionSession):
         self,
         model: ChatModel,
         scope: CallScope,
-        told: Callable[[ReasoningStep], None],
+        on_step: Callable[[ReasoningStep], None],
         question: str,
         expansion: Expansion,
         board: Board,
         texts: PageTexts,
     ) -> None:
-        likely = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.found[:_HINTED])]
-        given = {"question": question, "expert": "\n".join(hint_lines(expansion, likely)) or "none"}
-        super().__init__(model, scope, told, given)
+        likely = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.reached[:_HINTED])]
+        values = {"question": question, "expert": "\n".join(hint_lines(expansion, likely)) or "none"}
+        super().__init__(model, scope, on_step, values)
         self._board, self.texts, self._question = board, texts, question
         self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
 
@@ -63,23 +137,23 @@ class Asker(QuestionSession):
         self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
 
     def fitting(self, places: Sequence[Place], tokens: int) -> list[Place]:
-        """The first of these pages that can be read in so many tokens, none of them as a scrap."""
-        kept: list[Place] = []
-        for place, page in zip(places, self._held(places), strict=True):
+        """Return the first of these pages that can be read in so many tokens, none of them as a scrap."""
+        fitting: list[Place] = []
+        for place, page in zip(places, self._page_texts(places), strict=True):
             tokens -= min(estimate(page.whole), _LEAST) + _NAME
             if tokens < 0:
                 break
-            kept.append(place)
-        return kept
+            fitting.append(place)
+        return fitting
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
-        """The texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
-        texts = [page.whole for page in self._held(places)]
-        most = min(tokens, len(texts) * (_PAGE + _NAME))
-        given = shares([estimate(text) for text in texts], max(0, most - _NAME * len(texts)))
+        """Return the texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
+        texts = [page.whole for page in self._page_texts(places)]
+        room = min(tokens, len(texts) * (_PAGE + _NAME))
+        sizes = shares([estimate(text) for text in texts], max(0, room - _NAME * len(texts)))
         shown = []
-        for (doc, page), text, size in zip(places, texts, given, strict=True):
-            read = guarded(snippet.excerpt(text, self._terms, size))
+        for (doc, page), text, size in zip(places, texts, sizes, strict=True):
+            read = guarded(excerpt(text, self._terms, size))
             if (letters := sum(map(str.isalnum, text))) < _BARE:
                 read = f"{read.strip()}\n{_LITTLE}" if letters else _NO_TEXT
             elif unlabelled(text):
@@ -89,9 +163,9 @@ class Asker(QuestionSession):
 
     def passages(self, tokens: int, documents: Collection[int]) -> list[str]:
         """Return the best passage of each of the best pages of these documents, as many as fit ``tokens``."""
-        found = [place for place in self._board.found if place[0] in documents][:_PASSAGES]
+        places = [place for place in self._board.reached if place[0] in documents][:_PASSAGES]
         shown: list[str] = []
-        for line in self.passage_lines(found, _WHOLE):
+        for line in self.passage_lines(places, _WHOLE):
             tokens -= estimate(line) + 1
             if tokens < 0:
                 break
@@ -99,32 +173,35 @@ class Asker(QuestionSession):
         return shown
 
     def passage_lines(self, places: Sequence[Place], whole: int = sys.maxsize) -> list[str]:
-        """Return a line for each page: its name, and the passage that matches best, of those after the first
-        ``whole`` ones only the statement that does.
+        """Return a line for each page: its name and the passage that matches best.
+
+        Pages after the first ``whole`` ones show only the statement that matches.
         """
         lines = []
-        for at, ((doc, page), held) in enumerate(zip(places, self._held(places), strict=True)):
-            passage = snippet.best_passage(held.whole, self._terms)
+        for at, ((doc, page), page_text) in enumerate(zip(places, self._page_texts(places), strict=True)):
+            passage = best_passage(page_text.whole, self._terms)
             text = passage.text if at < whole else short(passage.mark or passage.text, _MARK)
             lines.append(f"D{doc + 1} page {page}, a passage: {text or _NO_TEXT}")
         return lines
 
     def other_language(self) -> str:
         """Return what to say where the question is in another language than the best pages, "" where it is not."""
-        asked = language_of(self._question)
-        best = self._board.found[:_MARKED]
-        held = common_language(page.text for page in self._held(best)) if asked else ""
-        if not held or held == asked:
+        language = language_of(self._question)
+        best = self._board.reached[:_MARKED]
+        page_language = common_language(page.text for page in self._page_texts(best)) if language else ""
+        if not page_language or page_language == language:
             return ""
         return (
-            f"The question is in {asked}, these documents are in {held}: its words do not find their pages, and the "
-            f"passages are chance hits. Search in {held}."
+            f"The question is in {language}, these documents are in {page_language}: its words do not find their "
+            f"pages, and the passages are chance hits. Search in {page_language}."
         )
 
     def marks(self) -> dict[Place, str]:
-        """What is drawn on the best pages, as far as their texts and descriptions tell."""
-        best = self._board.found[:_MARKED]
-        return {place: mark(page.text, page.described) for place, page in zip(best, self._held(best), strict=True)}
+        """Return what is drawn on the best pages, as far as their texts and descriptions tell."""
+        best = self._board.reached[:_MARKED]
+        return {
+            place: mark(page.text, page.described) for place, page in zip(best, self._page_texts(best), strict=True)
+        }
 
     def goes_on(self, place: Place, *, prose: bool = False) -> bool:
         """Return whether a list or a table of a page goes on on the next, or with ``prose`` a sentence."""
@@ -132,11 +209,13 @@ class Asker(QuestionSession):
         content = self._board.scores[doc].content
         if page >= content.pages:
             return False
-        here, after = self._held([place, (doc, page + 1)])
+        page_text, after = self._page_texts([place, (doc, page + 1)])
         top = any(at <= _TOP for at in content.headings_at.get(page + 1, ()))
-        return goes_on(here.text, after.text, top) or (prose and not top and breaks_off(here.text, after.text))
+        return goes_on(page_text.text, after.text, top) or (
+            prose and not top and breaks_off(page_text.text, after.text)
+        )
 
-    def _held(self, places: Sequence[Place]) -> list[PageText]:
+    def _page_texts(self, places: Sequence[Place]) -> list[PageText]:
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:

@@ -1,15 +1,17 @@
-"""What a model is shown of the chosen documents, and under which names: D1 is a document, D1.0031 a section of it."""
+"""The board that a model is shown, and its verdict: D1 is a document, D1.0031 a section of it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from hybrid_core.text.plural import counted
+from hybrid_core.text.markup import table_rows
+from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import Document
-from retrievers.pages.scores import PageScores, PageVisit, Place
 from retrievers.query.expert import NO_EXPANSION, Expansion
+from retrievers.ranking.walk import PageScores, PageVisit, Place
 
 _NODE = re.compile(r"\s*D?(\d{1,4})\s*[.:/]\s*(\d{1,6})\s*", re.IGNORECASE)
 _DOCUMENT = re.compile(r"\s*D?(\d{1,4})\s*", re.IGNORECASE)
@@ -20,7 +22,7 @@ _TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundAgain:
-    """What another search found: its documents, what expands the question in each, and its pages, best first."""
+    """The result of another search: its documents, what expands the question in each, and its pages, best first."""
 
     pages: Sequence[PageScores]
     expansions: Sequence[Expansion]
@@ -32,29 +34,29 @@ SearchAgain = Callable[[str], FoundAgain]
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """The candidate documents with the values of their pages; ``found`` are the pages the walk reached, best first.
+    """The candidate documents with the values of their pages; ``reached`` are the pages the walk reached, best first.
 
     Other searches add documents: ``more`` are what expands the question in these.
     """
 
     scores: list[PageScores]
-    found: Sequence[Place]
+    reached: Sequence[Place]
     more: list[Expansion] = field(default_factory=list)
     _promises: dict[int, list[float]] = field(default_factory=dict)
     _greatest: dict[int, float] = field(default_factory=dict)  # value, by how many documents there are
 
     def document_line(self, doc: int) -> str:
-        """A document's card in one line, with what it is about where its kind is not known."""
+        """Return a document's card in one line, with what it is about where its kind is not known."""
         document = self.scores[doc].candidate.document
-        said = "" if document.card.type else about(document, _DESCRIPTION)
-        parts = [f"D{doc + 1}", file_name(document), card(document), said, f"{document.pages} pages"]
+        description = "" if document.card.type else about(document, _DESCRIPTION)
+        parts = [f"D{doc + 1}", file_name(document), card(document), description, f"{document.pages} pages"]
         return " · ".join(part for part in parts if part)
 
     def add(self, pages: PageScores, expansion: Expansion | None) -> int:
         """Return the number of a document of another search, which is added where it is not there."""
         doc_id = pages.candidate.document.doc_id
-        for number, held in enumerate(self.scores):
-            if held.candidate.document.doc_id == doc_id:
+        for number, scores in enumerate(self.scores):
+            if scores.candidate.document.doc_id == doc_id:
                 return number
         self.scores.append(pages)
         self.more.append(expansion or NO_EXPANSION)
@@ -86,18 +88,18 @@ class Board:
         section = self.scores[node[0]].candidate.content.sections[node[1]]
         return range(section.start_page, section.end_page + 1)
 
-    def best_pages(self, node: Place, most: int = _BEST_PAGES) -> list[int]:
-        """The pages of a section with the highest values, best first; its first ones where none has any."""
+    def best_pages(self, node: Place, count: int = _BEST_PAGES) -> list[int]:
+        """Return the pages of a section with the highest values, best first; its first ones where none has any."""
         values = self.scores[node[0]].values
         ranked = sorted(self.pages_of(node), key=lambda page: (-values[page - 1], page))
-        return ranked[:most]
+        return ranked[:count]
 
     def value(self, doc: int, page: int) -> float:
-        """0 to 1, relative to the best page of all."""
+        """Return a page's value, 0 to 1, relative to the best page of all."""
         return float(self.scores[doc].values[page - 1]) / self._best
 
     def promises(self, doc: int) -> list[float]:
-        """Of every section of a document the best value of its pages, 0 to 1."""
+        """Return the best value of the pages of every section of a document, 0 to 1."""
         if doc not in self._promises:
             values = self.scores[doc].values
             sections, best = self.scores[doc].candidate.content.sections, self._best
@@ -107,12 +109,12 @@ class Board:
         return self._promises[doc]
 
     def document(self, written: str) -> int | None:
-        """The document that a model means, None where there is none."""
+        """Return the document that a model means, None where there is none."""
         match = _DOCUMENT.fullmatch(written)
         return int(match[1]) - 1 if match and 1 <= int(match[1]) <= len(self.scores) else None
 
     def tops(self, doc: int) -> Sequence[int]:
-        """The sections that divide a document: its top ones, or those in the only one there is."""
+        """Return the sections that divide a document: its top ones, or those in the only one there is."""
         children = self.scores[doc].candidate.content.children
         tops = children[-1]
         while len(tops) == 1 and children[tops[0]]:
@@ -120,7 +122,7 @@ class Board:
         return tops
 
     def section(self, written: str) -> Place | None:
-        """The section that a model means, None where there is none."""
+        """Return the section that a model means, None where there is none."""
         match = _NODE.fullmatch(written)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -128,7 +130,7 @@ class Board:
         return (doc, at) if 0 <= at < len(self.scores[doc].candidate.content.sections) else None
 
     def page(self, document: str, page: int) -> Place | None:
-        """The page that a model means, None where there is none."""
+        """Return the page that a model means, None where there is none."""
         match = _DOCUMENT.fullmatch(document) or _NODE.fullmatch(document)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -138,22 +140,22 @@ class Board:
     @property
     def _best(self) -> float:
         if len(self.scores) not in self._greatest:
-            best = max((float(one.values.max(initial=0.0)) for one in self.scores), default=0.0)
+            best = max((float(scores.values.max(initial=0.0)) for scores in self.scores), default=0.0)
             self._greatest[len(self.scores)] = best or 1.0
         return self._greatest[len(self.scores)]
 
 
 def card(document: Document) -> str:
     """Return what is known of a document: whose it is, of which kind and time, and its title."""
-    known = document.card
-    when = str(known.years[0]) if known.years else ""
+    card_facts = document.card
+    when = str(card_facts.years[0]) if card_facts.years else ""
     title = short(document.title, _TITLE)
-    name = known.names[0] if known.names and not _says(document.name + title, known.names[0]) else ""
-    parts = [name, known.type, when + (f" Q{known.quarter}" if known.quarter else "")]
-    said = ", ".join(part for part in parts if part)
-    if title and (not said or not _says(f"{document.name} {said}", title)):
-        return f"{title} ({said})" if said else title
-    return said or "unknown kind"
+    name = card_facts.names[0] if card_facts.names and not _says(document.name + title, card_facts.names[0]) else ""
+    parts = [name, card_facts.type, when + (f" Q{card_facts.quarter}" if card_facts.quarter else "")]
+    facts = ", ".join(part for part in parts if part)
+    if title and (not facts or not _says(f"{document.name} {facts}", title)):
+        return f"{title} ({facts})" if facts else title
+    return facts or "unknown kind"
 
 
 def file_name(document: Document) -> str:
@@ -162,31 +164,156 @@ def file_name(document: Document) -> str:
     return f"{stem[:8]}…{dot}{ending}" if _HASH.fullmatch(stem) and document.title else document.name
 
 
-def about(document: Document, most: int) -> str:
-    """What a document is about in so many characters, without what its line says besides: title and length."""
-    said = document.description
-    title, _, rest = said.partition(f" ({counted(document.pages, 'page')})")
+def about(document: Document, length: int) -> str:
+    """Return what a document is about in so many characters, without what its line says besides: title and length."""
+    text = document.description
+    title, _, rest = text.partition(f" ({counted(document.pages, 'page')})")
     if title == document.title:
         listed = rest.removeprefix(": ").split("; ")
         rest = "; ".join(part for part in listed if not title.startswith(part.removesuffix("…")))
-        said = (
+        text = (
             rest
             if card(document).startswith(short(title, _TITLE)) or _says(document.name, title)
             else ": ".join(part for part in (title, rest) if part)
         )
-    return short(said, most)
+    return short(text, length)
 
 
 def _says(file: str, name: str) -> bool:
-    """Whether a file's name tells whose it is."""
+    """Return whether a file's name tells whose it is."""
     return "".join(filter(str.isalnum, name.casefold())) in "".join(filter(str.isalnum, file.casefold()))
 
 
-def short(text: str, most: int) -> str:
-    """A text in one line of at most so many characters, cut between words where it has spaces."""
+def short(text: str, length: int) -> str:
+    """Cut a text to one line of at most so many characters, between words where it has spaces."""
     one_line = " ".join(text.split())
-    if len(one_line) <= most:
+    if len(one_line) <= length:
         return one_line
-    cut = one_line[: most - 1]
+    cut = one_line[: length - 1]
     space = cut.rfind(" ")
-    return (cut[:space] if space >= most // 2 else cut).rstrip() + "…"
+    return (cut[:space] if space >= length // 2 else cut).rstrip() + "…"
+
+
+NAME = "reasoning"  # of what a verdict adds to a page
+_STEP = 0.01  # between the pages named, above the best value that the deterministic walk gave
+_PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best ones
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Pages as (document, page) and sections as (document, index), the best first, and why."""
+
+    pages: tuple[Place, ...] = ()
+    nodes: tuple[Place, ...] = ()
+    reasoning: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.pages or self.nodes)
+
+
+def reorder(
+    verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int
+) -> tuple[list[PageVisit], list[PageScores], dict[Place, str]]:
+    """Put the pages that were named first (``count`` at most), in that order; the others follow by value as before.
+
+    Return the visits, the page scores that say so, and a sentence for each named page.
+    """
+    reasons = dict.fromkeys(verdict.pages, "named by the model")
+    for node in verdict.nodes:
+        if not any(doc == node[0] and page in board.pages_of(node) for doc, page in verdict.pages):
+            for page in board.best_pages(node, _PAGES_OF_A_NODE):
+                reasons.setdefault((node[0], page), f"in {board.name(node)}, which the model named")
+    reasons = dict(list(reasons.items())[:count])
+    order = list(reasons)
+    best = max((float(visit.values.max(initial=0.0)) for visit in scores), default=0.0)
+    after = list(scores)
+    for rank, (doc, page) in enumerate(order):
+        lifted = best + _STEP * (len(order) - rank)
+        after[doc] = after[doc].plus(
+            NAME, {page: lifted - (float(scores[doc].values[page - 1]) or scores[doc].parts(page))}
+        )
+    visited = {(visit.doc, visit.page): visit for visit in visits}
+    first = [visited.get(place, PageVisit(*place)) for place in order]
+    rest = [visit for visit in visits if (visit.doc, visit.page) not in reasons]
+    why = _first_sentences(verdict.reasoning)
+    sentences = {
+        place: f"{how}, {rank} of {len(order)}" + (f": {why}" if why else "")
+        for rank, (place, how) in enumerate(reasons.items(), 1)
+    }
+    return [*first, *rest], after, sentences
+
+
+def unique(places: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(dict.fromkeys(places))
+
+
+def _first_sentences(text: str, length: int = 240) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= length else one_line[: length - 1].rstrip() + "…"
+
+
+_CAPTION = re.compile(
+    r"^\W{0,3}((?:figure|fig\.?|chart|graph|table|exhibit|diagram|map|photo(?:graph)?|image|illustration|plate|scheme"
+    r"|abbildung|abb\.|tabelle|diagramm|foto|tableau|graphique|figura|tabla|gráfico)\s*[A-Z]?\d{1,3}(?:[.\-]\d{1,3})*[.:|–—\s]"
+    r"|[图表]\s*\d{1,3})",
+    re.IGNORECASE,
+)
+_SEEN = ("Figure: ", "Table: ")  # how a description's lines begin
+_ROWS = 4  # lines that make a table
+_CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
+_BARE_FIGURE = re.compile(r"[\s($€£¥+\-–−~≈<>]*\d[\d,.]*\s?(?:%|[kKmMbB]n?|x)?[)\s]*")
+_FIGURES = 5  # lines that are a figure alone: those of a chart, whose names stand elsewhere
+_WORDS = 25  # fewer leave most of a page to what is drawn
+
+
+class SeenPage(NamedTuple):
+    """The passage of a page that matches best, and whether the page has figures."""
+
+    passage: str
+    pictured: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A document, why it fits ("" where nothing says so), and what was seen on its best pages, the best first."""
+
+    document: Document
+    reason: str = ""
+    best: Mapping[int, SeenPage] = field(default_factory=dict)
+
+
+def mark(text: str, described: str = "") -> str:
+    """Return what is drawn on a page, in brackets; "" where nothing tells."""
+    lines = text.split("\n")
+    marks = _captions(text, described)[:_CAPTIONS]
+    if not any(map(_of_table, marks)) and len(table_rows(lines, range(len(lines)))) >= _ROWS:
+        marks.append("table")
+    if not marks and unlabelled(text):
+        marks.append("figures of a chart")
+    if len(text.split()) < _WORDS and len(text) < 6 * _WORDS:
+        marks.append("little text")
+    return f"[{'; '.join(marks)}]" if marks else ""
+
+
+def pictured(text: str, described: str = "") -> bool:
+    """Return whether something else than a table is drawn."""
+    return not all(map(_of_table, _captions(text, described)))
+
+
+def unlabelled(text: str) -> bool:
+    """Return whether a page's figures stand apart from their names, as those at the bars of a chart do."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    bare = [at for at, line in enumerate(lines) if _BARE_FIGURE.fullmatch(line)]
+    if len(bare) < _FIGURES:
+        return False
+    return 2 * len(table_rows(lines, bare)) < len(bare)
+
+
+def _captions(text: str, described: str) -> list[str]:
+    """Return the captions of the page, else what a model has seen."""
+    captions = [short(line, _LENGTH) for line in text.split("\n") if _CAPTION.match(line)]
+    return captions or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_SEEN)]
+
+
+def _of_table(caption: str) -> bool:
+    return caption.lower().startswith(("tab", "表"))

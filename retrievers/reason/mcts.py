@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError
-from retrievers.pages.scores import Place
-from retrievers.reason.asker import Asker
-from retrievers.reason.board import Board
-from retrievers.reason.session import fitted
-from retrievers.reason.verdict import Verdict, unique
+from retrievers.ranking.walk import Place
+from retrievers.reason.asker import Asker, fitted
+from retrievers.reason.board import Board, Verdict, unique
 
 EXPLORE = 1.4  # c above
 PAGE_TOKENS = 250  # less of a page is not worth a call
@@ -30,7 +28,7 @@ _NAMED = 3
 
 
 class Rating(BaseModel):
-    """How probable it is that the answer stands in the part of this number."""
+    """A part's number and how probable it is that the answer stands in it."""
 
     part: int
     probability: float
@@ -64,14 +62,14 @@ class _Node:
 
 
 class TreeSearch:
-    """One search over the trees of a board, in at most ``calls`` calls and the tokens that the asker has."""
+    """A search over the trees of a board, in at most ``calls`` calls and the tokens that the asker has."""
 
     def __init__(self, board: Board, asker: Asker, calls: int) -> None:
         self._board, self._asker, self._calls = board, asker, calls
-        best = max((one.candidate.score for one in board.scores), default=0.0) or 1.0
+        best = max((scores.candidate.score for scores in board.scores), default=0.0) or 1.0
         self._root = _Node(-1, -1, 1.0, opened=True)
-        for doc, one in enumerate(board.scores):
-            prior = min(1.0, max(0.05, one.candidate.score / best))
+        for doc, scores in enumerate(board.scores):
+            prior = min(1.0, max(0.05, scores.candidate.score / best))
             self._root.children.append(_Node(doc, -1, prior, parent=self._root))
         self._pages: dict[Place, float] = {}
         self._thoughts: list[str] = []
@@ -139,8 +137,8 @@ class TreeSearch:
                 parts.insert(0, _Node(node.doc, node.at, 0.0, own=True, parent=node))
         promises = self._board.promises(node.doc)
         if len(parts) > _RATED:
-            kept = sorted(parts, key=lambda part: -promises[part.at])[:_RATED]
-            parts = [part for part in parts if part in kept]
+            best_parts = sorted(parts, key=lambda part: -promises[part.at])[:_RATED]
+            parts = [part for part in parts if part in best_parts]
         return parts
 
     def _pages_of(self, node: _Node) -> range:
@@ -159,8 +157,8 @@ class TreeSearch:
     def _rate(self, node: _Node, where: str, room: int) -> float:
         parts = self._parts(node)
         lines = fitted([self._line(part) for part in parts], room)
-        said = self._asker.ask("tree-rate", Ratings, {"where": where, "parts": _listed(lines)})
-        rated = self._kept(said, len(parts))
+        ratings = self._asker.ask("tree-rate", Ratings, {"where": where, "parts": _listed(lines)})
+        rated = self._rated_parts(ratings, len(parts))
         for number, part in enumerate(parts, 1):
             part.prior = rated.get(number, 0.0)
         node.children, node.opened = parts, True
@@ -172,26 +170,28 @@ class TreeSearch:
         pages = self._pages_of(node)
         values = self._board.scores[node.doc].values
         unread = [page for page in pages if (node.doc, page) not in self._pages]
-        most = min(_READ, room // PAGE_TOKENS)
-        chosen = sorted(sorted(unread, key=lambda page: (-values[page - 1], page))[:most])
-        node.done = len(unread) <= most
+        count = min(_READ, room // PAGE_TOKENS)
+        chosen = sorted(sorted(unread, key=lambda page: (-values[page - 1], page))[:count])
+        node.done = len(unread) <= count
         if not chosen:
             return max((self._pages[node.doc, page] for page in pages), default=0.0)
         places = [(node.doc, page) for page in chosen]
         self._asker.step("read", ", ".join(f"D{doc + 1} page {page}" for doc, page in places))
         texts = self._asker.page_texts(places, room - 2 * len(places))
-        said = self._asker.ask("tree-read", Ratings, {"where": where, "parts": _listed(texts)})
-        rated = self._kept(said, len(places))
+        ratings = self._asker.ask("tree-read", Ratings, {"where": where, "parts": _listed(texts)})
+        rated = self._rated_parts(ratings, len(places))
         for number, place in enumerate(places, 1):
             self._pages[place] = rated.get(number, 0.0)
         return max(rated.values(), default=0.0)
 
-    def _kept(self, said: Ratings, parts: int) -> dict[int, float]:
-        self._thoughts.append(said.reasoning)
-        if wrong := [str(rating.part) for rating in said.ratings if not 1 <= rating.part <= parts]:
+    def _rated_parts(self, ratings: Ratings, parts: int) -> dict[int, float]:
+        self._thoughts.append(ratings.reasoning)
+        if wrong := [str(rating.part) for rating in ratings.ratings if not 1 <= rating.part <= parts]:
             self._asker.step("dropped", f"parts that do not exist: {', '.join(wrong)}")
         return {
-            rating.part: min(1.0, max(0.0, rating.probability)) for rating in said.ratings if 1 <= rating.part <= parts
+            rating.part: min(1.0, max(0.0, rating.probability))
+            for rating in ratings.ratings
+            if 1 <= rating.part <= parts
         }
 
     def _line(self, part: _Node) -> str:
@@ -208,7 +208,7 @@ class TreeSearch:
         return Verdict(pages, nodes[: max(0, _NAMED - len(pages))], self._thoughts[-1] if self._thoughts else "")
 
     def _leaves(self, node: _Node) -> list[_Node]:
-        """The rated sections that were neither opened nor read."""
+        """Return the rated sections that were neither opened nor read."""
         if node.opened:
             return [leaf for child in node.children for leaf in self._leaves(child)]
         return [] if node.visits or node.parent is self._root else [node]

@@ -16,10 +16,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
-from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.llm.budget import estimate
 from hybrid_core.types.documents import Section
-from retrievers.pages.scores import Place
 from retrievers.query.expert import Role
+from retrievers.ranking.walk import Place
 from retrievers.reason.board import Board, short
 
 _PAGES = 12  # that have a line
@@ -60,25 +60,25 @@ def outline(
     """
     best = [
         place
-        for rank, place in enumerate(board.found[:_PAGES])
-        if board.value(*place) >= (_FAINT if rank < _FIRST and place[0] == board.found[0][0] else _LIKELY)
+        for rank, place in enumerate(board.reached[:_PAGES])
+        if board.value(*place) >= (_FAINT if rank < _FIRST and place[0] == board.reached[0][0] else _LIKELY)
     ]
-    best = best or list(board.found[:1])
-    firsts = [next((place for place in board.found if place[0] == doc), (doc, 1)) for doc in named]
+    best = best or list(board.reached[:1])
+    firsts = [next((place for place in board.reached if place[0] == doc), (doc, 1)) for doc in named]
     best = list(dict.fromkeys([*best[:1], *firsts, *best]))
-    made = _Lines(board, marks)
-    due = {at: made.size(*at) for doc in dict.fromkeys(doc for doc, _ in best)
+    lines = _Lines(board, marks)
+    due = {at: lines.size(*at) for doc in dict.fromkeys(doc for doc, _ in best)
            for at in _of_roles(board, doc, roles.get(doc, ()))}  # fmt: skip
     owed = min(sum(due.values()), int(_ROLES * tokens))
-    made.room = room = min(int(_SHARE * tokens), tokens - owed)
+    lines.room = room = min(int(_SHARE * tokens), tokens - owed)
     for place in best:
-        made.add(*place)
-    made.room += tokens - room
+        lines.add(*place)
+    lines.room += tokens - room
     for (doc, at), size in due.items():
         owed -= size
-        if doc in made.documents():
-            made.add_role(doc, at, max(0, owed))
-    return made.within(tokens)
+        if doc in lines.documents():
+            lines.add_role(doc, at, max(0, owed))
+    return lines.within(tokens)
 
 
 def opened(board: Board, doc: int, at: int, room: int) -> str:
@@ -98,7 +98,7 @@ def opened(board: Board, doc: int, at: int, room: int) -> str:
         if estimate(text) <= room:
             break
     promises = board.promises(doc)
-    for child in sorted(children, key=lambda one: -promises[one]):
+    for child in sorted(children, key=lambda at: -promises[at]):
         if board.children((doc, child)) and promises[child] > 0:
             deeper = "\n".join([head, *_parts(board, doc, children, title, summary, below | {child})])
             if estimate(deeper) > min(room, _DEEP):
@@ -108,7 +108,7 @@ def opened(board: Board, doc: int, at: int, room: int) -> str:
 
 
 class _Lines:
-    """What has a line: documents, sections and pages, as far as there is ``room``."""
+    """The lines of an outline: documents, sections and pages, as far as there is ``room``."""
 
     def __init__(self, board: Board, marks: Mapping[Place, str]) -> None:
         self._board, self._marks, self.room = board, marks, 0
@@ -121,69 +121,71 @@ class _Lines:
         return list(self._pages)
 
     def size(self, doc: int, at: int) -> int:
-        """The tokens of the page on which a section begins, with its heading alone."""
+        """Return the tokens of the page on which a section begins, with its heading alone."""
         page = self._board.scores[doc].content.sections[at].start_page
         return estimate(self._page(doc, page, 1, (), own={at})) + 1
 
-    def add(self, doc: int, page: int, most: int = 0, kept: int = 0) -> bool:
-        """A page with the sections above it and ``most`` headings, 0 for as many as its rank has, if there is room
-        beside ``kept`` tokens; whether it has a line.
+    def add(self, doc: int, page: int, count: int = 0, reserve: int = 0) -> bool:
+        """Add a page with the sections above it if there is room beside ``reserve`` tokens; return whether it has a
+        line.
+
+        It gets ``count`` headings, 0 for as many as its rank has.
         """
         pages, shown = self._pages.get(doc, {}), self._sections.get(doc, set())
         if page in pages:
             return True
-        most = most or (_ALL * 4 if sum(map(len, self._pages.values())) < _ALL else _FEW)
+        count = count or (_ALL * 4 if sum(map(len, self._pages.values())) < _ALL else _FEW)
         above = [at for at in _above(self._board, doc, page) if at not in shown]
-        lines = [self._page(doc, page, most, shown.union(above)), *(self._section(doc, at, 2) for at in above)]
+        lines = [self._page(doc, page, count, shown.union(above)), *(self._section(doc, at, 2) for at in above)]
         if not pages:
             lines.append(self._board.document_line(doc))
         size = sum(estimate(line) + 1 for line in lines)
-        if size > self.room - kept:
+        if size > self.room - reserve:
             if self._pages:
                 return False
-            if most > 1:  # the best page has a line in any case, if need be with one heading and nothing above it
-                return self.add(doc, page, _FEW if most > _FEW else 1, kept)
-            above, lines = [], [self._page(doc, page, most, shown), self._board.document_line(doc)]
+            if count > 1:  # the best page has a line in any case, if need be with one heading and nothing above it
+                return self.add(doc, page, _FEW if count > _FEW else 1, reserve)
+            above, lines = [], [self._page(doc, page, count, shown), self._board.document_line(doc)]
             size = sum(estimate(line) + 1 for line in lines)
         self.room -= size
-        self._pages.setdefault(doc, {})[page] = most
+        self._pages.setdefault(doc, {})[page] = count
         self._sections.setdefault(doc, set()).update(above)
         self._came.append((doc, page))
         return True
 
-    def add_role(self, doc: int, at: int, kept: int) -> None:
-        """The page on which a section of a document that has a line begins, if need be without what is above it."""
+    def add_role(self, doc: int, at: int, reserve: int) -> None:
+        """Add the page on which a section of a listed document begins, if need be without what is above it."""
         page = self._board.scores[doc].content.sections[at].start_page
         shown, has = self._sections[doc], self._pages[doc].get(page, 0)
         before = self._own.setdefault((doc, page), set())
         was = estimate(self._page(doc, page, has, shown)) + 1 if has else 0
         before.add(at)
-        if not has and self.add(doc, page, 1, kept):
+        if not has and self.add(doc, page, 1, reserve):
             return
-        most = max(has, len(before))
-        size = estimate(self._page(doc, page, most, shown)) + 1 - was
+        length = max(has, len(before))
+        size = estimate(self._page(doc, page, length, shown)) + 1 - was
         if size <= self.room:
             self.room -= size
-            self._pages[doc][page] = most
+            self._pages[doc][page] = length
 
     def within(self, tokens: int) -> Outline:
-        """The outline of all lines, or where these became longer by what came after them, of as many as fit."""
+        """Return the outline of all lines, or of as many as fit where later lines made these longer."""
         room = self.room
-        made = self._outline()
-        while (excess := estimate(made.text) - tokens) > 0:
+        text = self._outline()
+        while (excess := estimate(text.text) - tokens) > 0:
             room -= excess  # what is named beside the pages goes first
-            self.room, before = room, made.text
-            made = self._outline()
-            if made.text == before:
+            self.room, before = room, text.text
+            text = self._outline()
+            if text.text == before:
                 if len(self._came) < 2:
                     break
                 self._drop(*self._came.pop())
-        return made
+        return text
 
     def _drop(self, doc: int, page: int) -> None:
         del self._pages[doc][page]
         if self._pages[doc]:
-            self._sections[doc] = {at for one in self._pages[doc] for at in _above(self._board, doc, one)}
+            self._sections[doc] = {at for page_shown in self._pages[doc] for at in _above(self._board, doc, page_shown)}
         else:
             del self._pages[doc], self._sections[doc]
 
@@ -196,8 +198,8 @@ class _Lines:
             self.room -= sum(estimate(line) + 1 for line in fits)
             lines += [self._board.document_line(doc), *self._under(doc), *fits]
         named = set(self._pages)
-        scores = [one.candidate.score for one in self._board.scores]
-        by_pages = dict.fromkeys(doc for doc, _ in self._board.found[:_REACHED])
+        scores = [scores_of.candidate.score for scores_of in self._board.scores]
+        by_pages = dict.fromkeys(doc for doc, _ in self._board.reached[:_REACHED])
         by_score = [doc for doc, score in enumerate(scores) if score >= _BESIDE * max(scores)]
         for doc in dict.fromkeys([*by_pages, *by_score]):
             line = self._board.document_line(doc)
@@ -210,12 +212,12 @@ class _Lines:
         return Outline("\n".join(lines), frozenset(named))
 
     def _under(self, doc: int) -> list[str]:
-        """The sections and pages of a document in its order, each below what holds it."""
+        """Return the sections and pages of a document in its order, each below what holds it."""
         shown, content = self._sections[doc], self._board.scores[doc].content
         sections = content.sections
-        found = [(sections[at].start_page, 0, at) for at in shown] + [(page, 1, 0) for page in self._pages[doc]]
+        entries = [(sections[at].start_page, 0, at) for at in shown] + [(page, 1, 0) for page in self._pages[doc]]
         lines = []
-        for page, is_page, at in sorted(found):
+        for page, is_page, at in sorted(entries):
             if is_page:
                 above = _above(self._board, doc, page)
                 depth = len(shown.intersection(content.path(above[-1]))) + 1 if above else 1
@@ -225,12 +227,12 @@ class _Lines:
         return lines
 
     def _page(
-        self, doc: int, page: int, most: int, shown: Iterable[int], depth: int = 2, own: Collection[int] = ()
+        self, doc: int, page: int, count: int, shown: Iterable[int], depth: int = 2, own: Collection[int] = ()
     ) -> str:
         titles = _titles(self._board, doc, page, set(shown), own or self._own.get((doc, page), ()))
         parts = [f"{' ' * depth}page {page}"]
         if titles:
-            parts.append(" | ".join(titles[:most]) + (f" | {len(titles) - most} more" if len(titles) > most else ""))
+            parts.append(" | ".join(titles[:count]) + (f" | {len(titles) - count} more" if len(titles) > count else ""))
         return " · ".join([*parts, *filter(None, [self._marks.get((doc, page), "")])])
 
     def _section(self, doc: int, at: int, depth: int) -> str:
@@ -251,44 +253,54 @@ class _Lines:
         )
 
     def _rest(self, doc: int) -> str:
-        """The other parts of a document: the names of those that promise most, and how many there are."""
+        """Return the other parts of a document: the names of those that promise most, and how many there are."""
         others = [at for at in self._board.tops(doc) if not self._is_shown(doc, at)]
         if not others:
             return ""
         promises = self._board.promises(doc)
         likely = [at for at in others if promises[at] >= _PROMISE]
-        kept = sorted(sorted(likely, key=lambda at: -promises[at])[:_PARTS])
-        names = [_named(self._board, doc, at, _PART) for at in kept]
-        more = [f"{len(others) - len(kept)} more: expand D{doc + 1}"] if len(others) > len(kept) else []
+        shown = sorted(sorted(likely, key=lambda at: -promises[at])[:_PARTS])
+        names = [_named(self._board, doc, at, _PART) for at in shown]
+        more = [f"{len(others) - len(shown)} more: expand D{doc + 1}"] if len(others) > len(shown) else []
         return " other parts: " + " | ".join([*names, *more])
 
 
 def _above(board: Board, doc: int, page: int) -> list[int]:
-    """The nearest sections of several pages that hold a page, those first that hold the others; of sections on the same
-    pages the innermost. A section that begins on the page counts where no other holds it.
+    """Return the nearest sections of several pages that hold a page, those first that hold the others.
+
+    Of sections on the same pages it is the innermost. A section that begins on the page counts where no other holds it.
     """
     content = board.scores[doc].content
     covering, starts = content.covering
-    held = [int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]]
-    sections, most = content.sections, _WHOLE * content.pages
-    several = [at for at in held if _LONG <= sections[at].end_page - sections[at].start_page + 1 <= max(_LONG, most)]
+    covering_sections = [
+        int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]
+    ]
+    sections, limit = content.sections, _WHOLE * content.pages
+    several = [
+        at
+        for at in covering_sections
+        if _LONG <= sections[at].end_page - sections[at].start_page + 1 <= max(_LONG, limit)
+    ]
     before = [at for at in several if sections[at].start_page < page] or several
     if not before:
         return []
     path = [at for at in content.path(max(before, key=lambda at: (sections[at].level, at))) if at in several]
     below = [*path[1:], -1]
-    kept = [at for at, other in zip(path, below, strict=True) if other < 0 or not _same(sections, at, other)]
-    return kept[-_LEVELS:]
+    nearest = [at for at, other in zip(path, below, strict=True) if other < 0 or not _same(sections, at, other)]
+    return nearest[-_LEVELS:]
 
 
 def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collection[int]) -> list[str]:
-    """The headings that begin on a page, with names where they go on beyond it, but those that have a line; those of
-    the sections ``first`` before others. One that only repeats the pages of the next is its title alone.
+    """Return the headings that begin on a page, but those that have a line; those of the sections ``first`` lead.
+
+    Headings that go on beyond the page have names. One that only repeats the pages of the next is its title alone.
     """
     content = board.scores[doc].content
     covering, starts = content.covering
-    held = [int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]]
-    begin = [at for at in held if content.sections[at].start_page == page and at not in shown]
+    covering_sections = [
+        int(at) for at in covering[starts[page - 1] : starts[page] if page < len(starts) else len(covering)]
+    ]
+    begin = [at for at in covering_sections if content.sections[at].start_page == page and at not in shown]
     titles: dict[str, bool] = {}
     leads = False
     for at, after in pairwise([*begin, -1]):
@@ -307,8 +319,9 @@ def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collectio
 def _parts(
     board: Board, doc: int, children: Sequence[int], title: int, summary: int, below: Collection[int], depth: int = 1
 ) -> list[str]:
-    """Sections in order, those without parts on the same pages together in one line; with their parts those in
-    ``below``.
+    """Return sections in order, with their parts those in ``below``.
+
+    Sections without parts on the same pages share one line.
     """
     content = board.scores[doc].content
     sections, inside = content.sections, content.children
@@ -319,7 +332,7 @@ def _parts(
 
     for (first, last, parent), group in groupby(children, pages):
         alike = list(group)
-        value = max(board.value(doc, one) for one in board.pages_of((doc, alike[0])))
+        value = max(board.value(doc, page) for page in board.pages_of((doc, alike[0])))
         if parent < 0 and first == last:
             parts = [" " * depth + f"page {first}"]
             parts.append(" | ".join(short(sections[at].title, title) for at in alike))
@@ -348,16 +361,16 @@ def _short_name(board: Board, doc: int, at: int) -> str:
 
 
 def _of_roles(board: Board, doc: int, roles: Sequence[Role]) -> list[Place]:
-    """Sections called like a role, of each the one that is called hardly anything else."""
+    """Return sections called like a role, of each the one that is called hardly anything else."""
     content = board.scores[doc].content
-    found: dict[Place, None] = {}
+    places: dict[Place, None] = {}
     for role in roles:
         if titled := content.titled(role.title):
-            shortest = min(titled, key=lambda one: (len(one.title), -board.value(doc, one.start_page)))
-            found[doc, content.sections.index(shortest)] = None
-    return list(found)
+            shortest = min(titled, key=lambda section: (len(section.title), -board.value(doc, section.start_page)))
+            places[doc, content.sections.index(shortest)] = None
+    return list(places)
 
 
-def _same(sections: Sequence[Section], one: int, other: int) -> bool:
-    a, b = sections[one], sections[other]
+def _same(sections: Sequence[Section], first: int, second: int) -> bool:
+    a, b = sections[first], sections[second]
     return (a.start_page, a.end_page) == (b.start_page, b.end_page)

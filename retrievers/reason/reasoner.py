@@ -1,4 +1,4 @@
-"""Whether a model is asked, how, and what becomes of the order of pages when it answers or fails."""
+"""Whether and how a model is asked, and the order of pages when it answers or fails."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hybrid_core.types.documents import Strategy
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import EffortUsed, Reasoning, ReasoningOutcome, ReasoningStep
 from hybrid_core.types.usage import Usage
-from retrievers.pages.page_texts import PageTexts
-from retrievers.pages.scores import PageScores, PageVisit, Place
 from retrievers.query.expert import Expansion, Role, together
-from retrievers.reason.board import Board, SearchAgain
-from retrievers.reason.verdict import Verdict, reorder
+from retrievers.query.intent import pages_wanted
+from retrievers.ranking.walk import PageScores, PageVisit, Place
+from retrievers.reason.board import Board, SearchAgain, Verdict, reorder
+from retrievers.trees.contents import PageTexts
 
 if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
@@ -48,14 +48,14 @@ class ReasonLimits:
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """A model and how to ask it about one question. ``told`` hears every step at once; ``scope`` has what
+    """A model and how to ask it about one question. ``on_step`` hears every step at once; ``scope`` has what
     is left of the question's tokens and seconds.
     """
 
     model: ChatModel
     strategy: Strategy = "outline"
     limits: ReasonLimits = ReasonLimits()
-    told: Callable[[ReasoningStep], None] = untold
+    on_step: Callable[[ReasoningStep], None] = untold
     scope: CallScope = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,52 +78,60 @@ class ReasoningResult:
     expansions: Sequence[Expansion] = ()  # of the documents that other searches added, behind those that were there
 
 
+@dataclass(frozen=True, slots=True)
+class RankedPages:
+    """The pages that a search has ranked without a model. ``scores`` and ``expansions`` are by document.
+
+    ``sure`` is the calibrated probability that the first page answers, ``likely`` that one of the first pages does.
+    """
+
+    visits: Sequence[PageVisit]
+    scores: Sequence[PageScores]
+    expansions: Sequence[Expansion]
+    texts: PageTexts
+    sure: float
+    likely: float = 0.0
+
+
 def reason(
     reasoner: Reasoner,
     request: SearchRequest,
-    sure: float,
-    expansions: Sequence[Expansion],
-    visits: Sequence[PageVisit],
-    scores: Sequence[PageScores],
-    texts: PageTexts,
-    dead: bool = False,
+    ranked: RankedPages,
     named: Sequence[int] = (),
     search: SearchAgain | None = None,
-    shown: float = 0.0,
+    dead: bool = False,
 ) -> ReasoningResult:
-    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was and is told.
+    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was, and a note says so.
 
-    ``expansions`` are by document, as ``scores`` are. ``dead``: the model failed for good before, while documents were
-    chosen. ``named`` are the documents that the question names or that were chosen. ``search`` searches the library
-    again, in the model's words. ``shown`` is the calibrated probability that one of the first pages answers: where it
-    is high, effort auto ends with the first reply that names a page.
+    ``named`` are the documents that the question names or that were chosen. ``search`` searches the library again, in
+    the model's words. ``dead``: the model failed for good before, while documents were chosen. Where one of the first
+    pages is likely to answer, effort auto ends with the first reply that names a page.
     """
-    asked = request.effort
+    effort_asked, visits, scores, sure = request.effort, ranked.visits, ranked.scores, ranked.sure
 
     def unchanged(why: str) -> ReasoningResult:
-        return ReasoningResult(visits, scores, EffortUsed(asked, "fast", why))
+        return ReasoningResult(visits, scores, EffortUsed(effort_asked, "fast", why))
 
-    if not visits and (asked != "deep" or search is None or reasoner.strategy != "outline"):
+    if not visits and (effort_asked != "deep" or search is None or reasoner.strategy != "outline"):
         return unchanged("nothing was found that a model could choose from")
     below = reasoner.limits.below
-    if asked == "auto" and sure >= below:
+    if effort_asked == "auto" and sure >= below:
         return unchanged(f"the first page is likely to answer ({sure:.2f}, a model is asked below {below:g})")
     if dead:
         gone = Reasoning(reasoner.strategy, reasoner.model.name, (), "failed")
         why = "the model failed while documents were chosen and was not asked again"
         return replace(unchanged(why), reasoning=gone)
-    from retrievers.query.pages_wanted import pages_wanted
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
-    board = Board(list(scores), [(one.doc, one.page) for one in visits])
-    known = together(expansions)
-    asker = Asker(reasoner.model, reasoner.scope, reasoner.told, request.question, known, board, texts)
-    wanted = pages_wanted(request.question, request.scoring.rerank.model_pages)
-    roles = {doc: (*one.roles, *one.primary) for doc, one in enumerate(expansions)}
+    board = Board(list(scores), [(visit.doc, visit.page) for visit in visits])
+    expansion = together(ranked.expansions)
+    asker = Asker(reasoner.model, reasoner.scope, reasoner.on_step, request.question, expansion, board, ranked.texts)
+    page_count = pages_wanted(request.question, request.scoring.rerank.model_pages)
+    roles = {doc: (*expanded.roles, *expanded.primary) for doc, expanded in enumerate(ranked.expansions)}
     failure = ""
-    short = asked == "auto" and shown >= _ONE_CALL
+    short = effort_asked == "auto" and ranked.likely >= _ONE_CALL
     try:
-        verdict = _found(reasoner, board, asker, roles, wanted, named, search, short)
+        verdict = _ask(reasoner, board, asker, roles, page_count, named, search, short)
         asker.verdict(verdict)
     except PageIndexError as error:
         verdict, failure = Verdict(), str(error)
@@ -133,25 +141,25 @@ def reason(
     reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps), outcome)
     if not verdict:
         only = "only what does not exist" if invented else "no page"
-        said = f"the model failed ({failure})" if failure else f"the model named {only}"
-        why = f"{said}, so the deterministic tree walk answered"
+        failure_text = f"the model failed ({failure})" if failure else f"the model named {only}"
+        why = f"{failure_text}, so the deterministic tree walk answered"
         return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
-    order, after, verdicts = reorder(verdict, board, visits, board.scores, wanted)
-    why = "asked for" if asked == "deep" else f"the first page may not answer ({sure:.2f}, below {below:g})"
+    order, after, verdicts = reorder(verdict, board, visits, board.scores, page_count)
+    why = "asked for" if effort_asked == "deep" else f"the first page may not answer ({sure:.2f}, below {below:g})"
     if short:
-        why += f"; one call, since one of the first pages is likely to ({shown:.2f})"
-    effort = EffortUsed(asked, "deep", why)
+        why += f"; one call, since one of the first pages is likely to ({ranked.likely:.2f})"
+    effort = EffortUsed(effort_asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
     note = f"the model was asked no further than to what it had named by then ({ended[-1]})" if ended else ""
     return ReasoningResult(order, after, effort, verdicts, reasoning, asker.usage, note, tuple(board.more))
 
 
-def _found(
+def _ask(
     reasoner: Reasoner,
     board: Board,
     asker: Asker,
     roles: Mapping[int, Sequence[Role]],
-    wanted: int,
+    page_count: int,
     named: Sequence[int],
     search: SearchAgain | None,
     short: bool,
@@ -162,4 +170,4 @@ def _found(
         return TreeSearch(board, asker, reasoner.limits.calls).verdict()
     from retrievers.reason.rounds import Rounds
 
-    return Rounds(board, asker, reasoner.limits.rounds, roles, wanted, named, search, short).verdict()
+    return Rounds(board, asker, reasoner.limits.rounds, roles, page_count, named, search, short).verdict()

@@ -1,29 +1,140 @@
-"""An outline and the best passages first, then what the model asks for: it searches again, opens sections and reads
-pages until it can name some.
+"""Rounds of a model: an outline and passages first, then searches, sections and pages that it asks for.
 
-Each round shows what is new and says what the model had said; nothing is shown twice.
+Each round shows what is new and says what the model had said; nothing is shown twice. A search is in the model's words,
+for exact words between quotation marks, or for a section by its name ("section: Manual cleaning").
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel
 
-from hybrid_core.errors import ChatError
-from hybrid_core.llm.token_estimate import estimate
-from retrievers.pages.scores import Place
-from retrievers.query.expert import Role
-from retrievers.reason.again import MOST as SEARCHES
-from retrievers.reason.again import AnotherSearch, search_wish
+from hybrid_core.errors import ChatError, PageIndexError
+from hybrid_core.llm.budget import estimate
+from hybrid_core.text.tokens import cached_hash, fold, tokenise
+from retrievers.query.expert import Expansion, Role
+from retrievers.ranking.walk import PageScores, Place
 from retrievers.reason.asker import Asker
-from retrievers.reason.board import Board, SearchAgain
+from retrievers.reason.board import Board, FoundAgain, SearchAgain, Verdict, unique
 from retrievers.reason.outline import opened, outline
-from retrievers.reason.verdict import Verdict, unique
+
+MOST_SEARCHES = 3  # searches of one round
+_SEARCH_LENGTH = 300  # characters of one
+_PAGES = 6  # that a search shows
+_LOOKED_INTO = 40  # pages in which exact words are looked for
+_SECTIONS = 8
+_QUOTED = re.compile(r"""^[“"«„'‘](.+)[”"»“'’]$""", re.DOTALL)
+_SECTION = re.compile(r"^\s*(?:section|heading|chapter|abschnitt|kapitel)\s*:\s*(.+)$", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWish:
+    """A search as a model wrote it, and how it is to be done."""
+
+    how: Literal["words", "exact", "section"]
+    text: str
+
+
+def search_wish(written: str) -> SearchWish | None:
+    """Return what a model asks to search for; None for nothing."""
+    text = " ".join(written[: 2 * _SEARCH_LENGTH].split())[:_SEARCH_LENGTH]
+    if match := _SECTION.match(text):
+        named = _QUOTED.match(match[1].strip())
+        return SearchWish("section", named[1].strip() if named else match[1].strip())
+    if match := _QUOTED.match(text):
+        return SearchWish("exact", match[1].strip())
+    return SearchWish("words", text) if any(map(str.isalnum, text)) else None
+
+
+class AnotherSearch:
+    """Searches once more and puts what it shows on the board. ``searched`` are the wishes that were met before."""
+
+    def __init__(self, board: Board, asker: Asker, search: SearchAgain | None) -> None:
+        self._board, self._asker, self._search = board, asker, search
+        self.searched: dict[SearchWish, None] = {}
+
+    def lines(self, wish: SearchWish, listed: set[int], room: int) -> list[str]:
+        """Return what a search found in at most ``room`` tokens, and add its documents to those ``listed``."""
+        self.searched[wish] = None
+        head = f"Search for {_named(wish)}"
+        self._asker.widen(wish.text)
+        try:
+            hits = self._hits(wish)
+        except PageIndexError as error:
+            self._asker.step("dropped", f"{head}: {error}")
+            return [f"{head} failed."]
+        lines: list[str] = []
+        room -= estimate(f"{head} found:") + 1
+        for line, doc in hits:
+            header = [] if doc in listed else [self._board.document_line(doc)]
+            size = sum(estimate(text) + 1 for text in (*header, line))
+            if size > room:
+                break
+            room -= size
+            listed.add(doc)
+            lines += [*header, line]
+        self._asker.step("searched", f"{_named(wish)}: " + (", ".join(line[:40] for line in lines) or "nothing"))
+        return [f"{head} found:", *lines] if lines else [f"{head} found nothing."]
+
+    def _hits(self, wish: SearchWish) -> list[tuple[str, int]]:
+        """Return lines with the numbers of their documents."""
+        if self._search is None:
+            return []
+        again = self._search(f'"{wish.text}"' if wish.how == "exact" else wish.text)
+        visits = list(again.visits[:_LOOKED_INTO])
+        if wish.how == "section":
+            return self._sections(wish.text, again)
+        if wish.how == "exact":
+            page_texts = self._asker.texts.of([(again.pages[visit.doc].content, visit.page) for visit in visits])
+            words = _plain(wish.text)
+            visits = [
+                visit for visit, page in zip(visits, page_texts, strict=True) if words and words in _plain(page.whole)
+            ]
+        best = [(again.pages[visit.doc], again.expansions[visit.doc], visit.page) for visit in visits[:_PAGES]]
+        places = [(self._board.add(pages, expansion), page) for pages, expansion, page in best]
+        return list(zip(self._asker.passage_lines(places), (doc for doc, _ in places), strict=True))
+
+    def _sections(self, title: str, again: FoundAgain) -> list[tuple[str, int]]:
+        """Return the sections with all words of a title: those of documents on the board, then of others."""
+        terms = {cached_hash(term) for term in tokenise(title)}
+        documents = [*self._board.scores, *again.pages]
+        sections: dict[Place, None] = {}
+        for pages in {scores.candidate.document.doc_id: scores for scores in documents}.values():
+            content = pages.content
+            places = content.headings.occurrences(terms).pages if terms else np.zeros(0, np.int64)
+            holding = np.flatnonzero(np.bincount(places, minlength=1) == len(terms)) + 1 if len(places) else ()
+            starts = {int(page) for page in holding}
+            if not starts:
+                continue
+            for at, section in enumerate(content.sections):
+                if section.start_page in starts and terms <= {cached_hash(t) for t in tokenise(section.title)}:
+                    sections[self._board.add(pages, _expansion(again, pages)), at] = None
+            if len(sections) >= _SECTIONS:
+                break
+        shortest = sorted(sections, key=lambda node: len(self._board.scores[node[0]].content.sections[node[1]].title))
+        return [(self._board.section_line(node).strip(), node[0]) for node in shortest[:_SECTIONS]]
+
+
+def _expansion(again: FoundAgain, pages: PageScores) -> Expansion | None:
+    return next((e for scores, e in zip(again.pages, again.expansions, strict=True) if scores is pages), None)
+
+
+def _named(wish: SearchWish) -> str:
+    return {"words": wish.text, "exact": f'"{wish.text}"', "section": f"section: {wish.text}"}[wish.how]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", " ", fold(text)).strip()
+
 
 _PROMPT, _MORE = "tree-outline", "tree-outline-more"  # of the first round, and of those after it
 _OUTLINE, _PASSAGES = 0.17, 0.14  # of all tokens at most, for the outline, and for passages of the best pages
-_LONGEST = 1500  # tokens of an outline, however many there are
+_OUTLINE_TOKENS = 1500  # tokens of an outline, however many there are
 _NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
 _WORTH = 1100  # but so many, so that a page can be read whole
 _OPENED, _READ = 4, 4  # sections opened and pages read in a round at most
@@ -44,7 +155,7 @@ class PageOf(BaseModel):
 
 
 class Turn(BaseModel):
-    """One reply of the model, as the prompt asks for it. With something to expand or read it gets another round."""
+    """A reply of the model, as the prompt asks for it. With something to expand or read it gets another round."""
 
     reasoning: str
     search: list[str] = []
@@ -55,11 +166,11 @@ class Turn(BaseModel):
 
 
 class Rounds:
-    """One search over a board in at most ``rounds`` rounds and the tokens that the asker has.
+    """A search over a board in at most ``rounds`` rounds and the tokens that the asker has.
 
-    ``roles`` are what pages of a document may be for; ``wanted`` pages answer the question at most. ``named`` are the
-    documents that the question names or that were chosen for it. ``search`` searches the library again. ``short``: it
-    ends with the first reply that names a page.
+    ``roles`` are what pages of a document may be for; ``page_count`` pages answer the question at most. ``named`` are
+    the documents that the question names or that were chosen for it. ``search`` searches the library again. ``short``:
+    it ends with the first reply that names a page.
     """
 
     def __init__(
@@ -68,12 +179,12 @@ class Rounds:
         asker: Asker,
         rounds: int,
         roles: Mapping[int, Sequence[Role]],
-        wanted: int,
+        page_count: int,
         named: Sequence[int] = (),
         search: SearchAgain | None = None,
         short: bool = False,
     ) -> None:
-        self._board, self._asker, self._rounds, self._roles, self._wanted = board, asker, rounds, roles, wanted
+        self._board, self._asker, self._rounds, self._roles, self._page_count = board, asker, rounds, roles, page_count
         self._chosen, self._again = named, AnotherSearch(board, asker, search)
         self._short = short
         self._listed: set[int] = set()  # documents that have had a line
@@ -83,7 +194,7 @@ class Rounds:
         self._new: list[Place] = []
 
     def verdict(self) -> Verdict:
-        """What the last round named; where a later call fails, what the one before it named, if anything."""
+        """Return what the last round named; where a later call fails, what the one before it named, if anything."""
         verdict = Verdict()
         values = self._first()
         for number in range(1, self._rounds + 1):
@@ -108,64 +219,69 @@ class Rounds:
         turns = _LAST if number == self._rounds else f"Round {number} of {self._rounds}.{room}"
         if self._short and number < self._rounds:
             turns += _SHORT
-        return f"{turns} Name {self._wanted} pages at most."
+        return f"{turns} Name {self._page_count} pages at most."
 
     def _first(self) -> dict[str, str]:
         tokens = self._asker.scope.budget.tokens
         empty = {"outline": "", "seen": "", "turns": self._turns(1)}
-        if not self._board.found:
+        if not self._board.reached:
             return empty | {"outline": _NOTHING, "seen": "nothing yet"}
         room = self._asker.room(_PROMPT, Turn, empty)
-        most = min(int(_OUTLINE * tokens), _LONGEST, room)
-        shown = outline(self._board, self._roles, self._asker.marks(), most, self._chosen)
+        room_for_outline = min(int(_OUTLINE * tokens), _OUTLINE_TOKENS, room)
+        shown = outline(self._board, self._roles, self._asker.marks(), room_for_outline, self._chosen)
         passages = self._asker.passages(min(int(_PASSAGES * tokens), room - estimate(shown.text) - 1), shown.documents)
-        if said := self._asker.other_language():
-            passages = [said, *passages][: max(1, len(passages))]
+        if language_note := self._asker.other_language():
+            passages = [language_note, *passages][: max(1, len(passages))]
         self._listed = set(shown.documents)
-        self._asker.step("shown", self._seen(shown.documents, passages[bool(said) :]))
+        self._asker.step("shown", self._seen(shown.documents, passages[bool(language_note) :]))
         return empty | {"outline": shown.text, "seen": "\n".join(passages) or "nothing yet"}
 
     def _values(self, verdict: Verdict, turn: Turn, seen: Sequence[str]) -> dict[str, str]:
-        """What a later round is given: the documents that matter, what was said and read before, and what is new."""
+        """Return what a later round is given: the documents that matter, what was said and read before, and what is
+        new.
+        """
         named = ", ".join(f"D{doc + 1} page {page}" for doc, page in verdict.pages)
         read = ", ".join(f"D{doc + 1} page {page}" for doc, page in self._read)
         before = [f"You said: {' '.join(turn.reasoning.split())}"]
         before += [f"You named: {named}"] if named else []
         before += [f"Read before this round: {read}"] if read else []
-        first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.found) if doc in self._listed]
+        first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.reached) if doc in self._listed]
         listed = list(dict.fromkeys([*self._docs, *first]))[: max(_LISTED, len(self._docs))]
         documents = "\n".join(self._board.document_line(doc) for doc in listed)
         return {"outline": documents, "seen": "\n\n".join(["\n".join(before), *seen])}
 
     def _named(self, turn: Turn) -> Verdict:
-        pages = [(one, self._board.page(one.document, one.page)) for one in turn.pages[: self._wanted + 2]]
-        nodes = [(name, self._board.section(name)) for name in turn.sections[: self._wanted]]
-        lost = [f"{one.document} page {one.page}" for one, place in pages if place is None]
+        pages = [
+            (page_of, self._board.page(page_of.document, page_of.page))
+            for page_of in turn.pages[: self._page_count + 2]
+        ]
+        nodes = [(name, self._board.section(name)) for name in turn.sections[: self._page_count]]
+        lost = [f"{page_of.document} page {page_of.page}" for page_of, place in pages if place is None]
         self._drop([*lost, *(name for name, node in nodes if node is None)])
-        found = unique(place for _, place in pages if place is not None)
+        places = unique(place for _, place in pages if place is not None)
         sections = unique(node for _, node in nodes if node is not None)
-        self._docs |= dict.fromkeys(doc for doc, _ in (*found, *sections))
-        return Verdict(found, sections, turn.reasoning)
+        self._docs |= dict.fromkeys(doc for doc, _ in (*places, *sections))
+        return Verdict(places, sections, turn.reasoning)
 
     def _with_rest(self, verdict: Verdict) -> Verdict:
-        """With the next page of each that breaks off in a list or a table, behind those that were named."""
-        rest = [(doc, page + 1) for doc, page in verdict.pages[: self._wanted] if self._asker.goes_on((doc, page))]
+        """Return the places with the next page of each that breaks off in a list or a table, at the end."""
+        rest = [(doc, page + 1) for doc, page in verdict.pages[: self._page_count] if self._asker.goes_on((doc, page))]
         if not verdict.pages or not (new := [place for place in rest if place not in verdict.pages]):
             return verdict
         self._asker.step("read", f"what goes on there: {self._names(new)}")
-        return Verdict(unique([*verdict.pages[: self._wanted], *new]), verdict.nodes, verdict.reasoning)
+        return Verdict(unique([*verdict.pages[: self._page_count], *new]), verdict.nodes, verdict.reasoning)
 
     def _seen(self, documents: Iterable[int], passages: Sequence[str]) -> str:
         named = [f"D{doc + 1} {self._board.scores[doc].candidate.document.name}" for doc in sorted(documents)]
         return f"the outline of {', '.join(named)}" + (f"; {len(passages)} passages" if passages else "")
 
     def _look(self, turn: Turn, number: int) -> list[str]:
-        """What was asked for and is new, as far as there is room: pages read, sections opened, searches made."""
-        nodes, pages = self._asked(turn)
-        wishes = [wish for one in turn.search[:SEARCHES] if (wish := search_wish(one))]
+        """Show what was asked for and is new, as far as there is room: pages read, sections opened, searches made."""
+        nodes, pages = self._places_asked(turn)
+        wishes = [wish for item in turn.search[:MOST_SEARCHES] if (wish := search_wish(item))]
         wishes = [wish for wish in dict.fromkeys(wishes) if wish not in self._again.searched]
-        new_nodes = [one for one in nodes if (*one, False) not in self._looked]
-        new_pages = [one for one in pages if (*one, True) not in self._looked]
+        new_nodes = [item for item in nodes if (*item, False) not in self._looked]
+        new_pages = [item for item in pages if (*item, True) not in self._looked]
         docs = dict.fromkeys(doc for doc, _ in (*new_nodes, *new_pages))
         empty = self._values(Verdict(pages=unique(self._read)), turn, ()) | {"turns": self._turns(number)}
         headers = estimate("\n".join(self._board.document_line(doc) for doc in docs))
@@ -180,43 +296,45 @@ class Rounds:
             texts = self._asker.page_texts(fit, reading)
             seen += texts
             room -= sum(estimate(text) + 2 for text in texts)
-            self._looked |= {(*one, True) for one in fit}
+            self._looked |= {(*item, True) for item in fit}
         for doc, at in new_nodes:
             text = opened(self._board, doc, at, room)
             if estimate(text) <= room:
                 seen.append(text)
                 room -= estimate(text) + 1
                 self._looked.add((doc, at, False))
-        if shown_nodes := [one for one in new_nodes if (*one, False) in self._looked]:
-            names = [self._board.name(one) if one[1] >= 0 else f"D{one[0] + 1}" for one in shown_nodes]
+        if shown_nodes := [item for item in new_nodes if (*item, False) in self._looked]:
+            names = [self._board.name(item) if item[1] >= 0 else f"D{item[0] + 1}" for item in shown_nodes]
             self._asker.step("opened", ", ".join(names))
         for wish in wishes:
             lines = self._again.lines(wish, self._listed, min(room, _FOUND))
             seen.append("\n".join(lines))
             room -= estimate(seen[-1]) + 2
-        if seen and (missed := [one for one in new_pages[len(fit) :] if one in pages]):
+        if seen and (missed := [item for item in new_pages[len(fit) :] if item in pages]):
             seen.append(f"No room to read {self._names(missed)}.")
         self._docs |= docs
         return seen
 
-    def _asked(self, turn: Turn) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
-        """Sections (-1: a whole document) to open, and pages to read. A section without parts is read instead: asking
-        to open it means wanting to see what is in it. A page that breaks off brings the next one.
+    def _places_asked(self, turn: Turn) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+        """Return sections (-1: a whole document) to open, and pages to read.
+
+        A section without parts is read instead: asking to open it means wanting to see what is in it. A page that
+        breaks off brings the next one.
         """
         nodes = [(name, self._node(name)) for name in turn.expand[:_OPENED]]
-        pages = [(one, self._board.page(one.document, one.page)) for one in turn.read[:_READ]]
+        pages = [(page_of, self._board.page(page_of.document, page_of.page)) for page_of in turn.read[:_READ]]
         self._drop(
             [
                 *(name for name, node in nodes if node is None),
-                *(f"{one.document} page {one.page}" for one, place in pages if place is None),
+                *(f"{page_of.document} page {page_of.page}" for page_of, place in pages if place is None),
             ]
         )
-        there = unique(node for _, node in nodes if node is not None)
-        leaves = [node for node in there if node[1] >= 0 and not self._board.children(node)]
-        asked = [place for _, place in pages if place is not None]
-        asked += [(node[0], self._board.best_pages(node, 1)[0]) for node in leaves]
-        rest = [(doc, page + 1) for doc, page in asked if self._asker.goes_on((doc, page), prose=True)]
-        return tuple(node for node in there if node not in leaves), unique([*asked, *rest])
+        sections_asked = unique(node for _, node in nodes if node is not None)
+        leaves = [node for node in sections_asked if node[1] >= 0 and not self._board.children(node)]
+        pages_asked = [place for _, place in pages if place is not None]
+        pages_asked += [(node[0], self._board.best_pages(node, 1)[0]) for node in leaves]
+        rest = [(doc, page + 1) for doc, page in pages_asked if self._asker.goes_on((doc, page), prose=True)]
+        return tuple(node for node in sections_asked if node not in leaves), unique([*pages_asked, *rest])
 
     def _node(self, name: str) -> Place | None:
         doc = self._board.document(name)

@@ -47,7 +47,7 @@ def _bge_m3(folder: Path, stack: ExitStack) -> Load:
 def _onnx(folder: Path, stack: ExitStack) -> Load:
     for module in ("sentence_transformers", "onnxscript"):
         pytest.importorskip(module, reason="the extra export is not installed")
-    from hybrid_core.embed.export import export_model
+    from hybrid_core.embed.onnx_model import export_model
 
     model = load_embedder(f"sentence-transformers:{tiny_models.sentence_transformer(folder)}", device="cpu")
     export_model(model, folder / "onnx")

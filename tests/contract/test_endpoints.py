@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from eval.runs.scripted.endpoint import ScriptedEndpoint
+from eval.runs.scripted import ScriptedEndpoint
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.cassette import Player, Recorder
-from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.endpoint import Completion, Endpoint, Request
+from hybrid_core.llm.chat import Completion, Endpoint, Message, Request
+from hybrid_core.llm.offline import Player, Recorder
 from tests.doubles.replies import FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server
 

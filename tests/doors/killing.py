@@ -12,8 +12,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.llm.chat import Request
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.doubles.scripted_server import ScriptedServer

@@ -19,12 +19,12 @@ from uuid import uuid4
 import pymupdf
 import pytest
 
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.token_estimate import estimate
+from hybrid_core.llm.budget import estimate
+from hybrid_core.llm.chat import Request
 from hybrid_core.types.answers import AnswerStatus
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.doors.cli import main
-from hybrid_pageindex.services.answering.page_pictures import PagePictures
+from hybrid_pageindex.engine.answers.pages import PagePictures
 from tests import pdfs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server

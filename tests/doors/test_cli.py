@@ -17,7 +17,7 @@ import pytest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.cli import main
 from hybrid_pageindex.doors.cli.progress import Pace, embed_progress
-from indexers.build.embed import EmbedProgress
+from indexers.jobs.embedding import EmbedProgress
 from tests import pdfs
 from tests.conftest import Cli
 from tests.postgres import catalog_of

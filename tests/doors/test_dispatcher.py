@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.types.jobs import JobRequest
 from hybrid_pageindex import Engine, run
 from tests import pdfs, redis_real

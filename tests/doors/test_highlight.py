@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from hybrid_pageindex.doors.cli.highlight import highlit
+from hybrid_pageindex.doors.cli.search import highlight_terms
 
 
 def shown(text: str, *terms: str, terminal: bool = True) -> str:
@@ -18,7 +18,7 @@ def shown(text: str, *terms: str, terminal: bool = True) -> str:
         soft_wrap=True,
         color_system="standard" if terminal else None,
     )
-    console.print(highlit(text, terms), end="")
+    console.print(highlight_terms(text, terms), end="")
     return out.getvalue()
 
 

@@ -17,12 +17,12 @@ import pytest
 from hybrid_core.errors import DocumentError, PageIndexError, UsageError
 from hybrid_core.store.home import COPIES
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Worker
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.services.taking_in import Upload
+from hybrid_pageindex.engine.index.uploads import Upload
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import ScanTask
 from tests import buckets, pdfs, postgres

@@ -16,7 +16,7 @@ from fastmcp.client.transports import StdioTransport
 
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.mcp.access import Access
-from hybrid_pageindex.doors.mcp.budget import tokens
+from hybrid_pageindex.doors.mcp.payloads import count_tokens
 from hybrid_pageindex.doors.mcp.server import build_server
 from tests import pdfs
 from tests.doors.mcp_client import QUESTION, Stdio, answer, program, refusal, stdio
@@ -34,7 +34,7 @@ def served(library: Engine) -> Iterator[Stdio]:
 def test_tools_are_those_of_the_snapshot_and_cost_at_most_2900_tokens(library: Engine, served: Stdio) -> None:
     with stdio(library.home) as writing:
         tools = writing.ask("tools/list", {})["result"]["tools"]
-    assert tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) <= 2900
+    assert count_tokens(json.dumps(tools, ensure_ascii=False, separators=(",", ":"))) <= 2900
     refused = {"build_index", "add_documents", "remove_documents", "name_library"}
     shown = [tool["name"] for tool in served.ask("tools/list", {})["result"]["tools"]]
     assert shown == [tool["name"] for tool in tools if tool["name"] not in refused], (
@@ -239,7 +239,7 @@ def test_answers_stay_under_the_budget_and_cursors_bring_the_rest(library: Engin
             cursor, calls, items = "", 0, 0
             while calls == 0 or cursor:
                 said = answer(served.call(tool, **arguments, cursor=cursor))
-                assert tokens(json.dumps(said, ensure_ascii=False)) <= most * 1.2
+                assert count_tokens(json.dumps(said, ensure_ascii=False)) <= most * 1.2
                 for page in said.get("pages", []):
                     texts[page["page"]] = texts.get(page["page"], "") + page.get("text", "")
                 items += len(said.get("nodes", said.get("results", [])))

@@ -17,7 +17,7 @@ import pytest
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.doors.listening import web_origin
+from hybrid_pageindex.doors.network import web_origin
 from tests.browser import browse, needs_browser
 from tests.doors.mcp_client import QUESTION, REVISION
 from tests.doors.mcp_client import http as served

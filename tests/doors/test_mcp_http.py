@@ -21,8 +21,8 @@ from fastmcp.exceptions import MCPError
 from benchmarks.mcp_load import load
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.doors.mcp.http import address
-from hybrid_pageindex.doors.mcp.install import entry, install
+from hybrid_pageindex.doors.cli.servers import entry, install
+from hybrid_pageindex.doors.mcp.transports import parse_address
 from tests.conftest import Cli
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, http
@@ -107,9 +107,9 @@ async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
 )  # fmt: skip
 def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        address(written, token)
-    assert address("[::1]:80", "") == ("::1", 80) and address("0.0.0.0:1", TOKEN) == ("0.0.0.0", 1)
-    assert address("8765", "") == ("127.0.0.1", 8765)
+        parse_address(written, token)
+    assert parse_address("[::1]:80", "") == ("::1", 80) and parse_address("0.0.0.0:1", TOKEN) == ("0.0.0.0", 1)
+    assert parse_address("8765", "") == ("127.0.0.1", 8765)
 
 
 def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, program: Cli) -> None:
@@ -124,7 +124,7 @@ def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, program: Cli
 
 def test_connections_that_ask_for_nothing_are_closed(library: Engine) -> None:
     """As many as are served at once, and more: whoever asks meanwhile is told so, and the place becomes free again."""
-    sooner = "from hybrid_pageindex.doors import listening; listening.SECONDS = 6.0"
+    sooner = "from hybrid_pageindex.doors import network; network.SECONDS = 6.0"
     with http(library.home, "--read-only", first=sooner) as url, contextlib.ExitStack() as silent:
         where = (url.split("/")[2].split(":")[0], int(url.split("/")[2].split(":")[1]))
 

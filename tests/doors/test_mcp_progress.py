@@ -22,7 +22,7 @@ from hybrid_core.types.jobs import JobRequest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.doors.mcp.server import build_server
-from indexers.jobs.workplace import workplace
+from indexers.jobs.runner import workplace
 from tests import pdfs
 from tests.doors.conftest import LongFile
 from tests.doors.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
@@ -175,7 +175,7 @@ def _unread(pipe: IO[bytes]) -> int:
 
 
 def test_a_signal_ends_a_server_whose_client_reads_nothing(library: Engine) -> None:
-    sooner = "import sys; from hybrid_pageindex.doors.mcp import command; command._SECONDS = 1.0"
+    sooner = "import sys; from hybrid_pageindex.doors.mcp import transports; transports._END_SECONDS = 1.0"
     start = f"{sooner}; from hybrid_pageindex.doors.cli.main import main; sys.exit(main())"
     with subprocess.Popen(
         [sys.executable, "-c", start, *program(library.home, "--read-only")[3:]],

@@ -19,7 +19,7 @@ from tests.doors.mcp_client import REVISION, http
 pytestmark = pytest.mark.slow
 
 HEADERS = {"Accept": "application/json, text/event-stream"}
-FEW = "from hybrid_pageindex.doors.mcp import http; http._SESSIONS = 3"
+FEW = "from hybrid_pageindex.doors.mcp import transports; transports._SESSIONS = 3"
 
 
 class Caller:
@@ -78,7 +78,7 @@ def test_requests_that_open_no_session_end_none(library: Engine) -> None:
 
 
 def test_an_idle_session_expires_and_its_client_is_told_to_begin_again(library: Engine) -> None:
-    sooner = "from hybrid_pageindex.doors.mcp import http; http._IDLE = 0.5"
+    sooner = "from hybrid_pageindex.doors.mcp import transports; transports._IDLE = 0.5"
     with http(library.home, "--read-only", first=sooner) as url:
         caller = Caller(url)
         end = time.monotonic() + 600
@@ -113,7 +113,7 @@ def test_a_session_at_work_stays_and_what_it_began_outlives_it(tmp_path: Path, l
 
 
 def test_abandoned_sessions_cost_no_more_memory_than_those_that_are_kept(library: Engine) -> None:
-    few = "from hybrid_pageindex.doors.mcp import http; http._SESSIONS = 20"
+    few = "from hybrid_pageindex.doors.mcp import transports; transports._SESSIONS = 20"
     with http(library.home, "--read-only", first=few) as url:
         port = int(url.split(":")[2].split("/")[0])
         (server,) = (

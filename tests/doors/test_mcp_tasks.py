@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.doors.mcp import tasks
+from hybrid_pageindex.doors.mcp import builds
 from hybrid_pageindex.doors.mcp.access import Access
 from hybrid_pageindex.doors.mcp.server import build_server
 from tests import pdfs
@@ -102,7 +102,7 @@ def test_calling_a_task_off_stops_its_build_and_so_does_the_end_of_the_server(
 
 def test_without_the_package_the_server_has_no_tasks(library: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     with_it = build_server(library, Access())
-    monkeypatch.setattr(tasks, "find_spec", lambda _: None)
+    monkeypatch.setattr(builds, "find_spec", lambda _: None)
     without = build_server(library, Access())
 
     async def of(server: Any) -> dict[str, bool]:

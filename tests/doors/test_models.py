@@ -15,15 +15,13 @@ from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, PageIndexError, UsageError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.speed import Speed
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.llm.chat import Message, Request
+from hybrid_core.llm.probe import Speed
+from hybrid_core.store.cache import Cache
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings, load_settings
-from hybrid_pageindex.services.model_speed import advice
-from hybrid_pageindex.services.models import Models
+from hybrid_pageindex.engine.models.models import Models, advice
 from tests.conftest import Cli
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server

@@ -15,8 +15,7 @@ import pytest
 from hybrid_core.errors import DocumentError, LimitError, UsageError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.services.fetching import fetch, is_public
-from hybrid_pageindex.services.taking_in import Upload
+from hybrid_pageindex.engine.index.uploads import Upload, fetch, is_public
 from tests import pdfs
 from tests.conftest import Cli
 from tests.indexers.formats.test_archives import mail

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hybrid_pageindex.doors.cli import index_progress as shown
-from hybrid_pageindex.doors.cli.meter import Meter
+from hybrid_pageindex.doors.cli.index_progress import Meter
 from indexers.enrich.steps import Stage
-from indexers.stages.report import FileResult, IndexProgress
+from indexers.jobs.report import FileResult, IndexProgress
 from tests import pdfs
 from tests.conftest import Cli
 

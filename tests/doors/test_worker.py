@@ -19,17 +19,16 @@ import psutil
 import pytest
 
 from hybrid_core.errors import Cancelled
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.chat import Request
 from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.fencing import Retries
+from hybrid_core.store.jobs.fencing import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Job, JobRequest
 from hybrid_pageindex import Engine, run
-from indexers.ocr.find import NoOcr
-from indexers.ocr.tesseract import find_tesseract
-from indexers.stages.report import IndexProgress, IndexReport
+from indexers.jobs.report import IndexProgress, IndexReport
+from indexers.ocr.engines import NoOcr, find_tesseract
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doors.conftest import LongFile
@@ -56,7 +55,7 @@ def until(true: Callable[[], object], seconds: float = 60) -> None:
 
 
 def all_jobs(engine: Engine) -> list[Job]:
-    return JobReader(engine._catalog()).listed(most=1000)
+    return JobReader(engine._catalog()).listed(limit=1000)
 
 
 def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp_path: Path, program: Cli) -> None:
@@ -170,13 +169,13 @@ def test_a_job_that_kills_whoever_has_it_fails_with_its_history_and_the_others_a
     run(engine.create_library("default"))
     catalog = engine._catalog()
     poison = JobRequest("default", "index", str(folder / "poison.pdf"), "parse", needs=frozenset({"poison"}))
-    queue = JobQueue(catalog, Retries(attempts=5, first_ms=0))
+    queue = JobQueue(catalog, JobRetries(attempts=5, first_ms=0))
     queue.enqueue([poison])
     script = f"""
 import os, signal
 from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
-from indexers.jobs.workplace import workplace
+from indexers.jobs.runner import workplace
 home = Path({str(engine.home)!r})
 catalog = Catalog(home / "catalog.sqlite", os.environ.get("PAGEINDEX_POSTGRES_URL", ""))
 with workplace(catalog, home / "tmp", "worker", ["poison"], 1) as here:
@@ -290,7 +289,7 @@ def test_jobs_that_only_a_stopped_call_waits_for_end_and_those_of_others_stay(
 
 
 def test_a_call_that_is_handed_back_leaves_its_jobs(engine: Engine, tmp_path: Path, long_file: LongFile) -> None:
-    from hybrid_pageindex.services.indexing import IndexCall, index_paths
+    from hybrid_pageindex.engine.index.indexing import IndexCall, index_paths
 
     file, stop = long_file(tmp_path / "long.gated"), threading.Event()
     engine.hand_back()

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from hybrid_core.types.documents import Line, ParsedPage
-from indexers.formats.format import Format
-from indexers.formats.info import FileInfo
+from indexers.formats.format import FileInfo, Format
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import GROUP
 

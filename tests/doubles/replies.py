@@ -11,10 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from eval.runs.scripted.endpoint import ScriptedEndpoint, as_text, tokens
+from eval.runs.scripted import ScriptedEndpoint, as_text, tokens
 from hybrid_core.errors import ChatError
-from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.endpoint import Completion, Request
+from hybrid_core.llm.chat import Completion, Message, Request
 
 
 @dataclass(frozen=True, slots=True)

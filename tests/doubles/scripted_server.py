@@ -12,8 +12,8 @@ from email.message import Message as Headers
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from eval.runs.scripted.endpoint import pieces, tokens
-from hybrid_core.llm.client.endpoint import Request
+from eval.runs.scripted import pieces, tokens
+from hybrid_core.llm.chat import Request
 from tests.doubles.replies import Answer, FakeReply, fake_reply, read_request
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval.records.outlines import Row
+from eval.records.questions import Row
 from eval.runs.trees import alike, fold
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.chat import Request
 
 _PAGE = re.compile(r"^\[page (\d+)\].*$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\d+)\. Title: (.*)$", re.MULTILINE)

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from tests.endurance.machines import TOKEN, Machines, machines
 from tests.endurance.nodes import lose_disk, stop_nodes
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eval.records.questions import EvalQuestion
-from eval.runs.scripted.questions import Oracle
-from hybrid_core.llm.client.endpoint import Request
+from eval.runs.scripted import Oracle
+from hybrid_core.llm.chat import Request
 from tests.doubles.replies import Answer, FakeReply
 from tests.eval.sets import own_set
 

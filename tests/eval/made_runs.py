@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.records.rankings import RankedPage
+from eval.records.questions import RankedPage
 from eval.records.runs import GoldPlace, QuestionRecord, RunHead, append, write_head
 
 GOLD = "acme.pdf"

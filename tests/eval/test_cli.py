@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_pageindex.doors.cli import plugins
+from hybrid_pageindex.doors.cli.parser import needs_plugins
 from tests import pdfs
 from tests.conftest import Cli
 from tests.eval.sets import own_set
@@ -42,13 +42,13 @@ def test_other_commands_neither_look_for_eval_nor_import_it(tmp_path: Path) -> N
     script = (
         "import sys; from hybrid_pageindex.doors.cli import main; "
         f"main(['--home', {str(tmp_path)!r}, 'libraries']); "
-        "sys.exit('eval' in sys.modules or 'hybrid_pageindex.doors.cli.plugins' not in sys.modules)"
+        "sys.exit('eval' in sys.modules or 'hybrid_pageindex.doors.cli.parser' not in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], stdout=subprocess.DEVNULL, check=False).returncode == 0
     known = ["index", "list"]
-    assert not plugins.wanted(["--home", "eval", "index", "eval"], known)
-    assert plugins.wanted(["--home", "list", "--json", "eval", "list"], known)
-    assert plugins.wanted(["--help"], known)
+    assert not needs_plugins(["--home", "eval", "index", "eval"], known)
+    assert needs_plugins(["--home", "list", "--json", "eval", "list"], known)
+    assert needs_plugins(["--help"], known)
 
 
 def test_list_says_where_to_get_what_is_absent(cli: Cli, tmp_path: Path) -> None:

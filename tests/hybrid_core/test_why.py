@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.text.short_paths import short_paths
+from hybrid_core.text.names import short_paths
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 
 FLOWS = (

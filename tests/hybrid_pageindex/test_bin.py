@@ -14,7 +14,7 @@ from hybrid_core.store.catalog import bin as catalog_bin
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.frequencies import frequencies
 from hybrid_core.store.catalog.libraries import BINNED
-from hybrid_core.store.notes.store import NoteStore
+from hybrid_core.store.notes import NoteStore
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 from tests.conftest import Cli

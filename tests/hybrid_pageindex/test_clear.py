@@ -12,19 +12,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from hybrid_core.store.access.audit import AuditLog
-from hybrid_core.store.access.tables import replies
-from hybrid_core.store.access.tokens import TokenStore
+from hybrid_core.store.access import AuditLog, TokenStore, replies
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.originals import Original
+from hybrid_core.store.catalog.documents import Original
 from hybrid_core.store.catalog.schema import whole
-from hybrid_core.store.conversations.reading import ConversationReader
+from hybrid_core.store.conversations.conversations import ConversationReader, ConversationWriter
 from hybrid_core.store.conversations.turns import Turns
-from hybrid_core.store.conversations.writing import ConversationWriter
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.store.notes.tables import feedback, notes
-from hybrid_core.store.usage.tables import model_usage
+from hybrid_core.store.notes import feedback, notes
+from hybrid_core.store.usage import model_usage
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.conversations import Citation, ConversationScope, Summary
 from hybrid_core.types.jobs import JobRequest, Worker
@@ -75,7 +72,7 @@ def said(catalog: Catalog) -> None:
     turns = Turns(catalog)
     fence = turns.begin(conversation.id, f"What of the {SECRET}?", "w")
     cited = Citation(1, "default", "d", f"{SECRET}.pdf", "c", "s", 1, "", (SECRET,), f"The {SECRET}.", cited=True)
-    turns.end(fence, "complete", f"It flew, the {SECRET}.", found=[cited])
+    turns.end(fence, "complete", f"It flew, the {SECRET}.", sources=[cited])
     ConversationWriter(catalog).summarise(Summary(fence.message, SECRET, "v"))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 from hybrid_core.errors import DamageError
 from hybrid_core.store.home import CATALOG
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services.following import follow
+from hybrid_pageindex.engine.index.indexing import follow
 from tests import postgres
 from tests.conftest import Cli
 from tests.homes import settings_of

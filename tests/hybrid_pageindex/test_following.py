@@ -13,11 +13,13 @@ import pytest
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.index.edge import shard
-from hybrid_core.store.index.edge.state import read_state
+from hybrid_core.store.index.edge.folders import read_state
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services import background_follower, following
-from hybrid_pageindex.services.indexes import Indexes, index_folder
+from hybrid_pageindex.engine.index import indexing
+from hybrid_pageindex.engine.search import handles
+from hybrid_pageindex.engine.search.handles import index_folder
+from hybrid_pageindex.engine.search.indexes import Indexes
 from tests.conftest import Cli
 from tests.homes import settings_of
 from tests.postgres import catalog_of
@@ -29,7 +31,7 @@ BEHIND = "the search index is behind"
 
 @pytest.fixture(autouse=True)
 def _nothing_follows_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background_follower, "_POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(handles, "_POLL_SECONDS", 3600.0)
 
 
 @pytest.fixture
@@ -130,7 +132,9 @@ def test_processes_that_search_and_end_take_the_index_further_each(
     home = tmp_path / "home"
     with closing(Engine(home)) as engine, monkeypatch.context() as killed:
         run(engine.index(written(tmp_path / "first", 1)))
-        killed.setattr("hybrid_pageindex.services.indexing.follow", lambda *_: ())  # as if it were killed right before
+        killed.setattr(
+            "hybrid_pageindex.engine.index.indexing.follow", lambda *_: ()
+        )  # as if it were killed right before
         run(engine.index(amber(tmp_path / "new")))
     reached = [positions(home)[0]]
     for _ in range(MANY):
@@ -153,7 +157,7 @@ def test_a_thread_follows_while_somebody_searches(
         followed.set()
 
     monkeypatch.setattr(Indexes, "follow_all", tell)
-    monkeypatch.setattr(background_follower, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(handles, "_POLL_SECONDS", 0.01)
     reading.close()
     assert not said(search(reading))
     assert program("index", amber(tmp_path / "new")).returncode == 0
@@ -167,7 +171,7 @@ def test_a_thread_follows_while_somebody_searches(
 def test_following_gives_way_to_searches(
     tmp_path: Path, program: Cli, reading: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background_follower, "_GIVES_WAY", 60.0)
+    monkeypatch.setattr(handles, "_GIVES_WAY", 60.0)
     assert program("index", amber(tmp_path / "new")).returncode == 0
     thread = threading.Thread(target=reading._indexes().follow_all)
     with reading._indexes().follower.searching():
@@ -215,8 +219,8 @@ def test_a_cancelled_index_command_leaves_the_rest_to_searches(tmp_path: Path, e
     stopped = threading.Event()
     stopped.set()
     run(engine.index(written(tmp_path / "first", 1)))
-    assert following.follow(engine._parts(), "default", stopped.is_set) == ()
-    assert following.follow(engine._parts(), "unknown", stopped.is_set) == ()
+    assert indexing.follow(engine._parts(), "default", stopped.is_set) == ()
+    assert indexing.follow(engine._parts(), "unknown", stopped.is_set) == ()
 
 
 def test_what_a_worker_publishes_is_in_the_index_when_it_ends(tmp_path: Path, program: Cli, engine: Engine) -> None:
@@ -234,8 +238,8 @@ def test_a_script_that_forgets_to_close_ends_and_leaves_a_whole_index(tmp_path: 
         assert search(engine).results
         assert program("index", amber(tmp_path / "new")).returncode == 0
     script = (
-        "import time; from hybrid_pageindex import Engine; from hybrid_pageindex.services import background_follower\n"
-        f"background_follower._POLL_SECONDS = 0.01; engine = Engine({str(home)!r})\n"
+        "import time; from hybrid_pageindex import Engine; from hybrid_pageindex.engine.search import handles\n"
+        f"handles._POLL_SECONDS = 0.01; engine = Engine({str(home)!r})\n"
         f"engine.search_now({QUESTION!r}); time.sleep(0.1)"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=True)

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.store.sqlite import CONNECTIONS
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services.pictures import Pictures
-from hybrid_pageindex.services.running import THINKING
+from hybrid_pageindex.engine.concurrency import THINKING
+from hybrid_pageindex.engine.documents.page_views import Pictures
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeEndpoint
 from tests.homes import OwnHome, settings_of

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.store.home import CATALOG
-from hybrid_core.store.index.edge.state import read_state, write_state
+from hybrid_core.store.index.edge.folders import read_state, write_state
 from hybrid_core.store.index.points import OTHER_HISTORY
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.services.indexes import index_folder
+from hybrid_pageindex.engine.search.handles import index_folder
 from tests import qdrant_real
 
 pytestmark = pytest.mark.usefixtures("in_a_file")

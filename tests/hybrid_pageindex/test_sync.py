@@ -14,7 +14,7 @@ import hybrid_pageindex
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.requests import OPTIONS
 from hybrid_pageindex import Engine, SyncEngine, run
-from hybrid_pageindex.services.pending import NotAwaitedError
+from hybrid_pageindex.engine.concurrency import NotAwaitedError
 
 SOLD = "When was the mill sold?"
 

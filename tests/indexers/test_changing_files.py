@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.system.reach import Reach
+from hybrid_core.system import Reach
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services.page_work import PageWork
+from hybrid_pageindex.engine.documents.originals import PageWork
 from indexers.files import private_copy
-from indexers.jobs import file_stages
-from indexers.stages import making, sight
+from indexers.jobs import file_stages, improver, reader
 from tests import pdfs
 from tests.conftest import Cli
 from tests.homes import settings_of
@@ -55,7 +54,7 @@ def while_it_is_made(
     monkeypatch: pytest.MonkeyPatch, before: Callable[[], object], after: Callable[[], object]
 ) -> None:
     """Something else happens to a file after it was hashed, and again when its pages are made."""
-    make = making.Maker.make
+    make = reader.Maker.make
 
     def made(*given: Any) -> Any:
         before()
@@ -64,7 +63,7 @@ def while_it_is_made(
         finally:
             after()
 
-    monkeypatch.setattr(making.Maker, "make", made)
+    monkeypatch.setattr(reader.Maker, "make", made)
 
 
 def text(engine: Engine) -> str:
@@ -212,13 +211,13 @@ def test_models_see_the_file_that_was_indexed(
         )
 
     still = shown(tmp_path / "still")
-    drawn = sight.WorkerSight.drawn
+    drawn = improver.WorkerSight.drawn
 
     def swapped(*given: Any) -> Any:
         copied(b, file)
         return drawn(*given)
 
-    monkeypatch.setattr(sight.WorkerSight, "drawn", swapped)
+    monkeypatch.setattr(improver.WorkerSight, "drawn", swapped)
     assert len(still) == 3 and shown(tmp_path / "swapped") == still
 
 
@@ -267,7 +266,7 @@ def test_what_cannot_be_made_again_is_taken_out_and_said(
     def refused(*_: object) -> Any:
         raise DocumentError("it is refused.")
 
-    monkeypatch.setattr(making.Maker, "make", refused)
+    monkeypatch.setattr(reader.Maker, "make", refused)
     check = {check.name: check for check in run(engine.doctor(mend=True)).checks}["content of file.pdf"]
     assert not check.ok and "were taken out" in check.detail and "it is refused." in check.detail
     assert not run(engine.search("quagga")).results

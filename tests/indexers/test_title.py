@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hybrid_core.types.documents import Line, ParsedPage
-from indexers.build.title import find_title
+from indexers.assembly.title import find_title
 
 
 def cover(*lines: tuple[str, float]) -> ParsedPage:

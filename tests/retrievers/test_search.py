@@ -13,11 +13,11 @@ import pytest
 from hybrid_core.errors import IndexDamagedError, NotFoundError, UsageError
 from hybrid_core.store.index.edge import shard as edge_shard
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.points import Query
 from hybrid_core.types.documents import Effort, Hit
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.sample import SAMPLE_QUESTIONS, SampleQuestion, write_sample_report
-from retrievers.pages import first_stage
+from retrievers.candidates import first_stage
 from tests import pdfs
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.cli import main
-from hybrid_pageindex.services.outline import Outline
+from hybrid_pageindex.engine.documents.contents import Outline
 from tests.work import examples
 
 WORDS = (

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import STAGES, Engine, SearchState, inserted, run, stage, without
-from retrievers.pipeline.stage import before
+from retrievers.pipeline.state import before
 
 QUESTION = "How large were net sales and inventories in 2023?"
 

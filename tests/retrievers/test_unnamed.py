@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hybrid_pageindex.config.experts import find_expert
-from retrievers.query.names import without_names
+from retrievers.query.words import without_names
 
 
 def of_field(words: str) -> bool:

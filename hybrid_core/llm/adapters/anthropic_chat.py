@@ -10,19 +10,17 @@ from dataclasses import replace
 from typing import Any
 
 from hybrid_core.errors import ChatError, UsageError
-from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.endpoint import Completion, Request, image_type
-from hybrid_core.llm.client.endpoint_errors import network_errors, refusal, translated, unusable
-from hybrid_core.llm.client.remote import public_url
-from hybrid_core.llm.structured import instruction
-from hybrid_core.system.extras import require
+from hybrid_core.llm.adapters.sdk import network_errors, public_url, refusal, translated, unusable
+from hybrid_core.llm.chat import Completion, Message, Request, image_type
+from hybrid_core.llm.replies import instruction
+from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.anthropic.com"
 _FORMAT = ("output_config", "output_format", "json_schema", "structured output", "schema", "grammar")
 
 
 class AnthropicChat:
-    """An ``Endpoint``. A model that cannot be held to a schema is told of it instead, and that is remembered."""
+    """An ``Endpoint``. A model that cannot be held to a schema is told of it in words, and that is remembered."""
 
     def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
         if not api_key:
@@ -60,51 +58,53 @@ class AnthropicChat:
     ) -> Completion:
         options = _options(self._model, request, forced)
         if on_text is not None:
-            return self._streamed(options, timeout, on_text)
-        with self._translating(timeout):
+            return self._stream(options, timeout, on_text)
+        with self._translated_errors(timeout):
             answer = self._client.messages.create(**options, timeout=timeout)
             if not isinstance(getattr(answer, "content", None), list):
                 raise unusable(self._name, "it holds no content")
             text = "".join(block.text for block in answer.content if block.type == "text")
             return self._completion(text, answer.stop_reason, answer.usage.input_tokens, answer.usage.output_tokens)
 
-    def _streamed(self, options: dict[str, Any], timeout: float, on_text: Callable[[str], None]) -> Completion:
+    def _stream(self, options: dict[str, Any], timeout: float, on_text: Callable[[str], None]) -> Completion:
         ends = time.monotonic() + timeout
         text = ""
         reason = None
-        given = made = 0
+        input_tokens = output_tokens = 0
         with closing(self._events(options, timeout)) as events:
             for event in events:
                 if event.type == "message_start":
-                    given = event.message.usage.input_tokens
+                    input_tokens = event.message.usage.input_tokens
                 elif event.type == "content_block_delta" and event.delta.type == "text_delta":
                     text += event.delta.text
                     on_text(event.delta.text)
                 elif event.type == "message_delta":
-                    reason, made = event.delta.stop_reason, event.usage.output_tokens
+                    reason, output_tokens = event.delta.stop_reason, event.usage.output_tokens
                 if time.monotonic() > ends:
                     message = f"{self._name} did not come to an end within {timeout:g} s."
                     raise ChatError(message, "Allow more time (model_timeout).", failure="timeout", retryable=True)
         if reason is None:
             message = f"{self._name} broke off in the middle of an answer."
             raise ChatError(message, "Try again later.", failure="connection", retryable=True)
-        return self._completion(text, reason, given, made)
+        return self._completion(text, reason, input_tokens, output_tokens)
 
     def _events(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
-        """A generator, so that what the reader of the pieces raises is not taken for a failure of the SDK."""
+        """Yield the events of a stream. As a generator it does not take the reader's errors for the SDK's."""
         with (
-            self._translating(timeout),
+            self._translated_errors(timeout),
             self._client.messages.create(**options, stream=True, timeout=timeout) as stream,
         ):
             yield from stream
 
-    def _completion(self, text: str, reason: str | None, given: int, made: int) -> Completion:
+    def _completion(self, text: str, reason: str | None, input_tokens: int, output_tokens: int) -> Completion:
         if reason == "refusal":
             raise refusal(self._name, text or "no reason given")
-        return Completion(text, reason not in ("max_tokens", "model_context_window_exceeded"), given, made)
+        return Completion(
+            text, reason not in ("max_tokens", "model_context_window_exceeded"), input_tokens, output_tokens
+        )
 
     @contextmanager
-    def _translating(self, timeout: float) -> Iterator[None]:
+    def _translated_errors(self, timeout: float) -> Iterator[None]:
         try:
             yield
         except (

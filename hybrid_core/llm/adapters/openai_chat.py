@@ -10,16 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from hybrid_core.errors import ChatError, EndpointError, UsageError
-from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.endpoint import Completion, Request, image_type
-from hybrid_core.llm.client.endpoint_errors import network_errors, refusal, translated, unusable
-from hybrid_core.llm.client.remote import public_url
-from hybrid_core.llm.structured import instruction
-from hybrid_core.system.extras import require
+from hybrid_core.llm.adapters.sdk import network_errors, public_url, refusal, translated, unusable
+from hybrid_core.llm.chat import Completion, Message, Request, image_type
+from hybrid_core.llm.replies import instruction
+from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.openai.com/v1"
 _LONGEST_TOKEN = 40  # characters; a stream beyond max_tokens of these has no end
-_OPTIONS = {  # what may be left out, by words with which servers refuse it
+_OPTIONS = {  # options that may be left out, with the words in which servers refuse them
     "response_format": ("response_format", "json_schema", "structured output", "guided", "grammar", "schema"),
     "temperature": ("temperature",),
     "stream_options": ("stream_options",),
@@ -30,7 +28,7 @@ _LIMITS = {"max_tokens", "max_completion_tokens"}  # two names of one thing: one
 
 
 class OpenAIChat:
-    """An ``Endpoint``. What a server refuses to know (a schema, say) is left out and remembered.
+    """An ``Endpoint``. Options that a server refuses (a schema, say) are left out, and that is remembered.
 
     The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
     """
@@ -61,9 +59,9 @@ class OpenAIChat:
             options = _options(self._model, request, refused, streamed=on_text is not None)
             try:
                 if on_text is None:
-                    made = self._whole(options, timeout)
+                    completion = self._request(options, timeout)
                 else:
-                    made = self._streamed(options, timeout, request.max_tokens, on_text)
+                    completion = self._stream(options, timeout, request.max_tokens, on_text)
             except _UnknownError as unknown:
                 if unknown.option in tried:
                     raise unknown.meaning from None
@@ -71,16 +69,16 @@ class OpenAIChat:
                 refused = (refused - _LIMITS if unknown.option in _LIMITS else refused) | {unknown.option}
             else:
                 self._refused = refused
-                return made
+                return completion
 
     def close(self) -> None:
         self._client.close()
 
-    def _whole(self, options: dict[str, Any], timeout: float) -> Completion:
-        with self._translating(options, timeout):
+    def _request(self, options: dict[str, Any], timeout: float) -> Completion:
+        with self._translated_errors(options, timeout):
             # JSON both ways: fitting request and answer to the SDK's types takes as long as all the rest of a call
-            given = {"timeout": timeout}
-            answer = self._client.post("/chat/completions", cast_to=object, body=options, options=given)
+            options_of_call = {"timeout": timeout}
+            answer = self._client.post("/chat/completions", cast_to=object, body=options, options=options_of_call)
             choices = _part(answer, "choices")
             if not isinstance(choices, list) or not choices:
                 raise unusable(self._name, "it holds no choices")
@@ -92,7 +90,7 @@ class OpenAIChat:
                 raise unusable(self._name, "its content is no text")
             return self._completion(text, _part(choices[0], "finish_reason"), answer)
 
-    def _streamed(
+    def _stream(
         self, options: dict[str, Any], timeout: float, max_tokens: int, on_text: Callable[[str], None]
     ) -> Completion:
         ends = time.monotonic() + timeout
@@ -127,9 +125,9 @@ class OpenAIChat:
         return self._completion(text, reason, counted)
 
     def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
-        """A generator, so that what the reader of the pieces raises is not taken for a failure of the SDK."""
+        """Yield the chunks of a stream. As a generator it does not take the reader's errors for the SDK's."""
         with (
-            self._translating(options, timeout),
+            self._translated_errors(options, timeout),
             self._client.chat.completions.create(**options, timeout=timeout) as sent,
         ):
             yield from sent
@@ -142,14 +140,14 @@ class OpenAIChat:
         return Completion(text, reason != "length", *tokens)
 
     @contextmanager
-    def _translating(self, options: dict[str, Any], timeout: float) -> Iterator[None]:
-        """Failures of the SDK as ChatError, or as _UnknownError where the server does not know one of the options."""
+    def _translated_errors(self, options: dict[str, Any], timeout: float) -> Iterator[None]:
+        """Raise failures of the SDK as ChatError, or _UnknownError if the server does not know an option."""
         sdk = self._sdk
         try:
             yield
         except (sdk.OpenAIError, *network_errors(), ValueError, TypeError, AttributeError, RuntimeError) as error:
             meaning = translated(self._name, error, self._secrets, timeout=timeout)
-            if meaning.failure == "request" and (option := _unknown(str(error), options)):
+            if meaning.failure == "request" and (option := _refused_option(str(error), options)):
                 raise _UnknownError(option, meaning) from None
             raise meaning from meaning.__cause__
 
@@ -164,17 +162,17 @@ class _UnknownError(Exception):
 
 
 def _part(answer: Any, name: str) -> Any:
-    """A field of an answer, which is JSON where it came whole and the SDK's object in a stream; None without it."""
+    """Return a field of an answer, None if it lacks it. An answer is JSON if whole, the SDK's object in a stream."""
     return answer.get(name) if isinstance(answer, dict) else getattr(answer, name, None)
 
 
-def _unknown(said: str, options: dict[str, Any]) -> str | None:
-    """The option that a refusal is about. One without reasons is taken to be about the schema, where one was sent."""
-    said = said.lower()
+def _refused_option(message: str, options: dict[str, Any]) -> str | None:
+    """Return the option that a refusal is about. Without a reason the schema is taken to be it, if one was sent."""
+    message = message.lower()
     for option, words in _OPTIONS.items():
-        if option in options and any(word in said for word in words):
+        if option in options and any(word in message for word in words):
             return option
-    return "response_format" if "response_format" in options and "image" not in said else None
+    return "response_format" if "response_format" in options and "image" not in message else None
 
 
 def _options(model: str, request: Request, refused: set[str], *, streamed: bool) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""A chat model, vision included: answers in words or of a shape, with one repair turn, kept and counted."""
+"""Chat models, vision included: replies as text or in a schema, with one repair turn, cached and counted."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -12,18 +12,14 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, ReplyError, UsageError
-from hybrid_core.llm.chat import Message, Reply
-from hybrid_core.llm.client.client import Client, Deadline
-from hybrid_core.llm.client.endpoint import Completion, Endpoint, Request, image_type
+from hybrid_core.llm.budget import InputBudget, Meter, Price
+from hybrid_core.llm.chat import Completion, Endpoint, Message, Reply, Request, image_type
+from hybrid_core.llm.client.client import Client, Deadline, Retries
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.client.remote import Retries
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.input_budget import InputBudget
-from hybrid_core.llm.metering import Meter
-from hybrid_core.llm.prices import Price
+from hybrid_core.llm.prompts import prompt
 from hybrid_core.llm.prompts import prompt as load_prompt
-from hybrid_core.llm.reply_cache import ReplyCache, request_key
-from hybrid_core.llm.structured import json_schema, read_reply
+from hybrid_core.llm.replies import ReplyCache, json_schema, part_key, read_reply, request_key
 from hybrid_core.types.usage import Usage
 
 T = TypeVar("T", bound=BaseModel)
@@ -35,13 +31,14 @@ _OTHER = "Choose a model that gives such answers, or raise max_tokens."
 
 
 class ChatModel:
-    """The model behind an endpoint. ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared;
-    ``meter`` counts what is spent. Without a ``price`` cost is 0.
+    """The model behind an endpoint. ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared.
 
-    Calls block, and several threads may make them. They belong to a scope: by default to one of their own, which
-    somebody waits for and nothing bounds. The messages given are never changed; ``prompt`` is a prompt's ``id``
-    ("name@version"), part of the cache's key. Every call raises ChatError where the endpoint fails for good
-    (``failure`` says how, ``usage`` what was spent), and UsageError after ``close``.
+    ``meter`` counts the use. Without a ``price`` the cost is 0. Calls block, and several threads may make them. Each
+    belongs to a scope, by default to one of its own, which somebody waits for and nothing bounds. ``prompt`` is a
+    prompt's ``id`` ("name@version"), part of the cache's key.
+
+    Every call raises ChatError if the endpoint fails for good (``failure`` says how, ``usage`` what was spent), and
+    UsageError after ``close``.
     """
 
     def __init__(
@@ -65,12 +62,12 @@ class ChatModel:
 
     @property
     def name(self) -> str:
-        """As in "openai:MODEL@https://host/v1": without secrets."""
+        """Return the name, such as "openai:MODEL@https://host/v1", without secrets."""
         return self._name
 
     @property
     def price(self) -> Price | None:
-        """What its tokens cost, where that is known."""
+        """Return the price of its tokens, None if it is unknown."""
         return self._price
 
     def ask(
@@ -82,29 +79,29 @@ class ChatModel:
         max_tokens: int = 2000,
         scope: CallScope | None = None,
     ) -> Reply[T]:
-        """An answer of a shape. What is sent for it, the repair turn included, is taken from the scope's tokens, also
-        where the reply was kept from before.
+        """Return an answer in a schema.
 
-        Raises ReplyError where, after one repair turn, the reply still does not fit ``schema``.
+        All that is sent, the repair turn included, is taken from the scope's tokens, even if the reply was cached.
+        Raises ReplyError if the reply does not fit ``schema`` after one repair turn.
         """
         scope = scope or CallScope()
         request = _checked(Request(tuple(messages), max_tokens, json_schema(schema), schema.__name__))
-        return scope.call(lambda seconds: self._fitting(request, schema, prompt, seconds, scope))
+        return scope.call(lambda seconds: self._ask(request, schema, prompt, seconds, scope))
 
-    def _fitting(self, request: Request, schema: type[T], prompt: str, seconds: float, scope: CallScope) -> Reply[T]:
+    def _ask(self, request: Request, schema: type[T], prompt: str, seconds: float, scope: CallScope) -> Reply[T]:
         cache, budget = self._cache or scope.replies, scope.budget
         size = budget.take(request.messages, request.schema)
         key = request_key(self.name, prompt, request) if cache else ""
-        if (held := self._held(cache, key)) is not None:
+        if (cached := self._cached(cache, key)) is not None:
             with contextlib.suppress(ValueError):  # it was kept before the schema's own checks changed
-                return Reply(held, read_reply(held, schema), Usage(cached=1))
-        call = partial(self._answered, scope=scope, ends=Deadline(time.monotonic() + seconds))
+                return Reply(cached, read_reply(cached, schema), Usage(cached=1))
+        call = partial(self._complete, scope=scope, ends=Deadline(time.monotonic() + seconds))
         first = call(request)
         budget.counted(size, first.usage.input_tokens)
         try:
             reply = Reply(first.text, read_reply(first.text, schema), first.usage)
         except ValueError as problem:
-            reply = self._repaired(request, schema, first, str(problem), call, budget)
+            reply = self._repair(request, schema, first, str(problem), call, budget)
         if cache:
             cache.put(key, reply.text)
         return reply
@@ -118,25 +115,25 @@ class ChatModel:
         max_tokens: int = 2000,
         scope: CallScope | None = None,
     ) -> Reply[Any]:
-        """An answer in words. With ``on_text`` it is streamed: called with each piece as it comes.
+        """Return an answer in words. ``on_text`` streams it: it is called with each piece.
 
-        A stream that breaks off after its first piece is not tried again: ChatError, its pieces stay shown.
-        Raises ReplyError for an empty answer.
+        A stream that breaks off after its first piece is not retried: ChatError, and its pieces stay shown. Raises
+        ReplyError for an empty answer.
         """
         scope = scope or CallScope()
         request = _checked(Request(tuple(messages), max_tokens))
-        return scope.call(lambda seconds: self._said(request, prompt, on_text, seconds, scope))
+        return scope.call(lambda seconds: self._say(request, prompt, on_text, seconds, scope))
 
-    def _said(
+    def _say(
         self, request: Request, prompt: str, on_text: OnText | None, seconds: float, scope: CallScope
     ) -> Reply[Any]:
         cache = self._cache or scope.replies
         key = request_key(self.name, prompt, request) if cache else ""
-        if (held := self._held(cache, key)) is not None:
+        if (cached := self._cached(cache, key)) is not None:
             if on_text is not None:
-                on_text(held)
-            return Reply(held, None, Usage(cached=1))
-        call = partial(self._answered, scope=scope, ends=Deadline(time.monotonic() + seconds), on_text=on_text)
+                on_text(cached)
+            return Reply(cached, None, Usage(cached=1))
+        call = partial(self._complete, scope=scope, ends=Deadline(time.monotonic() + seconds), on_text=on_text)
         reply = call(request)
         if not reply.text.strip():
             again = _after(reply.usage, lambda: call(request))
@@ -148,20 +145,20 @@ class ChatModel:
         return reply
 
     def close(self) -> None:
-        """Let go of the connection; calls that wait stop. May be called twice."""
+        """Close the connection; waiting calls stop. May be called twice."""
         self._client.close()
         self._endpoint.close()
         if self._cache:
             self._cache.flush()
 
-    def _repaired(
+    def _repair(
         self, request: Request, schema: type[T], first: Reply[Any], problem: str, call: _Call, budget: InputBudget
     ) -> Reply[T]:
-        """The second and last attempt: the model is told what is wrong, or given more room where it was cut off."""
+        """Try a second and last time: tell the model what is wrong, or give it more room if it was cut off."""
         if first.finished:
             turns = [Message("assistant", first.text[:_ECHO])] if first.text.strip() else []
-            asked = load_prompt("repair").messages({"problem": problem})
-            second = replace(request, messages=(*request.messages, *turns, *asked))
+            repair = load_prompt("repair").messages({"problem": problem})
+            second = replace(request, messages=(*request.messages, *turns, *repair))
         else:
             second = replace(request, max_tokens=request.max_tokens * _MORE)
         try:
@@ -179,13 +176,13 @@ class ChatModel:
             message = f"{self.name} gave no usable answer, also after it was told so: {error}{cut}"
             raise _spent(ReplyError(message, _OTHER, text=again.text), usage) from error
 
-    def _answered(
+    def _complete(
         self, request: Request, *, scope: CallScope, ends: Deadline, on_text: OnText | None = None
     ) -> Reply[Any]:
-        """One request with its answer and what that cost. Raises ChatError."""
+        """Send one request. Return its answer with the usage. Raises ChatError."""
         shown = False
 
-        def once(timeout: float) -> Completion:
+        def send(timeout: float) -> Completion:
             return self._endpoint.complete(request, timeout, show if on_text else None)
 
         def show(text: str) -> None:
@@ -197,20 +194,20 @@ class ChatModel:
         priced = self._price is not None
         if self._meter is not None:
             self._meter.check(self.name, priced=priced)
-        made, seconds = self._client.send(once, scope=scope, ends=ends, shown=lambda: shown)
-        tokens = made.input_tokens, made.output_tokens
+        completion, seconds = self._client.send(send, scope=scope, ends=ends, shown=lambda: shown)
+        tokens = completion.input_tokens, completion.output_tokens
         usage = Usage(1, 0, *tokens, cost=self._price.cost(*tokens) if self._price else 0.0, seconds=seconds)
         if self._meter is not None:
             self._meter.add(self.name, usage, scope.charge, priced=priced)
-        return Reply(made.text, None, usage, made.finished)
+        return Reply(completion.text, None, usage, completion.finished)
 
-    def _held(self, cache: ReplyCache | None, key: str) -> str | None:
+    def _cached(self, cache: ReplyCache | None, key: str) -> str | None:
         self._client.check_open()
         return cache.get(key) if cache else None
 
 
 def _checked(request: Request) -> Request:
-    """The request as endpoints can take it. Raises UsageError where it makes no sense."""
+    """Return the request as endpoints can take it. Raises UsageError if it makes no sense."""
     if not request.messages or request.messages[-1].role != "user":
         raise UsageError("The last message to a model must be the user's.", "Add what is asked.")
     if request.max_tokens < 1:
@@ -223,7 +220,7 @@ def _checked(request: Request) -> Request:
 
 
 def _after(usage: Usage, call: Callable[[], Reply[Any]]) -> Reply[Any]:
-    """A second call whose failure tells what the first one cost."""
+    """Make a second call. Its failure includes the cost of the first one."""
     try:
         return call()
     except ChatError as error:
@@ -233,3 +230,69 @@ def _after(usage: Usage, call: Callable[[], Reply[Any]]) -> Reply[Any]:
 def _spent(error: ChatError, usage: Usage) -> ChatError:
     error.usage = usage
     return error
+
+
+class Session:
+    """Prompts to one model about one thing: a question, a document.
+
+    Its calls belong to ``scope``. ``language`` is that of the prompts, ``shared`` are values of all of them.
+    """
+
+    def __init__(
+        self, model: ChatModel, scope: CallScope, *, language: str = "", shared: Mapping[str, str] | None = None
+    ) -> None:
+        self.scope = scope
+        self._model, self._language, self._shared = model, language, shared or {}
+        self._before: list[Message] = []
+
+    def ask(
+        self,
+        name: str,
+        schema: type[T],
+        values: Mapping[str, str],
+        *,
+        tokens: int = 4000,
+        images: tuple[bytes, ...] = (),
+    ) -> T:
+        """Return the model's reply to a prompt; ``images`` go with its last turn.
+
+        Raises ChatError, also if the prompt is longer than the tokens left.
+        """
+        self._before = self._messages(name, values)
+        *before, last = self._before
+        messages = [*before, replace(last, images=images)]
+        written = prompt(name, self._language).id
+        reply = self._model.ask(messages, schema, prompt=written, max_tokens=tokens, scope=self.scope)
+        if reply.value is None:
+            raise ChatError("the model gave no answer.", failure="reply")
+        return reply.value
+
+    def size(self, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
+        """Return the tokens of a prompt."""
+        return self.scope.budget.size(self._messages(name, values), json_schema(schema))
+
+    def room(self, name: str, schema: type[BaseModel], values: Mapping[str, str], keep: int = 0) -> int:
+        """Return the tokens that may be put where ``values`` have "", if ``keep`` are left to others."""
+        return self.scope.budget.room(self._messages(name, values), json_schema(schema), keep)
+
+    def key(self, name: str, *parts: str | bytes, kind: str = "") -> str:
+        """Return the cache key of a reply to a prompt about ``parts``. Its kind is ``kind`` or the prompt's name."""
+        return part_key(kind or name, self._model.name, prompt(name, self._language).id, *parts)
+
+    def get(self, key: str) -> str | None:
+        """Return a cached value, and count it as a call without cost."""
+        reply = self.peek(key)
+        if reply is not None:
+            self.scope.add(Usage(cached=1))
+        return reply
+
+    def peek(self, key: str) -> str | None:
+        """Return a cached value without counting it."""
+        return None if self.scope.replies is None else self.scope.replies.get(key)
+
+    def put(self, key: str, value: str) -> None:
+        if self.scope.replies is not None:
+            self.scope.replies.put_part(key, value)
+
+    def _messages(self, name: str, values: Mapping[str, str]) -> list[Message]:
+        return prompt(name, self._language).messages({**self._shared, **values}, self._before)

@@ -1,4 +1,4 @@
-"""The one way to a remote model: within its limits, tried again where that may help, not asked while it is down."""
+"""Requests to a remote model: within its limits, retried where that may help, refused while it is down."""
 
 from __future__ import annotations
 
@@ -11,30 +11,38 @@ from dataclasses import InitVar, dataclass, field
 from typing import TypeVar
 
 from hybrid_core.errors import EndpointError, EndpointFailure, UsageError
-from hybrid_core.llm.client.breaker import FOR_GOOD, Breaker, Failure
-from hybrid_core.llm.client.limiter import Limiter, NoPlaceError
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.limiter import FOR_GOOD, Breaker, Failure, Limiter, NoPlaceError
 from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.usage import Usage
 
 T = TypeVar("T")
 _QUICK = 1.0  # seconds that a server may ask for where somebody waits
-_BRIEF = 5.0  # seconds; what took longer to fail is not tried again where somebody waits
+_BRIEF = 5.0  # seconds; a slower failure is not retried while somebody waits
 _PATIENCE = 10.0  # seconds; an answer that was given less time says nothing of the endpoint (or half the timeout)
 _BUSY: frozenset[EndpointFailure] = frozenset(("overload", "rate limit"))
 _OF_THE_TEXT: frozenset[EndpointFailure] = frozenset(("refusal", "reply", "too long"))
 _HEARD: frozenset[EndpointFailure] = _OF_THE_TEXT | {"request"}  # the endpoint is up
 
 
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Limits of retries. Waits are in seconds and double, with jitter."""
+
+    tries: int = 5
+    first_wait: float = 0.5
+    longest_wait: float = 30.0  # between two tries, where the server asks for nothing else
+    longest_asked: float = 120.0  # a server that asks for more (Retry-After) is not waited for
+
+
 @dataclass(slots=True)
 class Deadline:
-    """A moment (monotonic) after which nothing is sent; waits for calls of others to end put it off."""
+    """A moment (monotonic) after which nothing is sent. Waits for other calls to end put it off."""
 
     at: float = math.inf
 
 
 class _RefusedError(Exception):
-    """Nothing was sent, for ``error``."""
+    """The request was not sent, for ``error``."""
 
     def __init__(self, error: EndpointError) -> None:
         super().__init__(str(error))
@@ -43,7 +51,7 @@ class _RefusedError(Exception):
 
 @dataclass(slots=True)
 class _Tries:
-    """The tries of one call: how many there may be, what they took, and whether the last of them was the last."""
+    """The tries of one call: their limit, their time, and whether the last of them was the final one."""
 
     scope: CallScope
     ends: Deadline
@@ -55,7 +63,7 @@ class _Tries:
     number: int = 0
     seconds: float = 0.0
     wait: float = 0.0  # seconds until the next try
-    over: bool = False
+    finished: bool = False
 
     def __post_init__(self, retries: Retries) -> None:
         self.limit, self.longest_wait = retries.tries, retries.longest_asked
@@ -64,10 +72,10 @@ class _Tries:
 
 
 class Client:
-    """Of one model behind an endpoint, for chats and embeddings alike. Safe for several threads.
+    """Requests to one model behind an endpoint, for chats and embeddings alike. Safe for several threads.
 
-    ``timeout`` is in seconds for one request; ``limiter`` may be shared with others that use the endpoint; ``error`` is
-    raised where the client itself finds that nothing can be sent.
+    ``timeout`` is in seconds for one request; ``limiter`` may be shared by the users of the endpoint. ``error`` is
+    raised if the client itself finds that nothing can be sent.
     """
 
     def __init__(
@@ -80,12 +88,12 @@ class Client:
         self._closed = threading.Event()
 
     def check_open(self) -> None:
-        """Raises UsageError after ``close``."""
+        """Raise UsageError after ``close``."""
         if self._closed.is_set():
             raise UsageError(f"{self._name} is closed.", "Load it again.")
 
     def close(self) -> None:
-        """Whoever waits stops. To be called before the connection is closed."""
+        """Stop all waiting calls. Call it before the connection is closed."""
         self._closed.set()
 
     def send(
@@ -96,15 +104,15 @@ class Client:
         ends: Deadline | None = None,
         shown: Callable[[], bool] = lambda: False,
     ) -> tuple[T, float]:
-        """What ``request`` returns and the seconds that all tries took.
+        """Return the result of ``request``, and the seconds that all tries took.
 
-        ``request`` makes one request within the seconds that it is given, or raises EndpointError. It is tried again
-        as ``Retries`` say where ``scope`` is patient, else once at most and soon. ``shown`` tells whether a part of an
-        answer has been given away: then there is no way back.
+        ``request`` makes one request within the seconds that it gets, or raises EndpointError. In a patient scope it is
+        retried as ``Retries`` say, else once at most and soon. ``shown`` tells whether a part of an answer has been
+        shown: then it is not retried.
 
-        Raises what ``request`` raised last, with the seconds of all tries as its usage. Where the endpoint failed a
-        moment ago in a way that this request would meet too, that is raised at once, with the seconds until somebody
-        may ask again as ``wait``; who is patient sends all the same, unless the scope's own breaker is open.
+        Raises the last error of ``request``, with the seconds of all tries as its usage. An error that this request
+        would meet too is raised at once, with the seconds until the next try as ``wait``. A patient scope sends all the
+        same, unless its own breaker is open.
         """
         if (refusal := self._refusal(scope)) is not None:
             raise refusal
@@ -117,34 +125,34 @@ class Client:
                 refused.error.usage = Usage(seconds=tries.seconds)
                 raise refused.error from None
             except EndpointError as error:
-                if tries.over:
+                if tries.finished:
                     raise
                 if error.wait:
                     self._limiter.pause(error.wait)
             self._closed.wait(tries.wait)
 
     def _judge(self, error: EndpointError, tries: _Tries) -> None:
-        """Decide whether a try is the last one, and record then what its failure says of other calls."""
+        """Decide whether a try is the last one. If so, record what its failure says of other calls."""
         limits, patient = self._retries, tries.scope.patient
         tries.seconds += error.usage.seconds
         wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tries.number - 1))
         tries.wait = error.wait * random.uniform(1, 1.1) if error.wait else wait
-        late = time.monotonic() + tries.wait >= tries.ends.at
-        slow = not patient and error.usage.seconds > _BRIEF
-        last_try = tries.number == tries.limit or late or slow or error.wait > tries.longest_wait
+        is_late = time.monotonic() + tries.wait >= tries.ends.at
+        is_slow = not patient and error.usage.seconds > _BRIEF
+        last_try = tries.number == tries.limit or is_late or is_slow or error.wait > tries.longest_wait
         shown = tries.shown()
-        tries.over = last_try or not error.retryable or shown
-        if not tries.over:
+        tries.finished = last_try or not error.retryable or shown
+        if not tries.finished:
             return
         error.message += f" It was tried {tries.number} times." if tries.number > 1 else ""
         error.message += f" The server asks to wait {error.wait:.0f} s." if error.wait else ""
-        error.message += " The deadline leaves no time for another try." if error.retryable and late else ""
+        error.message += " The deadline leaves no time for another try." if error.retryable and is_late else ""
         if not shown:
             self._tell(error, tries.began, tries.number, tries.scope.breaker)
         error.usage = Usage(seconds=tries.seconds)
 
     def _tell(self, error: EndpointError, began: float, tried: int, of_run: Breaker | None) -> None:
-        """What a failure says of the next request: nothing where it is this request's own."""
+        """Record what a failure says of the next request. A failure of this request alone says nothing."""
         breaker, again = self._limiter.breaker, tried > 1
         why = Failure(error.message, error.advice, error.failure, error.retryable)
         if of_run is not None and error.failure not in _OF_THE_TEXT:
@@ -163,7 +171,9 @@ class Client:
             breaker.stumbled(self._name, why, began)
 
     def _refusal(self, scope: CallScope) -> EndpointError | None:
-        """Why nothing is sent now to an endpoint that failed a moment ago, or at all in a run that gave it up."""
+        """Return why nothing is sent now: the endpoint failed a moment ago, or the run gave it up. None if it may be
+        sent.
+        """
         for breaker in filter(None, (scope.breaker, None if scope.patient else self._limiter.breaker)):
             if (refused := breaker.refuses(self._name)) is not None:
                 why, rest = refused

@@ -19,17 +19,15 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.documents import Changed, log_changes, members, with_members
 from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.libraries import BINNED, all_libraries
-from hybrid_core.store.catalog.originals import members
-from hybrid_core.store.catalog.removal import with_members
-from hybrid_core.store.notes.tables import notes
+from hybrid_core.store.notes import notes
 from hybrid_core.types.libraries import library_called
 
 DAYS = 30
 """How long an entry can be restored."""
-_NAMES = 5  # of documents that an entry lists
+_MAX_NAMES = 5  # of documents that an entry lists
 
 _documents, _libraries, _meta = schema.documents.c, schema.libraries.c, schema.meta.c
 
@@ -81,22 +79,22 @@ def bin_entries(catalog: Catalog) -> list[BinEntry]:
 
 
 def bin_entry(catalog: Catalog, entry: str) -> BinEntry:
-    """Return one entry. Raises NotFoundError for an unknown id."""
+    """Return one entry. Raise NotFoundError for an unknown id."""
     with catalog.reading() as connection:
-        return _entry(connection, entry, _required(connection, entry))
+        return _entry(connection, entry, _require_mark(connection, entry))
 
 
 def restore(catalog: Catalog, entry: str) -> None:
     """Bring an entry back. A library whose name is taken meanwhile gets a number.
 
-    Raises NotFoundError for an unknown id, UsageError if the library of removed documents is itself in the bin, or a
-    file of theirs was indexed again.
+    Raise NotFoundError for an unknown id. Raise UsageError if the library of removed documents is itself in the bin, or
+    one of their files was indexed again.
     """
     with catalog.writing() as connection:
-        mark = _required(connection, entry)
+        mark = _require_mark(connection, entry)
         origin = mark["from"]
         if not origin:
-            _name_free(connection, entry)
+            _rename_if_taken(connection, entry)
         elif origin in _marks(connection):
             raise UsageError("The library of these documents is in the bin.", "Restore the library first.")
         else:
@@ -119,7 +117,7 @@ def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool
     with catalog.reading() as connection:
         marks = _marks(connection)
         if entry is not None:
-            _required(connection, entry)
+            _require_mark(connection, entry)
     chosen = {entry} if entry is not None else set(marks)
     if expired:
         chosen = {each for each in chosen if _expiry(marks[each]["at"]) < _now()}
@@ -143,7 +141,7 @@ def _marks(connection: Connection) -> dict[str, dict[str, str]]:
     return {row.key.removeprefix(BINNED): json.loads(row.value) for row in rows}
 
 
-def _required(connection: Connection, entry: str) -> dict[str, str]:
+def _require_mark(connection: Connection, entry: str) -> dict[str, str]:
     mark = _marks(connection).get(entry)
     if mark is None:
         raise NotFoundError(f"There is no '{entry[:200]}' in the bin.", "List the bin; entries last 30 days.")
@@ -153,7 +151,7 @@ def _required(connection: Connection, entry: str) -> dict[str, str]:
 def _entry(connection: Connection, entry: str, mark: dict[str, str]) -> BinEntry:
     origin = mark["from"] or entry
     binned = _documents.library == entry
-    names = connection.scalars(select(_documents.name).where(binned).order_by(_documents.path).limit(_NAMES)).all()
+    names = connection.scalars(select(_documents.name).where(binned).order_by(_documents.path).limit(_MAX_NAMES)).all()
     counts = connection.execute(
         select(func.count().label("documents"), func.coalesce(func.sum(schema.contents.c.pages), 0).label("pages"))
         .select_from(schema.documents.outerjoin(schema.contents))
@@ -204,7 +202,7 @@ def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: s
     log_changes(connection, changed)
 
 
-def _name_free(connection: Connection, library: str) -> None:
+def _rename_if_taken(connection: Connection, library: str) -> None:
     """Give a hidden library a number, and take its alias away, where another library has its names now."""
     shown = all_libraries(connection)
     row = connection.execute(select(_libraries.name, _libraries.alias).where(_libraries.id == library)).one()

@@ -13,49 +13,62 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from hybrid_core.cards.as_json import card_to_json
+from hybrid_core.cards.corrections import card_to_json
 from hybrid_core.errors import NotFoundError, StoreError
-from hybrid_core.store.catalog import originals, rows, schema
-from hybrid_core.store.catalog.changes import Changed, log_changes
-from hybrid_core.store.catalog.content_rows import ContentRows
+from hybrid_core.store.catalog import rows, schema
+from hybrid_core.store.catalog.documents import (
+    Changed,
+    Original,
+    Publication,
+    add_originals,
+    at_paths,
+    document_name,
+    drop_originals,
+    drop_unreferenced,
+    is_member,
+    log_changes,
+    members,
+    original_file,
+    remove_documents,
+    replace_content,
+    used_files,
+    with_members,
+    write_document,
+)
 from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.libraries import BINNED, RENEWED, create_library
-from hybrid_core.store.catalog.originals import Original
-from hybrid_core.store.catalog.removal import at_paths, drop_unreferenced, remove_documents, with_members
-from hybrid_core.store.catalog.replacing import replace_content
-from hybrid_core.store.catalog.rows import now
+from hybrid_core.store.catalog.rows import ContentRows, now
 from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.database import parts
 from hybrid_core.store.home import ORIGINALS, advice_of
-from hybrid_core.store.parts import parts
-from hybrid_core.store.tables import insert_into
-from hybrid_core.store.text import to_json
-from hybrid_core.types.addresses import is_address
-from hybrid_core.types.documents import Card, IndexedContent
+from hybrid_core.store.jobs.fencing import advance_job, lock_job, log
+from hybrid_core.store.tables import insert_into, to_json
+from hybrid_core.types.documents import Card
 from hybrid_core.types.files import FileStamp
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.types.jobs import Advance, Fence
+from hybrid_core.types.libraries import is_address
 
 if TYPE_CHECKING:
-    from hybrid_core.store.objects.bucket import BucketAddress
-    from hybrid_core.store.objects.objects import Objects
-    from hybrid_core.types.jobs import Advance, Fence
+    from hybrid_core.store.bucket import BucketAddress
+    from hybrid_core.store.objects import Objects
 
 _log = logging.getLogger(__name__)
 
-_MADE = frozenset({
+_PEOPLES_TABLES = frozenset({
     "audit", "citations", "conversations", "exclusions", "feedback", "grants", "jobs", "messages", "notes", "originals",
     "sources", "tokens",
 })  # fmt: skip
 """Tables of what people made, or asked for."""
-_TOGETHER = 1_000  # rows
+_ROWS_AT_ONCE = 1_000  # rows
 
 
 class Catalog:
-    """One catalog. Safe to use from several threads, and by several processes at once."""
+    """A catalog. Safe to use from several threads, and by several processes at once."""
 
     def __init__(
         self, path: Path, url: str = "", *, copying: bool = False, bucket: BucketAddress | None = None
     ) -> None:
-        """In the file ``path``, or at the ``url`` of a PostgreSQL database; its originals beside ``path``, or in a
+        """Open the file ``path``, or the PostgreSQL database at ``url``. Originals lie beside ``path``, or in a
         ``bucket``.
         """
         self.path, self.originals = path, path.with_name(ORIGINALS)
@@ -74,33 +87,35 @@ class Catalog:
 
     @cached_property
     def objects(self) -> Objects:
-        """What keeps originals. Raises UsageError where another place keeps those of this catalog, UnreachableError
-        where a bucket does not answer.
+        """The store of originals.
+
+        Raise UsageError where another place keeps those of this catalog, UnreachableError where a bucket does not
+        answer.
         """
-        from hybrid_core.store.objects.opening import open_objects  # a search needs none of it
+        from hybrid_core.store.bucket import open_objects  # a search needs none of it
 
         return open_objects(self, self.path.parent, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """One consistent view, for what other rooms keep in the same file; see ``snapshot``."""
+        """Open a consistent view, for what other rooms keep in the same file; see ``snapshot``."""
         return self._database.reading()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """A consistent view: nothing that is published meanwhile is seen.
+        """Open a consistent view: nothing that is published meanwhile is seen.
 
-        For a short read only: it holds one of ``database.CONNECTIONS``, and while it is open the write-ahead log
-        cannot be folded back. Raises BusyError where none gets free, StoreError where the catalog cannot be read.
+        Keep the read short: it holds one of ``database.CONNECTIONS``, and the write-ahead log cannot be folded back
+        meanwhile. Raise BusyError where no connection gets free, StoreError where the catalog cannot be read.
         """
         with self._database.reading() as connection:
             yield Snapshot(connection)
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """One write transaction. Raises BusyError where another process writes too long, StoreError otherwise."""
+        """Begin a write transaction. Raise BusyError where another process writes too long, StoreError otherwise."""
         return self._database.writing()
 
     def ensure_library(self, library: str) -> None:
-        """Create a library unless there is one of this id. Raises UsageError for a name that cannot be one."""
+        """Create a library unless there is one of this id. Raise UsageError for a name that cannot be one."""
         with self.snapshot() as snapshot:
             if library in snapshot.libraries():
                 return
@@ -109,73 +124,42 @@ class Catalog:
         create_library(self, library.partition(RENEWED)[0], library=library)
 
     def publish(
-        self,
-        *,
-        library: str,
-        doc_id: str,
-        path: str,
-        version: ContentVersion,
-        content: IndexedContent | None,
-        card: Card,
-        stamp: FileStamp,
-        fence: Fence | None = None,
-        advance: Advance | None = None,
-        anew: bool = False,
+        self, new: Publication, *, fence: Fence | None = None, advance: Advance | None = None, anew: bool = False
     ) -> None:
         """Switch a document to a version, in one transaction.
 
-        ``content`` is None where the catalog is known to hold that version already; raises
-        NotFoundError where it meanwhile does not. With ``anew`` it takes the place of what is stored of that version,
-        for all documents. ``fence`` is of the job that made it, and ``advance`` what becomes of
-        the job by that (by default it goes on); raises LeaseLostError, and publishes nothing, where another has it.
+        With ``anew`` the content replaces what is stored of that version, for all documents. ``fence`` is of the job
+        that made it, and ``advance`` what becomes of that job (by default it goes on). Raise NotFoundError where the
+        catalog no longer holds a content that is not handed over. Raise LeaseLostError, and publish nothing, where
+        another worker has the job.
         """
-        from hybrid_core.store.jobs.events import log  # no search needs these, and they take a while to import
-        from hybrid_core.store.jobs.fencing import advance_job
-        from hybrid_core.types.jobs import Advance
-
-        made = None if content is None else ContentRows.of(version, content)
+        content_rows = None if new.content is None else ContentRows.of(new.version, new.content)
+        stored = list[bool]()
 
         def store(connection: Connection) -> None:
-            if made is not None and rows.content_id_of(connection, version) is None:
-                stored.append(made.insert(connection, version.new_id()))
+            if content_rows is not None and rows.content_id_of(connection, new.version) is None:
+                stored.append(content_rows.insert(connection, new.version.new_id()))
 
-        stored = list[bool]()
         with self._database.writing(before=store) as connection:
-            happened = [] if fence is None else advance_job(connection, fence, advance or Advance())
-            content_id = rows.content_id_of(connection, version)
-            if content_id is None and made is None:
-                raise NotFoundError(f"{path}: its shared content was removed meanwhile.", "Index it again.")
+            events = [] if fence is None else advance_job(connection, fence, advance or Advance())
+            content_id = rows.content_id_of(connection, new.version)
+            if content_id is None and content_rows is None:
+                raise NotFoundError(f"{new.path}: its shared content was removed meanwhile.", "Index it again.")
             changed, recount = list[Changed](), Recount(connection)
-            if content_id is None and made is not None:  # it was there, and was removed before it was our turn
-                made.insert(connection, content_id := version.new_id())
-            elif content_id is not None and made is not None and anew and not any(stored):
-                content_id, changed = replace_content(connection, content_id, made, recount)
-            known = connection.execute(
-                select(schema.documents.c.content_id).where(schema.documents.c.doc_id == doc_id)
-            ).one_or_none()
-            before = known.content_id if known else None
-            values = {
-                "library": library, "path": path, "name": originals.document_name(connection, library, path),
-                "content_id": content_id,
-                "card": to_json(card_to_json(card)), **asdict(stamp),
-                "indexed_at": now(), "error": "",
-            }  # fmt: skip
-            first = (
-                {}
-                if known or content_id is None
-                else {"corrections": rows.copied_corrections(connection, library, content_id)}
-            )
-            new = insert_into(connection, schema.documents).values(doc_id=doc_id, **values, **first)
-            connection.execute(new.on_conflict_do_update(index_elements=["doc_id"], set_=values))
+            if content_id is None and content_rows is not None:  # it was removed before it was our turn
+                content_rows.insert(connection, content_id := new.version.new_id())
+            elif content_id is not None and content_rows is not None and anew and not any(stored):
+                content_id, changed = replace_content(connection, content_id, content_rows, recount)
+            before = write_document(connection, new, content_id)
             if before != content_id:
-                recount.subtract(library, before)
-                recount.add(library, content_id)
+                recount.subtract(new.library, before)
+                recount.add(new.library, content_id)
             if before and before != content_id:
                 drop_unreferenced(connection, [before])
             recount.write()
-            others = [one for one in changed if one.doc_id != doc_id]
-            log_changes(connection, [*others, Changed(library, doc_id, content_id)])
-            log(connection, happened)
+            others = [change for change in changed if change.doc_id != new.doc_id]
+            log_changes(connection, [*others, Changed(new.library, new.doc_id, content_id)])
+            log(connection, events)
 
     def move(self, doc_id: str, before: str, *, path: str, card: Card, stamp: FileStamp) -> bool:
         """Record where an unchanged file now lies that lay at ``before``; False where it does so no more."""
@@ -184,7 +168,7 @@ class Catalog:
             documents = schema.documents.c
             library = connection.scalar(select(documents.library).where(documents.doc_id == doc_id)) or ""
             values = {
-                "path": path, "name": originals.document_name(connection, library, path),
+                "path": path, "name": document_name(connection, library, path),
                 "card": to_json(card_to_json(card)), **asdict(stamp), "error": "",
             }  # fmt: skip
             moved = connection.execute(
@@ -194,8 +178,8 @@ class Catalog:
                 .returning(documents.library, documents.content_id)
             ).one_or_none()
             if moved is not None:  # readers refresh names and cards when the log moves
-                left = [before, *originals.members(connection, moved.library, before)]
-                unused = originals.drop_originals(connection, moved.library, left)
+                left = [before, *members(connection, moved.library, before)]
+                unused = drop_originals(connection, moved.library, left)
                 log_changes(connection, [Changed(moved.library, doc_id, moved.content_id)])
         self._delete_unused(unused)
         return moved is not None
@@ -204,7 +188,7 @@ class Catalog:
         """Record what files are like, by doc_id, whose bytes were read and are those that were indexed."""
         if not stamps:
             return
-        known = schema.documents.c
+        documents = schema.documents.c
         changed: dict[str, Any] = {field.name: bindparam(f"new_{field.name}") for field in fields(FileStamp)}
         values = [
             {"id": doc_id} | {f"new_{name}": value for name, value in asdict(stamp).items()}
@@ -212,20 +196,18 @@ class Catalog:
         ]
         with self.writing() as connection:
             connection.execute(
-                update(schema.documents).where(known.doc_id == bindparam("id")).values(**changed, error=""), values
+                update(schema.documents).where(documents.doc_id == bindparam("id")).values(**changed, error=""), values
             )
 
     def record_failure(
         self, *, library: str, doc_id: str, path: str, size: int, error: str, fence: Fence | None = None
     ) -> None:
-        """Remember why a file could not be indexed; a version published earlier stays. ``fence`` as in ``publish``."""
-        from hybrid_core.store.jobs.fencing import held
-
+        """Record why a file could not be indexed; a version published earlier stays. ``fence`` is as in ``publish``."""
         with self.writing() as connection:
             if fence is not None:
-                held(connection, fence)
+                lock_job(connection, fence)
             new = {
-                "library": library, "path": path, "name": originals.document_name(connection, library, path),
+                "library": library, "path": path, "name": document_name(connection, library, path),
                 "content_id": None, "card": "{}", "size": size, "mtime": 0.0, "indexed_at": now(), "error": error,
             }  # fmt: skip
             connection.execute(
@@ -262,27 +244,27 @@ class Catalog:
         self._delete_unused(unused)
 
     def with_members(self, doc_ids: Sequence[str]) -> list[str]:
-        """Documents, and those of all that lies in them."""
+        """Return the ids of documents, and of all documents that lie in them."""
         with self._database.reading() as connection:
             return with_members(connection, doc_ids)
 
-    def keep(self, library: str, container: str, found: Sequence[Original]) -> list[str]:
+    def keep(self, library: str, container: str, originals: Sequence[Original]) -> list[str]:
         """Keep the bytes of all that lies in a container now, however deep; "": of uploads. What lay in it before and
-        does not now is removed. Returns the addresses of that. Raises StoreError where the bytes cannot be kept.
+        does not now is removed. Return the addresses of that. Raise StoreError where the bytes cannot be kept.
         """
         objects = self.objects
         try:
-            for one in found:
-                objects.upload(one.name, one.file)
+            for original in originals:
+                objects.upload(original.name, original.file)
             with self.writing() as connection:
-                before = originals.members(connection, library, container) if container else []
-                unused = originals.add_originals(connection, objects, library, found)
-                now = {one.path for one in found}
-                gone = [path for path in before if path not in now]
+                before = members(connection, library, container) if container else []
+                unused = add_originals(connection, objects, library, originals)
+                paths = {original.path for original in originals}
+                gone = [path for path in before if path not in paths]
                 unused |= remove_documents(connection, at_paths(connection, library, gone))
-                unused |= originals.drop_originals(connection, library, gone)
-            for one in found:
-                objects.confirm(one.name, one.file)
+                unused |= drop_originals(connection, library, gone)
+            for original in originals:
+                objects.confirm(original.name, original.file)
         except OSError as error:
             advice = advice_of(str(error.strerror), self.path.parent, "Check the folder's permissions.")
             raise StoreError(f"{self.originals}: cannot be written ({error.strerror}).", advice) from error
@@ -290,58 +272,59 @@ class Catalog:
         return gone
 
     def kept_as(self, library: str, path: str | Path) -> str | None:
-        """The name under which a document's bytes are kept; None where its path names a file of the user's."""
+        """Return the name under which a document's bytes are kept, None where its path names a file of the user's."""
         if not is_address(str(path)):
             return None
         with self._database.reading() as connection:
-            return originals.original_file(connection, library, str(path))
+            return original_file(connection, library, str(path))
 
     def locate(self, library: str, path: str | Path) -> Path:
-        """Where a document's bytes lie: where they are kept, fetched from there where that is a bucket, else in the
-        file that its path names. Raises UnreachableError where they cannot be fetched now.
+        """Return the file that holds a document's bytes. Kept bytes are fetched from the bucket where there is one.
+
+        Raise UnreachableError where they cannot be fetched now.
         """
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.fetch(name)
 
     def place(self, library: str, path: str | Path) -> Path:
-        """Where they lie or will lie in this home; nothing is fetched."""
+        """Return the file that holds or will hold a document's bytes in this home, without fetching it."""
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.place(name)
 
     def is_member(self, library: str, path: str) -> bool:
-        """Whether it is the address of what lies in a container."""
+        """Return whether a path is the address of something that lies in a container."""
         with self._database.reading() as connection:
-            return originals.is_member(connection, library, path)
+            return is_member(connection, library, path)
 
     def members(self, library: str, container: str) -> list[str]:
-        """The addresses of all that lay in a container when it was last opened, however deep."""
+        """Return the addresses of all that lay in a container when it was last opened, however deep."""
         with self._database.reading() as connection:
-            return originals.members(connection, library, container)
+            return members(connection, library, container)
 
     def sweep_originals(self) -> None:
         """Delete kept files that no document uses, such as a killed process leaves."""
         self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
-        """Others write in between."""
+        """Delete those of the files that no document uses, a part at a time, so that others write in between."""
         for some in parts(list(files)):
             unused = set(some) - self._used(some)
             if unused:
                 objects = self.objects
                 with self.writing() as connection:  # in which nobody comes to use one
-                    unused -= originals.used(connection, unused)
+                    unused -= used_files(connection, unused)
                     for file in unused:
                         objects.drop(file)
                 objects.delete(unused, self._used)
 
     def _used(self, files: Collection[str]) -> set[str]:
         with self._database.reading() as connection:
-            return originals.used(connection, files)
+            return used_files(connection, files)
 
     def remove_library(self, name: str) -> None:
         """Remove a library with all its documents, what was said about it, and everybody's rights in it."""
-        from hybrid_core.store.access.tokens import forget_grants
-        from hybrid_core.store.conversations.forgetting import forget_library
+        from hybrid_core.store.access import forget_grants
+        from hybrid_core.store.conversations.conversations import forget_library
 
         with self.snapshot() as snapshot:
             doc_ids = [document.doc_id for document in snapshot.documents(name)]
@@ -367,8 +350,8 @@ class Catalog:
 
     def clear(self, session: str = "") -> None:
         """Forget everything but the session with this secret. It is another catalog from now on, by its id."""
-        from hybrid_core.store.access.tokens import secret_hash
-        from hybrid_core.store.catalog.clearing import forget_everything
+        from hybrid_core.store.access import secret_hash
+        from hybrid_core.store.catalog.maintenance import forget_everything
 
         with self.writing() as connection:
             forget_everything(connection, secret_hash(session) if session else "")
@@ -378,11 +361,11 @@ class Catalog:
         self._database.shrink()
 
     def __str__(self) -> str:
-        """The file, or the address of the database without its password."""
+        """Return the file, or the address of the database without its password."""
         return str(self._database)
 
     def check(self) -> str:
-        """Return the schema version and size. Raises StoreError where a quick check, or reading what people made, finds
+        """Return the schema version and size. Raise StoreError where a quick check, or reading what people made, finds
         damage."""
         self._database.check()
         with self.snapshot() as snapshot:
@@ -390,12 +373,12 @@ class Catalog:
                 snapshot.documents(library)
         with self._database.reading() as connection:
             for table in schema.whole().sorted_tables:
-                if table.name in _MADE:
-                    rows_read = connection.execution_options(yield_per=_TOGETHER).execute(select(table))
+                if table.name in _PEOPLES_TABLES:
+                    rows_read = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(select(table))
                     for _ in rows_read.partitions():
                         pass
         return f"schema {schema.SCHEMA_VERSION}, {self.size_bytes() / 1e6:.1f} MB"
 
     def size_bytes(self) -> int:
-        """That it takes on its disk."""
+        """Return the size on the disk."""
         return self._database.size_bytes()

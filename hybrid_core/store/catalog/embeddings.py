@@ -1,4 +1,7 @@
-"""Vectors in the catalog: kept by text, complete content by content, and switched over library by library."""
+"""Vectors in the catalog, kept by the keys of the texts they stand for.
+
+They are complete content by content, and a library switches to another embedder when all its contents are.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, func, select, update
 
+from hybrid_core.embed.texts import EmbeddingText, chunk_texts, page_texts
 from hybrid_core.errors import ModelError
 from hybrid_core.store.catalog import rows, schema
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.documents import Changed, log_changes
+from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.tables import insert_into
 from hybrid_core.types.documents import StoredEmbedder
 
@@ -45,15 +50,15 @@ class Embeddings:
                 self._set(connection, next_embedder=pending)
 
     def missing(self, keys: Sequence[str]) -> list[str]:
-        """Those of the keys that have no vector yet, in order, without repeats."""
+        """Return the keys that have no vector yet, in order, without repeats."""
         with self._catalog.snapshot() as snapshot:
-            held = snapshot.vectors(self.embedder.fingerprint, list(dict.fromkeys(keys)))
-        return [key for key in dict.fromkeys(keys) if key not in held]
+            stored = snapshot.vectors(self.embedder.fingerprint, list(dict.fromkeys(keys)))
+        return [key for key in dict.fromkeys(keys) if key not in stored]
 
     def put(self, vectors: Mapping[str, Vector], weights: Mapping[str, Mapping[int, float]] | None = None) -> None:
         """Keep vectors by the keys of their texts; durable when this returns.
 
-        ``weights`` are the same texts' term weights, from an embedder that gives them. Raises ModelError for
+        ``weights`` are the same texts' term weights, from an embedder that gives them. Raise ModelError for
         one that is not a number in half precision.
         """
         if not vectors:
@@ -76,8 +81,8 @@ class Embeddings:
             values = np.fromiter(weights.values(), np.float64, len(weights)).astype("<f2")
         if not np.isfinite(values).all():
             raise ModelError(f"{self.embedder.name} weighted a term beyond half precision.", "Choose another model.")
-        kept = values > 0  # what is too small for half precision counts for nothing
-        return np.fromiter(weights, "<u4", len(weights))[kept].tobytes() + values[kept].tobytes()
+        positive = values > 0  # what is too small for half precision counts for nothing
+        return np.fromiter(weights, "<u4", len(weights))[positive].tobytes() + values[positive].tobytes()
 
     def complete(self, content_id: str, vectors: int, *, chunks: bool) -> None:
         """Note that every page of a content has its vector, with ``chunks`` that its chunks have theirs too; searchers
@@ -88,10 +93,10 @@ class Embeddings:
             still_there = select(func.count()).where(schema.contents.c.content_id == content_id)
             if not connection.scalar(still_there):
                 return  # the document was replaced or removed meanwhile
-            known = {"content_id": content_id, "fingerprint": fingerprint}
+            key = {"content_id": content_id, "fingerprint": fingerprint}
             new = {"vectors": vectors, "chunks": chunks}
-            row = insert_into(connection, schema.embedded).values(**known, **new)
-            more = row.on_conflict_do_update(index_elements=list(known), set_=new)
+            row = insert_into(connection, schema.embedded).values(**key, **new)
+            more = row.on_conflict_do_update(index_elements=list(key), set_=new)
             connection.execute(more if chunks else row.on_conflict_do_nothing())
             users = connection.execute(
                 select(schema.documents.c.library, schema.documents.c.doc_id)
@@ -118,10 +123,10 @@ class Embeddings:
             return self._serving(connection) == fingerprint
 
     def _serving(self, connection: Connection) -> str | None:
-        found: str | None = connection.scalar(
+        fingerprint: str | None = connection.scalar(
             select(schema.libraries.c.embedder).where(schema.libraries.c.id == self._library)
         )
-        return found
+        return fingerprint
 
     def _set(self, connection: Connection, **values: str | None) -> None:
         connection.execute(update(schema.libraries).where(schema.libraries.c.id == self._library).values(**values))
@@ -134,3 +139,19 @@ def drop_embedder(catalog: Catalog, library: str) -> None:
             update(schema.libraries).where(schema.libraries.c.id == library).values(embedder=None, next_embedder=None)
         )
         rows.drop_unused_vectors(connection)
+
+
+def content_texts(snapshot: Snapshot, content_id: str, *, chunks: bool) -> list[EmbeddingText]:
+    """Return the texts of a stored content that are embedded: of its pages, and with ``chunks`` of its chunks.
+
+    Return nothing where the content is gone.
+    """
+    stored = snapshot.version(content_id)
+    if stored is None:
+        return []
+    pages = snapshot.pages(content_id)
+    texts = list(page_texts(pages))
+    if chunks:
+        parts = (snapshot.sections(content_id), snapshot.chunks(content_id))
+        texts += chunk_texts(pages, *parts, stored.version.llm)
+    return texts

@@ -1,5 +1,6 @@
-"""How many published pages of a library hold each term (document frequencies), kept where its documents are, so that
-scores do not depend on how a search index is divided, or on how far it has come.
+"""Document frequencies: how many published pages of a library hold each term.
+
+They are kept in the catalog, so that scores depend neither on how a search index is divided nor on how far it has come.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy.typing as npt
 from sqlalchemy import BigInteger, Column, Connection, Integer, Table, delete, func, select, text
 
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.parts import parts
+from hybrid_core.store.database import parts
+from hybrid_core.store.tables import CleanString as String
 from hybrid_core.store.tables import insert_into, metadata
-from hybrid_core.store.text import CleanString as String
-from hybrid_core.text.term_counts import HEADER, TermCounts
+from hybrid_core.text.terms import HEADER, TermCounts
 
 Ints = npt.NDArray[np.int64]
 EVERY = -1
@@ -48,11 +49,11 @@ class Recount:
         self._changes: dict[str, list[tuple[Ints, Ints]]] = defaultdict(list)
 
     def add(self, library: str, content_id: str | None) -> None:
-        """A document of the library is published in this content."""
+        """Count the pages of a content that a document of the library is published in."""
         self._count(library, content_id, 1)
 
     def subtract(self, library: str, content_id: str | None) -> None:
-        """A document of the library is no more what this content says."""
+        """Count off the pages of a content that a document of the library no longer has."""
         self._count(library, content_id, -1)
 
     def write(self) -> None:
@@ -90,23 +91,23 @@ class Recount:
 
 
 def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
-    """The terms of a content's pages and how many pages hold each, EVERY first. Where they stand is not read."""
+    """Return the terms of a content's pages, and how many pages hold each; EVERY is first. Positions are not read."""
     body, key = schema.terms.c.body, schema.terms.c.content_id == content_id
     header = connection.execute(select(func.substr(body, 1, HEADER)).where(key)).scalar_one()
     pages, count = TermCounts.stored(header)
-    held = connection.execute(select(func.substr(body, HEADER + 1, 8 * count)).where(key)).scalar_one()
-    both = np.frombuffer(held, "<u4").astype(np.int64)
+    packed = connection.execute(select(func.substr(body, HEADER + 1, 8 * count)).where(key)).scalar_one()
+    both = np.frombuffer(packed, "<u4").astype(np.int64)
     return np.append(EVERY, both[:count]), np.append(pages, both[count:])
 
 
 def pages_holding(connection: Connection, library: str, terms: Sequence[int]) -> dict[int, int]:
-    """How many pages hold each term; those that none holds are left out."""
-    columns, found = frequencies.c, dict[int, int]()
+    """Return how many pages hold each term. Terms that no page holds are left out."""
+    columns, counts = frequencies.c, dict[int, int]()
     for some in parts(terms):
         named = columns.library == library, columns.term.in_(some)
         rows = connection.execute(select(columns.term, columns.pages).where(*named))
-        found |= {row.term: row.pages for row in rows}
-    return found
+        counts |= {row.term: row.pages for row in rows}
+    return counts
 
 
 class Readable(Protocol):
@@ -116,8 +117,9 @@ class Readable(Protocol):
 
 
 class Frequencies:
-    """Those of one library or of several together, each term read once: as they are when it is first asked for. Safe
-    for several threads.
+    """The frequencies of one library or of several together. Safe for several threads.
+
+    Each term is read once, as it is when it is first asked for.
     """
 
     def __init__(self, catalog: Readable, libraries: Collection[str]) -> None:
@@ -126,7 +128,7 @@ class Frequencies:
         self._known: dict[int, int] = {}
 
     def of(self, terms: Sequence[int]) -> tuple[int, Ints]:
-        """All pages, and how many of them hold each term: int64 (t,)."""
+        """Return the number of all pages, and how many of them hold each term: int64 (t,)."""
         with self._lock:
             unknown = [term for term in (EVERY, *terms) if term not in self._known]
             if unknown:
@@ -136,9 +138,9 @@ class Frequencies:
             return every, np.fromiter((min(self._known[term], every) for term in terms), np.int64, len(terms))
 
     def _read(self, terms: Sequence[int]) -> dict[int, int]:
-        found = dict.fromkeys(terms, 0)
+        counts = dict.fromkeys(terms, 0)
         with self._catalog.reading() as connection:
             for library in self._libraries:
                 for term, pages in pages_holding(connection, library, terms).items():
-                    found[term] += pages
-        return found
+                    counts[term] += pages
+        return counts

@@ -1,26 +1,38 @@
-"""Libraries created, renamed and given an alias."""
+"""Libraries: ids, names and aliases, their sources, and files excluded from them."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, update
 
 from hybrid_core.errors import ConflictError, UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.rows import now
+from hybrid_core.store.database import Decoding
+from hybrid_core.store.tables import to_json
 from hybrid_core.types.libraries import Library, library_called, no_library
+from hybrid_core.types.sources import Source
+
+if TYPE_CHECKING:
+    from hybrid_core.store.catalog.catalog import Catalog
+
 
 BINNED = "bin:"
 """Begins the key in ``meta`` of a library that is in the bin."""
 RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
 _PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id
-_LONGEST = 100  # characters of a name
+_MAX_LENGTH = 100  # characters of a name
 _UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))  # categories of characters that nobody types into a name
+_source = schema.sources.c
+_exclusion = schema.exclusions.c
 
 
 class Writable(Protocol):
@@ -30,42 +42,43 @@ class Writable(Protocol):
 
 
 def create_library(catalog: Writable, name: str, *, alias: str = "", library: str | None = None) -> Library:
-    """A new library, by default of the id that ``new_id`` gives. Where another process made it meanwhile, that one.
+    """Create a library, by default with the id that ``new_id`` gives. Return the existing one of that id if there is
+    one.
 
-    Raises UsageError for a name that cannot be one, or that another library has.
+    Raise UsageError for a name that cannot be one, or that another library has.
     """
     check_name(name)
     with catalog.writing() as connection:
-        known = all_libraries(connection)
-        made = Library(library or new_id(name, library_ids(connection)), name, alias)
-        if there := next((one for one in known if one.id == made.id), None):
-            return there
+        libraries = all_libraries(connection)
+        new = Library(library or new_id(name, library_ids(connection)), name, alias)
+        if existing := next((other for other in libraries if other.id == new.id), None):
+            return existing
         for value in filter(None, (name, alias)):
             check_name(value)
-            _check_free(value, known)
-        values = {"id": made.id, "name": name, "alias": alias, "created_at": now()}
+            _check_free(value, libraries)
+        values = {"id": new.id, "name": name, "alias": alias, "created_at": now()}
         connection.execute(insert(schema.libraries).values(**values))
-    return made
+    return new
 
 
 def name_library(catalog: Writable, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
     """Give a library another name, another alias ("" takes it away), or both; its documents stay where they are.
 
-    Raises NotFoundError for an unknown id, UsageError for a name that cannot be one or that another library has.
+    Raise NotFoundError for an unknown id, UsageError for a name that cannot be one or that another library has.
     """
     changed = {"name": name, "alias": alias}
     values = {column: value for column, value in changed.items() if value is not None}
     with catalog.writing() as connection:
-        known = all_libraries(connection)
-        if library not in [one.id for one in known]:
-            raise no_library(library, known)
+        libraries = all_libraries(connection)
+        if library not in [other.id for other in libraries]:
+            raise no_library(library, libraries)
         for value in values.values():
             if value or value is name:
                 check_name(value)
-                _check_free(value, [one for one in known if one.id != library])
+                _check_free(value, [other for other in libraries if other.id != library])
         if values:
             connection.execute(update(schema.libraries).where(schema.libraries.c.id == library).values(**values))
-        return next(one for one in all_libraries(connection) if one.id == library)
+        return next(other for other in all_libraries(connection) if other.id == library)
 
 
 def new_id(name: str, taken: list[str]) -> str:
@@ -76,11 +89,11 @@ def new_id(name: str, taken: list[str]) -> str:
     if not _PLAIN.fullmatch(name):
         name = re.sub(r"^[\W_]+|[\W_]+$", "", re.sub(r"[^\w.\- ]+", "-", name))[:64] or "library"
     ids = [name, *(f"{name}{RENEWED}{number}" for number in range(2, len(taken) + 3))]
-    return next(one for one in ids if one not in taken)
+    return next(candidate for candidate in ids if candidate not in taken)
 
 
 def all_libraries(connection: Connection) -> list[Library]:
-    """By name, without those in the bin."""
+    """Return the libraries by name, without those in the bin."""
     libraries = schema.libraries.c
     query = select(libraries.id, libraries.name, libraries.alias).where(outside_bin(libraries.id))
     return [Library(row.id, row.name, row.alias) for row in connection.execute(query.order_by(libraries.name))]
@@ -98,17 +111,165 @@ def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def check_name(name: str) -> None:
-    """Raises UsageError for a name that is empty, too long, or holds what nobody can see or type."""
+    """Raise UsageError for a name that is empty, too long, or holds what nobody can see or type."""
     unseen = any(unicodedata.category(character) in _UNSEEN for character in name)
-    if unseen or name != name.strip() or len(name) > _LONGEST or not name.strip("."):
+    if unseen or name != name.strip() or len(name) > _MAX_LENGTH or not name.strip("."):
         raise UsageError(
-            f"'{name[: 2 * _LONGEST]}' cannot be a library's name.",
-            f"Use up to {_LONGEST} characters, without line breaks and without spaces around them.",
+            f"'{name[: 2 * _MAX_LENGTH]}' cannot be a library's name.",
+            f"Use up to {_MAX_LENGTH} characters, without line breaks and without spaces around them.",
         )
 
 
 def _check_free(name: str, others: list[Library]) -> None:
     holder = library_called(name, others)
     if holder is not None:
-        told = f"'{holder.name}'" + (f" (alias '{holder.alias}')" if holder.alias else "")
-        raise ConflictError(f"There is a library {told} already.", "Choose another name: case and width do not count.")
+        label = f"'{holder.name}'" + (f" (alias '{holder.alias}')" if holder.alias else "")
+        raise ConflictError(f"There is a library {label} already.", "Choose another name: case and width do not count.")
+
+
+def all_sources(catalog: Catalog, library: str | None = None) -> list[Source]:
+    """Return the sources of a library, or of all, by library and path."""
+    with catalog.reading() as connection:
+        return _sources(connection, library)
+
+
+def watched_sources(catalog: Catalog, library: str | None = None, machine: str = "") -> dict[tuple[str, ...], Source]:
+    """Return the watched sources of a machine.
+
+    Their keys tell them from others of the same place: after a library was cleared they are not those of before.
+    """
+    born = select(schema.libraries.c.id, schema.libraries.c.created_at)
+    with catalog.reading() as connection:
+        catalog_id = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "catalog")) or ""
+        created = {row.id: row.created_at for row in connection.execute(born)}
+        watched = [source for source in _sources(connection, library) if source.watch and source.belongs_to(machine)]
+    return {
+        (catalog_id, created[source.library], source.library, source.path, source.watch): source for source in watched
+    }
+
+
+def exclusions(catalog: Catalog, library: str) -> frozenset[str]:
+    """Return the paths of files that somebody removed from a library."""
+    with catalog.reading() as connection:
+        return _exclusions(connection, library)
+
+
+def remember(catalog: Catalog, library: str, sources: Sequence[Source]) -> None:
+    """Add sources to a library, or renew what is known of them; whether they are watched stays. A file that lies in a
+    folder of the same options needs no row. Files of theirs that were removed by hand may come back.
+    """
+    with catalog.reading() as connection:
+        if not any(_renewal(connection, library, sources)):
+            return
+    with catalog.writing() as connection:
+        old, new, back = _renewal(connection, library, sources)
+        _delete(connection, library, [*old, *(source.path for source in new)])
+        for source in new:
+            connection.execute(insert(schema.sources).values(library=library, path=source.path, **_values(source)))
+        _each(connection, delete(schema.exclusions).where(_exclusion.library == library), _exclusion.path, back)
+
+
+def _renewal(
+    connection: Connection, library: str, sources: Sequence[Source]
+) -> tuple[set[str], list[Source], set[str]]:
+    """Return the paths of rows to delete, the sources to write, and the paths of files that come back."""
+    before = {source.path: source for source in _sources(connection, library)}
+    renewed = {
+        source.path: replace(source, watch=old.watch, mounts=old.mounts) if (old := before.get(source.path)) else source
+        for source in sources
+    }
+    after = before | renewed
+    wide = [source for source in after.values() if source.kind != "file"]
+    covered = {
+        path
+        for path, source in after.items()
+        if source.kind == "file" and any(other.options == source.options and other.holds(path) for other in wide)
+    }
+    new = [source for path, source in renewed.items() if path not in covered and before.get(path) != source]
+    back = {path for path in _exclusions(connection, library) if any(source.holds(path) for source in sources)}
+    return covered & before.keys(), new, back
+
+
+def others_sources(catalog: Catalog, library: str, machine: str) -> list[Source]:
+    """Return the sources whose files lie on other machines, at paths of theirs."""
+    return [source for source in all_sources(catalog, library) if not source.belongs_to(machine)] if machine else []
+
+
+def check_machine(catalog: Catalog, library: str, paths: Iterable[str], machine: str) -> None:
+    """Raise UsageError where a path holds, or lies in, a source of another machine at the same path.
+
+    It would take the place of that machine's documents.
+    """
+    others = others_sources(catalog, library, machine)
+    for path in paths if others else ():
+        for source in others:
+            if source.meets(path):
+                raise UsageError(
+                    f"{path} is known of the machine {source.machine}.",
+                    f"Index it there, or into another library; set PAGEINDEX_MACHINE={source.machine} "
+                    "where both see the same files, or upload it (index --upload).",
+                )
+
+
+def set_watch(catalog: Catalog, source: Source) -> None:
+    """Watch a source as it says, or no longer; one that is not known yet is added."""
+    with catalog.writing() as connection:
+        condition = (_source.library == source.library) & (_source.path == source.path)
+        if not connection.execute(update(schema.sources).where(condition).values(watch=source.watch)).rowcount:
+            values = {"library": source.library, "path": source.path, **_values(source)}
+            connection.execute(insert(schema.sources).values(**values))
+
+
+def note_mounts(catalog: Catalog, source: Source, mounts: Mapping[str, str]) -> None:
+    """Record which file systems a source's documents lie on."""
+    condition = (_source.library == source.library) & (_source.path == source.path)
+    with catalog.writing() as connection:
+        connection.execute(update(schema.sources).where(condition).values(mounts=to_json(dict(mounts))))
+
+
+def forget_sources(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
+    """Forget sources; their documents stay."""
+    with catalog.writing() as connection:
+        _delete(connection, library, paths)
+
+
+def exclude(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
+    """Exclude the files of documents that were removed by hand: no source brings them back."""
+    gone = set(paths)
+    with catalog.writing() as connection:
+        _delete(connection, library, gone)
+        sources = _sources(connection, library)
+        for path in gone - _exclusions(connection, library):
+            if any(source.holds(path) for source in sources):
+                connection.execute(insert(schema.exclusions).values(library=library, path=path))
+
+
+@Decoding("a source")
+def _sources(connection: Connection, library: str | None) -> list[Source]:
+    query = select(schema.sources).where(outside_bin(_source.library)).order_by(_source.library, _source.path)
+    result = connection.execute(query if library is None else query.where(_source.library == library))
+    return [
+        Source(row.library, row.path, row.kind, json.loads(row.options), row.watch, json.loads(row.mounts), row.machine)
+        for row in result
+    ]
+
+
+def _exclusions(connection: Connection, library: str) -> frozenset[str]:
+    return frozenset(connection.scalars(select(_exclusion.path).where(_exclusion.library == library)))
+
+
+def _values(source: Source) -> dict[str, Any]:
+    options, mounts = to_json(dict(sorted(source.options.items()))), to_json(dict(source.mounts))
+    return {
+        "kind": source.kind, "options": options, "watch": source.watch, "mounts": mounts, "machine": source.machine
+    }  # fmt: skip
+
+
+def _delete(connection: Connection, library: str, paths: Iterable[str]) -> None:
+    _each(connection, delete(schema.sources).where(_source.library == library), _source.path, paths)
+
+
+def _each(connection: Connection, statement: Any, column: Any, values: Iterable[str]) -> None:
+    """Execute a statement for each value of a column, as one prepared call."""
+    if rows := [{"value": value} for value in values]:
+        connection.execute(statement.where(column == bindparam("value")), rows)

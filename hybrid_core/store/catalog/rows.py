@@ -1,29 +1,49 @@
-"""Values to table rows and back."""
+"""Values to table rows and back.
+
+The rows of a content are worked out before a transaction, so that nobody waits for them.
+"""
 
 from __future__ import annotations
 
 import datetime
 import json
 import zlib
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, delete, select, union
+from sqlalchemy import Connection, Row, Select, bindparam, delete, insert, select, union
 
-from hybrid_core.cards.as_json import card_from_json
+from hybrid_core.cards.corrections import card_from_json, card_to_json, corrected_card
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.damage import Decoding
-from hybrid_core.types.documents import Document, Page, Places
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.store.catalog.trees import packed
+from hybrid_core.store.database import Decoding
+from hybrid_core.store.tables import insert_into, to_json
+from hybrid_core.text.terms import TermOrder
+from hybrid_core.types.documents import Document, DocumentRow, IndexedContent, Page, Places
+from hybrid_core.types.files import ContentVersion
+
+Values = Mapping[str, Any]
+_documents, _contents = schema.documents.c, schema.contents.c
+_DOCUMENT_ROWS: Select[Any] = (
+    select(
+        _documents.doc_id, _documents.content_id, _documents.path, _documents.name, _documents.card,
+        _documents.corrections, _documents.size, _documents.indexed_at, _documents.error,
+        _contents.title, _contents.format, _contents.pages, _contents.warnings,
+    )
+    .select_from(schema.documents.outerjoin(schema.contents))
+    .where(_documents.library == bindparam("library"))
+    .order_by(_documents.path)
+)  # fmt: skip
 
 
 def content_id_of(connection: Connection, version: ContentVersion) -> str | None:
-    """The id that a version is stored under; None where it is not."""
+    """Return the id that a version is stored under, None where it is not stored."""
     contents = schema.contents.c
     same = (contents[name] == value for name, value in asdict(version).items())
-    found: str | None = connection.scalar(select(contents.content_id).where(*same))
-    return found
+    content_id: str | None = connection.scalar(select(contents.content_id).where(*same))
+    return content_id
 
 
 def to_version(row: Row[Any]) -> ContentVersion:
@@ -31,7 +51,7 @@ def to_version(row: Row[Any]) -> ContentVersion:
 
 
 def now() -> str:
-    """The time as it is stored: ISO 8601, UTC, whole seconds."""
+    """Return the time as it is stored: ISO 8601, UTC, whole seconds."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -81,8 +101,6 @@ def to_document(row: Row[Any]) -> Document:
     published = row.content_id is not None
     card, corrections = card_from_json(json.loads(row.card)), {}
     if row.corrections != "{}":
-        from hybrid_core.cards.corrections import corrected_card
-
         corrections = json.loads(row.corrections)
         card = corrected_card(card, corrections)
     return Document(
@@ -98,8 +116,94 @@ def to_document(row: Row[Any]) -> Document:
 
 
 def copied_corrections(connection: Connection, library: str, content_id: str) -> str:
-    """What another document of the library with the same content was corrected to: a copy begins with that."""
+    """Return the corrections of another document of the library with the same content. A copy begins with them."""
     documents = schema.documents.c
     same = (documents.library == library, documents.content_id == content_id, documents.corrections != "{}")
     query = select(documents.corrections).where(*same).order_by(documents.path).limit(1)
     return connection.scalar(query) or "{}"
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRows:
+    """The rows of a content without its id: one for contents, terms and trees each, several for pages, orders and
+    chunks.
+    """
+
+    content: Values
+    terms: Values
+    tree: Values
+    pages: Sequence[Values]
+    orders: Sequence[Values]
+    chunks: Sequence[Values]
+
+    @classmethod
+    def of(cls, version: ContentVersion, content: IndexedContent) -> ContentRows:
+        tree, titles = packed(content.sections)
+        return cls(
+            content={
+                **asdict(version), "pages": len(content.pages), "sections": len(content.sections),
+                "title": content.title, "description": content.description,
+                "metadata": to_json(dict(content.metadata)), "warnings": to_json(content.warnings),
+                "models": to_json(dict(content.models)),
+            },
+            terms={"body": content.terms, "headings": content.heading_terms},
+            tree={"sections": tree, "titles": titles},
+            pages=[_page_values(page) for page in content.pages],
+            orders=[
+                {"number": page.number, "terms": TermOrder.of_text(page.text).to_bytes()} for page in content.pages
+            ],
+            chunks=[
+                {"number": c.number, "section": int(c.node_id), "page": c.page, "start": c.start, "end": c.end}
+                for c in content.chunks
+            ],
+        )  # fmt: skip
+
+    def insert(self, connection: Connection, content_id: str) -> bool:
+        """Write them; False, and nothing is written, where somebody else has written that version."""
+        key = {"content_id": content_id}
+        new = insert_into(connection, schema.contents).values(**key, **self.content).on_conflict_do_nothing()
+        if connection.scalar(new.returning(schema.contents.c.content_id)) is None:
+            return False
+        connection.execute(insert(schema.terms).values(**key, **self.terms))
+        connection.execute(insert(schema.pages), [{**key, **page} for page in self.pages])
+        connection.execute(insert(schema.orders), [{**key, **order} for order in self.orders])
+        connection.execute(insert(schema.trees).values(**key, **self.tree))
+        if self.chunks:
+            connection.execute(insert(schema.chunks), [{**key, **chunk} for chunk in self.chunks])
+        return True
+
+
+def _page_values(page: Page) -> Values:
+    boxes = zlib.compress(np.asarray(page.boxes, "<i2").reshape(-1, 4).tobytes(), 6)
+    return {
+        "number": page.number, "label": page.label, "width": page.width, "height": page.height, "text": page.text,
+        "summary": page.summary, "boxes": boxes, "needs_ocr": page.needs_ocr, "ocr": page.ocr,
+        "described": page.described, "places": to_json(page.places),
+        "pictures": page.pictures, "engine": page.engine, "sure": page.sure,
+    }  # fmt: skip
+
+
+def document_rows(connection: Connection, library: str) -> list[DocumentRow]:
+    """Return the documents of a library as lines of a list, by path; failed ones too.
+
+    Only what a line shows is read, since there may be very many.
+    """
+    return [_document_row(row) for row in connection.execute(_DOCUMENT_ROWS, {"library": library})]
+
+
+@Decoding("a document")
+def _document_row(row: Row[Any]) -> DocumentRow:
+    card, title = json.loads(row.card), row.title or ""
+    if row.corrections != "{}":
+        card, title = _corrected(card, title, json.loads(row.corrections))
+    return DocumentRow(
+        doc_id=row.doc_id, content_id=row.content_id or "", path=row.path, name=row.name, title=title,
+        format=row.format or "", pages=row.pages or 0, size=row.size,
+        organisation=(card.get("names") or [""])[0], year=(card.get("years") or [0])[0], type=card.get("type", ""),
+        tags=tuple(card.get("tags", ())), warnings=0 if row.warnings in (None, "[]") else len(json.loads(row.warnings)),
+        error=row.error, indexed_at=row.indexed_at,
+    )  # fmt: skip
+
+
+def _corrected(card: dict[str, Any], title: str, corrections: dict[str, str]) -> tuple[dict[str, Any], str]:
+    return card_to_json(corrected_card(card_from_json(card), corrections)), corrections.get("title") or title

@@ -1,4 +1,4 @@
-"""The catalog's tables, and how a file gets them."""
+"""The tables of a catalog, and how a database gets them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from sqlalchemy import (
 )  # fmt: skip
 
 from hybrid_core.errors import SchemaError, StoreError
-from hybrid_core.store.damage import DAMAGED
-from hybrid_core.store.database import Database
+from hybrid_core.store.catalog.upgrades import upgrade
+from hybrid_core.store.database import DAMAGED, Database
 from hybrid_core.store.home import check_not_recovering, open_home
-from hybrid_core.store.partial_index import partial_index
+from hybrid_core.store.postgres import PostgresDatabase
 from hybrid_core.store.sqlite import SqliteFile
-from hybrid_core.store.tables import metadata
-from hybrid_core.store.text import CleanString as String
-from hybrid_core.store.text import CleanText as Text
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.store.tables import CleanString as String
+from hybrid_core.store.tables import CleanText as Text
+from hybrid_core.store.tables import metadata, partial_index
+from hybrid_core.types.files import ContentVersion
 
 SCHEMA_VERSION = 29
 
@@ -225,44 +225,43 @@ EPOCH = "epoch"  # in meta: whose collections on a Qdrant server are the catalog
 
 
 def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Database:
-    """Open (or create) the catalog in a file, or at the ``url`` of a PostgreSQL database; one of an older version is
-    brought up to this one. One that is half copied is opened with ``copying`` alone.
+    """Open or create the catalog in a file, or at the ``url`` of a PostgreSQL database.
 
-    Raises StoreError where the folder cannot be written, the file is no catalog, half of it is there or the server is
-    not, SchemaError where a newer version wrote it.
+    A catalog of an older version is upgraded. A half copied one is opened with ``copying`` alone. Raise StoreError
+    where the folder cannot be written, the file is no catalog, half of it is there or the server is not reached. Raise
+    SchemaError where a newer version wrote it.
     """
     if url:
-        from hybrid_core.store.postgres import PostgresDatabase
-
         open_home(path.parent)  # which keeps what can be made again
-        made: Database = PostgresDatabase(
+        database: Database = PostgresDatabase(
             url, lambda opened: _ready(opened, path), lambda opened: _prepare(opened, path)
         )
     else:
         check_not_recovering(path.parent)
-        made = SqliteFile(path, "a catalog", DAMAGED, lambda opened: _prepare_file(opened, path))
-    with made.reading() as connection:
+        database = SqliteFile(path, "a catalog", DAMAGED, lambda opened: _prepare_file(opened, path))
+    with database.reading() as connection:
         half = connection.scalar(select(meta.c.value).where(meta.c.key == COPYING)) is not None
     if half and not copying:
-        made.close()
+        database.close()
         raise StoreError("Only half of this catalog has been copied.", "Run «migrate --catalog» again, which goes on.")
-    return made
+    return database
 
 
 def whole() -> MetaData:
-    """All tables of the file, also those that no search needs."""
-    from hybrid_core.store import counters  # noqa: F401
-    from hybrid_core.store.access import tables as access  # noqa: F401
+    """Return all tables of the catalog, also those that no search needs."""
+    from hybrid_core.store import (
+        access,  # noqa: F401
+        notes,  # noqa: F401
+        usage,  # noqa: F401
+    )
     from hybrid_core.store.conversations import tables as conversations  # noqa: F401
     from hybrid_core.store.jobs import tables  # noqa: F401
-    from hybrid_core.store.notes import tables as notes  # noqa: F401
-    from hybrid_core.store.usage import tables as usage  # noqa: F401
 
     return metadata
 
 
 def _prepare_file(connection: Connection, path: Path) -> None:
-    """Whoever only looks takes no turn among those who write."""
+    """Prepare a file in a write transaction, unless it is ready: who only reads takes no turn among writers."""
     if _ready(connection, path):
         return
     connection.rollback()
@@ -272,7 +271,7 @@ def _prepare_file(connection: Connection, path: Path) -> None:
 
 
 def _ready(connection: Connection, path: Path) -> bool:
-    return inspect(connection).has_table("meta") and _found(connection, path) == SCHEMA_VERSION
+    return inspect(connection).has_table("meta") and _schema_version(connection, path) == SCHEMA_VERSION
 
 
 def _prepare(connection: Connection, path: Path) -> None:
@@ -280,18 +279,16 @@ def _prepare(connection: Connection, path: Path) -> None:
         whole().create_all(connection)
         connection.execute(insert(meta).values(key="schema", value=str(SCHEMA_VERSION)))
         connection.execute(insert(meta).values(key="catalog", value=uuid.uuid4().hex))
-    elif (found := _found(connection, path)) < SCHEMA_VERSION:
-        from hybrid_core.store.catalog.upgrades import upgrade  # most catalogs are of this version
-
-        upgrade(connection, path, found, SCHEMA_VERSION)
+    elif (version := _schema_version(connection, path)) < SCHEMA_VERSION:
+        upgrade(connection, path, version, SCHEMA_VERSION)
         connection.execute(update(meta).where(meta.c.key == "schema").values(value=str(SCHEMA_VERSION)))
 
 
-def _found(connection: Connection, path: Path) -> int:
-    found = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
-    if found > SCHEMA_VERSION:
+def _schema_version(connection: Connection, path: Path) -> int:
+    version = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
+    if version > SCHEMA_VERSION:
         raise SchemaError(
-            f"{path}: written by a newer version (schema {found}, this one knows {SCHEMA_VERSION}).",
+            f"{path}: written by a newer version (schema {version}, this one knows {SCHEMA_VERSION}).",
             "Upgrade hybrid-pageindex, or use another --home.",
         )
-    return found
+    return version

@@ -1,5 +1,8 @@
-"""A section tree as it is stored: one value, read as columns. A search reads the trees of several documents with
-hundreds of sections each, and looks at a dozen of them; these are made when they are looked at."""
+"""A section tree as it is stored: one value, read as columns.
+
+A search reads the trees of several documents with hundreds of sections each, and looks at a dozen of them. A section is
+made when it is looked at.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,9 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.store.damage import Decoding
-from hybrid_core.store.text import clean, to_json
-from hybrid_core.text.term_counts import TermCounts
-from hybrid_core.text.title_terms import title_terms
+from hybrid_core.store.database import Decoding
+from hybrid_core.store.tables import clean, to_json
+from hybrid_core.text.terms import TermCounts, title_terms
 from hybrid_core.types.documents import Section
 
 _HEADER = struct.Struct("<4sIII")  # magic, sections, bytes of all titles, bytes of all that is said else
@@ -29,12 +31,12 @@ class StoredSections(Sequence[Section]):
     """Sections in preorder."""
 
     def __init__(self, tree: bytes, titles: bytes) -> None:
-        """Of what ``packed`` gives. Raises ValueError where ``tree`` is cut short or something else."""
+        """Read what ``packed`` returned. Raise ValueError where ``tree`` is cut short or something else."""
         if len(tree) < _HEADER.size:
             raise ValueError("a section tree is cut short")
-        magic, size, named, told = _HEADER.unpack_from(tree)
+        magic, size, named, extra = _HEADER.unpack_from(tree)
         self._size: int = size
-        if magic != _MAGIC or len(tree) != _HEADER.size + self._size * _SECTION_BYTES + named + told:
+        if magic != _MAGIC or len(tree) != _HEADER.size + self._size * _SECTION_BYTES + named + extra:
             raise ValueError("a section tree is damaged")
         self._tree, self._terms = tree, titles
         self._numbers = np.frombuffer(tree, "<i4", len(_NUMBERS) * self._size, _HEADER.size).reshape(-1, self._size)
@@ -42,9 +44,9 @@ class StoredSections(Sequence[Section]):
         above = (parents >= 0) & (parents <= np.arange(self._size))
         if not bool((above & (starts >= 1) & (ends >= starts)).all()):
             raise ValueError("a section tree is damaged")
-        self._named = _HEADER.size + self._size * _SECTION_BYTES, named
-        self._told = self._named[0] + named, told
-        self._made: list[Section | None] = [None] * self._size
+        self._title_span = _HEADER.size + self._size * _SECTION_BYTES, named
+        self._extra_span = self._title_span[0] + named, extra
+        self._read_sections: list[Section | None] = [None] * self._size
 
     @overload
     def __getitem__(self, at: int) -> Section: ...
@@ -52,51 +54,53 @@ class StoredSections(Sequence[Section]):
     def __getitem__(self, at: slice) -> Sequence[Section]: ...
     def __getitem__(self, at: int | slice) -> Section | Sequence[Section]:
         if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(self._size))]
-        made = self._made[at]
-        if made is None:
-            made = self._made[at] = self._section(range(self._size)[at])
-        return made
+            return [self[position] for position in range(*at.indices(self._size))]
+        section = self._read_sections[at]
+        if section is None:
+            section = self._read_sections[at] = self._section(range(self._size)[at])
+        return section
 
     def __len__(self) -> int:
         return self._size
 
     def column(self, name: str) -> list[Any]:
-        """One value of every section; "parent" is the position of the section above, from 1, 0 at the top, and an
-        "end_anchor" that there is not is -1."""
+        """Return one value of every section.
+
+        "parent" is the position of the section above, from 1, 0 at the top. An "end_anchor" that does not exist is -1.
+        """
         if name == "title":
             return self._titles
         if name == "synthetic":
             return [synthetic > 0 for synthetic in self._tail(np.dtype("u1"), 8)]
-        found: list[int] = self._numbers[_NUMBERS.index(name)].tolist()
-        return found
+        values: list[int] = self._numbers[_NUMBERS.index(name)].tolist()
+        return values
 
     @cached_property
     def title_terms(self) -> TermCounts:
-        """Of the titles that documents themselves have: a row for each section."""
+        """The terms of the titles that documents themselves have: a row for each section."""
         with Decoding("the terms of a section's title"):
             return TermCounts.from_bytes(self._terms)
 
     def _tail(self, kind: np.dtype[Any], before: int) -> list[Any]:
-        """A column behind the numbers; ``before`` is how many bytes of a section stand between."""
+        """Return a column behind the numbers; ``before`` is how many bytes of a section stand between."""
         start = _HEADER.size + self._size * (4 * len(_NUMBERS) + before)
-        found: list[Any] = np.frombuffer(self._tree, kind, self._size, start).tolist()
-        return found
+        values: list[Any] = np.frombuffer(self._tree, kind, self._size, start).tolist()
+        return values
 
     @cached_property
     def _titles(self) -> list[str]:
-        return self._texts(self._named, 8 + 1)
+        return self._texts(self._title_span, 8 + 1)
 
     @cached_property
-    def _rest(self) -> list[str]:
-        return self._texts(self._told, 8 + 1 + 4)
+    def _extras(self) -> list[str]:
+        return self._texts(self._extra_span, 8 + 1 + 4)
 
     def _texts(self, place: tuple[int, int], lengths: int) -> list[str]:
         with Decoding("a section tree"):
             return _split(self._tree[place[0] : sum(place)].decode(), self._tail(np.dtype("<u4"), lengths))
 
     @cached_property
-    def _heights(self) -> list[float]:
+    def _anchor_heights(self) -> list[float]:
         return self._tail(np.dtype("<f8"), 0)
 
     @cached_property
@@ -106,17 +110,17 @@ class StoredSections(Sequence[Section]):
     def _section(self, at: int) -> Section:
         parent, level, start_page, end_page, anchor, end_anchor = self._numbers[:, at].tolist()
         with Decoding("a section"):
-            source, summary, flags, gaps = json.loads(self._rest[at])
+            source, summary, flags, gaps = json.loads(self._extras[at])
         return Section(
             node_id=node_id(at + 1), parent_id=node_id(parent) if parent else None, level=level,
             title=self._titles[at], start_page=start_page, end_page=end_page, anchor=anchor,
-            end_anchor=None if end_anchor == _NO_END else end_anchor, anchor_y=self._heights[at], source=source,
+            end_anchor=None if end_anchor == _NO_END else end_anchor, anchor_y=self._anchor_heights[at], source=source,
             synthetic=self._synthetic[at], summary=summary, flags=tuple(flags), gaps=tuple(gaps),
         )  # fmt: skip
 
 
 def packed(sections: Sequence[Section]) -> tuple[bytes, bytes]:
-    """What is stored of sections in preorder: their tree, and the terms of their titles."""
+    """Return what is stored of sections in preorder: their tree, and the terms of their titles."""
     titles = [clean(section.title) for section in sections]
     rest = [to_json([section.source, section.summary, list(section.flags), list(section.gaps)]) for section in sections]
     numbers = [
@@ -126,25 +130,25 @@ def packed(sections: Sequence[Section]) -> tuple[bytes, bytes]:
         )
         for section in sections
     ]  # fmt: skip
-    named, told = "".join(titles).encode(), "".join(rest).encode()
+    named, extra = "".join(titles).encode(), "".join(rest).encode()
     parts: list[npt.NDArray[Any]] = [
         np.array(numbers, "<i4").reshape(-1, len(_NUMBERS)).T,
         np.array([section.anchor_y for section in sections], "<f8"),
         np.array([section.synthetic for section in sections], "u1"),
         *(np.array(list(map(len, texts)), "<u4") for texts in (titles, rest)),
     ]
-    header = _HEADER.pack(_MAGIC, len(sections), len(named), len(told))
+    header = _HEADER.pack(_MAGIC, len(sections), len(named), len(extra))
     own = ["" if section.synthetic else title for section, title in zip(sections, titles, strict=True)]
-    return header + b"".join(part.tobytes() for part in parts) + named + told, title_terms(own).to_bytes()
+    return header + b"".join(part.tobytes() for part in parts) + named + extra, title_terms(own).to_bytes()
 
 
 def node_id(position: int) -> str:
-    """The four-digit form of a preorder position (longer beyond 9,999)."""
+    """Return the four-digit form of a preorder position (longer beyond 9,999)."""
     return f"{position:04d}"
 
 
 def column(sections: Sequence[Section], name: str) -> list[Any]:
-    """``StoredSections.column`` of any sections in preorder."""
+    """Return ``StoredSections.column`` of any sections in preorder."""
     if isinstance(sections, StoredSections):
         return sections.column(name)
     if name == "parent":
@@ -153,7 +157,7 @@ def column(sections: Sequence[Section], name: str) -> list[Any]:
 
 
 def terms_of_titles(sections: Sequence[Section]) -> TermCounts:
-    """``StoredSections.title_terms`` of any sections."""
+    """Return ``StoredSections.title_terms`` of any sections."""
     if isinstance(sections, StoredSections):
         return sections.title_terms
     return title_terms(["" if section.synthetic else section.title for section in sections])

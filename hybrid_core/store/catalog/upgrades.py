@@ -1,4 +1,4 @@
-"""What makes a catalog of one version into one of the next, without indexing anything again."""
+"""Upgrades of a catalog from one schema version to the next, without indexing anything again."""
 
 from __future__ import annotations
 
@@ -11,22 +11,37 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import BigInteger, Column, Connection, Integer, LargeBinary, MetaData, Row, Table, text
+from sqlalchemy.schema import CreateColumn
+from sqlalchemy.types import TypeEngine
 
-from hybrid_core.store.cache.cache import Cache
-from hybrid_core.store.catalog.ddl import add_column
+from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.trees import node_id, packed
 from hybrid_core.store.home import CACHE
-from hybrid_core.store.text import CleanString
-from hybrid_core.text.term_counts import HEADER, TermCounts
-from hybrid_core.text.term_order import TermOrder
+from hybrid_core.store.tables import CleanString
+from hybrid_core.text.terms import HEADER, TermCounts, TermOrder
 from hybrid_core.types.documents import Section
+
+Change = Callable[[Connection, Path], None]
+
+
+def add_column(table: str, name: str, kind: type[TypeEngine[Any]], default: str | None) -> Change:
+    """Return a change that adds a column. ``default`` is for the rows that exist; None: it may stay empty."""
+
+    def change(connection: Connection, _: Path) -> None:
+        column = Column(name, kind, nullable=default is None, server_default=default)
+        Table(table, MetaData(), column)
+        written = CreateColumn(column).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {written}")
+
+    return change
+
 
 _AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
 
 
-def upgrade(connection: Connection, path: Path, found: int, version: int) -> None:
-    """In the caller's transaction, so that a kill leaves the catalog as it was."""
-    for step in range(found, version):
+def upgrade(connection: Connection, path: Path, current: int, version: int) -> None:
+    """Upgrade in the caller's transaction, so that a kill leaves the catalog as it was."""
+    for step in range(current, version):
         for change in _STEPS[step]:
             if isinstance(change, str):
                 connection.exec_driver_sql(change)
@@ -35,7 +50,7 @@ def upgrade(connection: Connection, path: Path, found: int, version: int) -> Non
 
 
 def _move_cache(connection: Connection, path: Path) -> None:
-    """Replies were paid for: they go along, into the file beside the catalog, before they leave it."""
+    """Move the cached replies, which were paid for, into the file beside the catalog."""
     cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # what is too much goes when it is written to next
     together: dict[str, bytes] = {}
     size = 0
@@ -52,7 +67,10 @@ def _move_cache(connection: Connection, path: Path) -> None:
 
 
 def _know_chunks_by_their_own_text(connection: Connection, _: Path) -> None:
-    """Vectors of chunks were kept by a hash of the text with its section's summary, which changes with other pages."""
+    """Rename the vectors of chunks: they were kept by a hash of the text with its section's summary.
+
+    That hash changes with other pages.
+    """
     fingerprints = connection.exec_driver_sql("SELECT DISTINCT fingerprint FROM embedded").scalars().all()
     if not fingerprints:
         return
@@ -78,18 +96,20 @@ def _hashed(text: str) -> str:
 
 
 def _read_versions(connection: Connection, _: Path) -> None:
-    """Ids told what a content is: CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, then ``-mLLM.VLM`` and ``.PARTLY`` where
-    models improved it. CONTENT is a hash of the bytes and the rules; those of other rules are only told apart.
+    """Read the versions of contents off their ids.
+
+    Those were CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, then ``-mLLM.VLM`` and ``.PARTLY`` where models improved the
+    content. CONTENT is a hash of the bytes and the rules; those of other rules are only told apart.
     """
     select = "SELECT content_id, sha256, format FROM contents"
     for content_id, sha256, format in connection.exec_driver_sql(select).all():
-        made, _, models = content_id.partition("-m")
-        content, ocr, ocr_pages = (*made.split("-"), "", "")[:3]
+        identity, _, models = content_id.partition("-m")
+        content, ocr, ocr_pages = (*identity.split("-"), "", "")[:3]
         llm, vlm, partly = (*models.split("."), "", "")[:3]
         parser, chunks = _PARSERS.get(format, ""), "chunks-1"
         rules = f"{sha256}|{parser}+{_BUILD[0]}+{chunks}+{_BUILD[1]}"
-        known = hashlib.sha256(rules.encode()).hexdigest()[:24] == content
-        by = (parser, chunks, "+".join(_BUILD)) if known else ("", "", f"earlier {content}")
+        current = hashlib.sha256(rules.encode()).hexdigest()[:24] == content
+        by = (parser, chunks, "+".join(_BUILD)) if current else ("", "", f"earlier {content}")
         connection.exec_driver_sql(
             "UPDATE contents SET parser = ?, chunks = ?, build = ?, ocr = ?, ocr_pages = ?, llm = ?, vlm = ?, "
             "models_partly = ? WHERE content_id = ?",
@@ -104,7 +124,7 @@ _VERSION = ("parser", "chunks", "build", "ocr", "ocr_pages", "llm", "vlm", "mode
 
 
 def _count_frequencies(connection: Connection, _: Path) -> None:
-    """From the beginning of every document's term counts: pages, terms, their hashes, how many pages hold each."""
+    """Count from the beginning of every document's term counts: pages, terms, their hashes, pages that hold each."""
     rowid = " WITHOUT ROWID" if connection.dialect.name == "sqlite" else ""
     connection.exec_driver_sql(
         "CREATE TABLE IF NOT EXISTS frequencies (library VARCHAR NOT NULL, term BIGINT NOT NULL, pages INTEGER NOT "
@@ -115,32 +135,32 @@ def _count_frequencies(connection: Connection, _: Path) -> None:
     counts = text("SELECT body FROM terms WHERE content_id = :content")
     row = text("INSERT INTO frequencies (library, term, pages) VALUES (:library, :term, :pages)")
     for library in connection.execute(text("SELECT id FROM libraries")).scalars().all():
-        held = Counter[int]()
+        counted = Counter[int]()
         for content in connection.execute(published, {"library": library}).scalars().all():
             body = connection.execute(counts, {"content": content}).scalar_one()
             pages, terms = TermCounts.stored(body[:HEADER])
             both = np.frombuffer(body, "<u4", 2 * terms, HEADER).tolist()
-            held.update({-1: pages} | dict(zip(both[:terms], both[terms:], strict=True)))
-        if held:
-            values = [{"library": library, "term": term, "pages": pages} for term, pages in held.items()]
+            counted.update({-1: pages} | dict(zip(both[:terms], both[terms:], strict=True)))
+        if counted:
+            values = [{"library": library, "term": term, "pages": pages} for term, pages in counted.items()]
             connection.execute(row, values)
 
 
 def _pack_trees(connection: Connection, _: Path) -> None:
-    """A row for each section becomes a value for each tree."""
+    """Make one value for each tree of a row for each section."""
     values = (Column(name, LargeBinary, nullable=False) for name in ("sections", "titles"))
     Table("trees", MetaData(), Column("content_id", CleanString, primary_key=True), *values).create(connection)
     written = text("SELECT * FROM sections WHERE content_id = :content ORDER BY position")
     row = text("INSERT INTO trees (content_id, sections, titles) VALUES (:content, :sections, :titles)")
     for content in connection.execute(text("SELECT content_id FROM contents ORDER BY content_id")).scalars().all():
-        found = connection.execute(written, {"content": content}).all()
-        sections, titles = packed([_section(one) for one in found])
+        rows = connection.execute(written, {"content": content}).all()
+        sections, titles = packed([_section(section) for section in rows])
         connection.execute(row, {"content": content, "sections": sections, "titles": titles})
     connection.exec_driver_sql("DROP TABLE sections")
 
 
 def _widen_sizes(connection: Connection, _: Path) -> None:
-    """Files may have more than 2 GB; SQLite's integers have no limit that matters."""
+    """Widen sizes for files of more than 2 GB; SQLite's integers have no limit that matters."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("ALTER TABLE documents ALTER COLUMN size TYPE BIGINT")
 
@@ -151,7 +171,7 @@ def _add_turns(connection: Connection, _: Path) -> None:
 
 
 def _order_terms(connection: Connection, _: Path) -> None:
-    """Every page's terms in order, from its text."""
+    """Make every page's terms in order, from its text."""
     orders = Table(
         "orders", MetaData(), Column("content_id", CleanString, primary_key=True),
         Column("number", Integer, primary_key=True), Column("terms", LargeBinary, nullable=False),
@@ -167,10 +187,10 @@ def fill_orders(connection: Connection) -> None:
     row = text("INSERT INTO orders (content_id, number, terms) VALUES (:content, :number, :terms)")
     connection.execute(text("DELETE FROM orders"))
     for content in connection.execute(text("SELECT content_id FROM contents ORDER BY content_id")).scalars().all():
-        found = connection.execute(written, {"content": content}).all()
+        pages = connection.execute(written, {"content": content}).all()
         values = [
             {"content": content, "number": page.number, "terms": TermOrder.of_text(page.text).to_bytes()}
-            for page in found
+            for page in pages
         ]
         if values:
             connection.execute(row, values)

@@ -1,13 +1,44 @@
-"""The tables of conversations."""
+"""The tables of conversations, their rows as values, and the events of an answer."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Table, literal_column
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
-from hybrid_core.store.partial_index import partial_index
-from hybrid_core.store.tables import metadata
-from hybrid_core.store.text import CleanString as String
-from hybrid_core.store.text import CleanText as Text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    Row,
+    Table,
+    delete,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+
+from hybrid_core.store.database import Decoding
+from hybrid_core.store.leases import LeasedRows
+from hybrid_core.store.tables import CleanString as String
+from hybrid_core.store.tables import CleanText as Text
+from hybrid_core.store.tables import metadata, partial_index, to_json
+from hybrid_core.types.conversations import (
+    Citation,
+    CitationState,
+    Conversation,
+    ConversationMessage,
+    ConversationScope,
+    MessageEvent,
+    MessageEventKind,
+    TurnResult,
+)
 
 _Id = BigInteger().with_variant(Integer, "sqlite")
 
@@ -44,24 +75,25 @@ messages = Table(
     Column("searched_from", String, nullable=False, server_default="as asked"),
     Column("cause", Text, nullable=False, server_default=""),
     Column("result", Text, nullable=False, server_default="{}"),  # JSON object
-    Column("worker", String, nullable=False, server_default=""),  # who has the lease
+    Column("worker", String, nullable=False, server_default=""),  # the holder of the lease
     Column("claim", Integer, nullable=False, server_default="0"),
     Column("lease_until", BigInteger, nullable=False, server_default="0"),
     Column("cancel_requested", Boolean, nullable=False, server_default="0"),
     Column("last_event", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger, nullable=False, server_default="0"),
-    sqlite_autoincrement=True,  # an id that somebody was told never means another message
+    sqlite_autoincrement=True,  # an id is never used for another message
 )  # fmt: skip
 
 # Written out, not bound: only so is it seen that an index over such rows serves.
 IS_RUNNING = messages.c.status == literal_column("'running'")
+LEASED = LeasedRows(messages, IS_RUNNING)
 
 partial_index("messages_running", messages.c.conversation, unique=True, where=IS_RUNNING)
 Index("messages_by_end", messages.c.finished_at)
 
 citations = Table(
-    "citations", metadata,  # a document may change or go: what is needed to read one is kept with it
+    "citations", metadata,  # readable by itself: the document may change or go
     Column("message", _Id, ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("library", String, nullable=False),
@@ -94,3 +126,118 @@ conversation_summaries = Table(
     Column("version", String, nullable=False),
     sqlite_with_rowid=False,
 )  # fmt: skip
+
+LEASE_MS = 15_000
+INTERRUPTED = "The process that made this answer ended before it was complete."
+
+Event = tuple[MessageEventKind, Mapping[str, Any]]
+_AT_ONCE = 1000
+KEPT = 100
+"""The number of newest ended answers that keep their events. Older ones keep their result only."""
+
+
+@Decoding("a conversation")
+def to_conversation(row: Row[Any], libraries: Sequence[str]) -> Conversation:
+    scope = ConversationScope(tuple(libraries), tuple(json.loads(row.documents)))
+    return Conversation(
+        row.id, row.owner, row.title, row.title_from, scope, row.leaf, row.created_at, row.updated_at
+    )  # fmt: skip
+
+
+@Decoding("a message")
+def to_message(row: Row[Any], text: str, siblings: Sequence[int], citations: Sequence[Citation]) -> ConversationMessage:
+    """Return a message. ``row`` says too if its lease has ``lapsed``; ``text`` is its text so far."""
+    lost = row.status == "running" and row.lapsed
+    return ConversationMessage(
+        id=row.id, conversation=row.conversation, parent=row.parent, role=row.role, text=text,
+        status="interrupted" if lost else row.status, created_at=row.created_at, finished_at=row.finished_at,
+        searched=row.searched, searched_from=row.searched_from, cause=INTERRUPTED if lost else row.cause,
+        result=to_result(json.loads(row.result)), citations=tuple(citations), siblings=tuple(siblings),
+        last_event=row.last_event,
+    )  # fmt: skip
+
+
+def to_result(shape: Mapping[str, Any]) -> TurnResult:
+    lists = {name: tuple(shape.get(name, ())) for name in ("unsupported", "notes")}
+    pairs = tuple((text, why) for text, why in lists["unsupported"])
+    return TurnResult(**{**shape, "unsupported": pairs, "notes": lists["notes"]})
+
+
+@Decoding("a citation")
+def to_citation(row: Row[Any], state: CitationState) -> Citation:
+    boxes = tuple(tuple(box) for box in json.loads(row.boxes)) if row.boxes else None
+    return Citation(
+        row.number, row.library, row.doc_id, row.doc_name, row.content_id, row.sha256, row.page, row.label,
+        tuple(json.loads(row.section_path)), row.quote, bool(row.cited), boxes, state, _current_title(row),
+    )  # fmt: skip
+
+
+def _current_title(row: Row[Any]) -> str:
+    """Return the title of a citation's document: as somebody corrected it, or as it was read."""
+    corrected = json.loads(row.corrections_now or "{}")
+    return str(corrected.get("title") or row.title_now or "")
+
+
+@Decoding("an event of a message")
+def to_event(row: Row[Any]) -> MessageEvent:
+    return MessageEvent(row.message, row.number, row.kind, json.loads(row.detail))
+
+
+def citation_detail(citation: Citation) -> dict[str, Any]:
+    """Return a source for an event, without what is only known at the end of the answer."""
+    shape = asdict(citation)
+    return {name: value for name, value in shape.items() if name not in ("cited", "boxes", "state")}
+
+
+def write_citations(connection: Connection, message: int, sources: Sequence[Citation]) -> None:
+    """Replace the citations of a message."""
+    connection.execute(delete(citations).where(citations.c.message == message))
+    if sources:
+        connection.execute(insert(citations), [_citation_values(message, source) for source in sources])
+
+
+def _citation_values(message: int, citation: Citation) -> dict[str, Any]:
+    values = asdict(citation) | {"message": message, "section_path": to_json(citation.section_path)}
+    del values["state"]
+    return values | {"boxes": "" if citation.boxes is None else to_json(citation.boxes)}
+
+
+def log(connection: Connection, message: int, happened: Sequence[Event]) -> None:
+    """Write events of a message. Its row is locked until the transaction ends, so the numbers have no gaps."""
+    if not happened:
+        return
+    more = update(messages).where(messages.c.id == message)
+    last = connection.execute(
+        more.values(last_event=messages.c.last_event + len(happened)).returning(messages.c.last_event)
+    ).scalar_one()
+    first = last - len(happened) + 1
+    values = [
+        {"message": message, "number": first + n, "kind": kind, "detail": to_json(detail)}
+        for n, (kind, detail) in enumerate(happened)
+    ]
+    connection.execute(insert(message_events), values)
+
+
+def text_so_far(connection: Connection, message: int) -> str:
+    """Return the text of an answer since it was last begun."""
+    columns = message_events.c
+    query = select(columns.kind, columns.detail).where(columns.message == message, columns.kind.in_(["begun", "text"]))
+    text = ""
+    for row in connection.execute(query.order_by(columns.number)):
+        text = "" if row.kind == "begun" else text + json.loads(row.detail)["text"]
+    return text
+
+
+def fold(connection: Connection, limit: int = KEPT) -> None:
+    """Delete the events of answers that ended long ago: their messages keep the result."""
+    with_events = select(message_events.c.message).distinct()
+    old = (
+        select(messages.c.id)
+        .where(messages.c.finished_at > 0, messages.c.id.in_(with_events))
+        .order_by(messages.c.finished_at.desc(), messages.c.id.desc())
+        .offset(limit)
+        .limit(_AT_ONCE)
+    )
+    gone = list(connection.scalars(old))
+    if gone:
+        connection.execute(delete(message_events).where(message_events.c.message.in_(gone)))

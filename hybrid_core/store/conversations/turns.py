@@ -1,7 +1,6 @@
-"""One turn at a time in a conversation: begun by one process, kept by a lease, and ended or taken again.
+"""Turns of a conversation, one at a time: begun by one process, kept by a lease, and ended or begun again.
 
-Times are those of the database's clock alone. Every step of a turn is an event in the database before anybody hears
-of it.
+Only the database clock decides expiry. Every step of a turn is an event in the database before anybody hears of it.
 """
 
 from __future__ import annotations
@@ -13,51 +12,49 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from hybrid_core.errors import LeaseLostError, TurnRunningError, UsageError
-from hybrid_core.store.conversations import events, rows
-from hybrid_core.store.conversations.events import Event
-from hybrid_core.store.conversations.reading import message_row, no_conversation
-from hybrid_core.store.conversations.tables import IS_RUNNING, conversations, messages
-from hybrid_core.store.jobs.clock import db_now
-from hybrid_core.store.jobs.store import JobStore
-from hybrid_core.store.text import to_json
+from hybrid_core.store.conversations import tables
+from hybrid_core.store.conversations.conversations import message_row, no_conversation
+from hybrid_core.store.conversations.tables import IS_RUNNING, LEASED, Event, conversations, messages
+from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.tables import to_json
 from hybrid_core.types.conversations import Citation, MessageStatus, QuestionFrom, TurnFence, TurnResult
 
 
 class Turns:
     """Any number of processes may have one over the same database."""
 
-    def __init__(self, store: JobStore, lease_ms: int = rows.LEASE_MS) -> None:
+    def __init__(self, store: Transactions, lease_ms: int = tables.LEASE_MS) -> None:
         self._store, self._lease_ms = store, lease_ms
 
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:
-        """Ask after a message, 0 for the beginning; by default after the last one. An answer is begun with it.
+        """Ask a question after a message (0: at the beginning), by default after the last one, and begin its answer.
 
-        Raises NotFoundError, UsageError for what is no answer of this conversation, and TurnRunningError while another
-        question of it is being answered.
+        Raises NotFoundError, UsageError if ``after`` is no answer of this conversation, and TurnRunningError while
+        another question of it is being answered.
         """
         with self._store.writing() as connection:
-            now = self._free(connection, conversation)
-            parent = now.leaf if after is None else after
+            current = self._lock_free(connection, conversation)
+            parent = current.leaf if after is None else after
             if parent:
                 row = message_row(connection, parent)
                 if (row.conversation, row.role) != (conversation, "assistant"):
                     raise UsageError(f"Message {parent} is no answer of this conversation.", "Ask after one that is.")
-            asked = connection.execute(
+            question_id = connection.execute(
                 insert(messages).values(
                     conversation=conversation, parent=parent, role="user", text=question, status="complete",
                     created_at=db_now(),
                 ).returning(messages.c.id)
             ).scalar_one()  # fmt: skip
-            return self._answer(connection, conversation, asked, worker)
+            return self._answer(connection, conversation, question_id, worker)
 
     def again(self, message: int, worker: str) -> TurnFence:
-        """Make an answer once more: one that did not get done in its place, a complete one as a branch beside it.
+        """Make an answer once more: an incomplete one in its place, a complete one as a new branch.
 
         Raises as ``begin`` does.
         """
         with self._store.writing() as connection:
             conversation: str = message_row(connection, message).conversation
-            self._free(connection, conversation)
+            self._lock_free(connection, conversation)
             row = message_row(connection, message)
             if row.role != "assistant":
                 raise UsageError(f"Message {message} is a question.", "Name its answer, or ask it anew.")
@@ -69,35 +66,35 @@ class Turns:
                 "lease_until": db_now() + self._lease_ms, "cancel_requested": False, "finished_at": 0,
             }  # fmt: skip
             connection.execute(update(messages).where(messages.c.id == message).values(**taken))
-            self._begun(connection, conversation, message)
+            self._log_begun(connection, conversation, message)
             return TurnFence(conversation, message, worker, claim)
 
     def log(self, fence: TurnFence, happened: Sequence[Event]) -> None:
-        """Raises LeaseLostError, as all that follow."""
+        """Write events of a turn. Raises LeaseLostError, as all methods that follow."""
         with self._store.writing() as connection:
-            _held(connection, fence)
-            events.log(connection, fence.message, happened)
+            _lock_turn(connection, fence)
+            tables.log(connection, fence.message, happened)
 
     def searches(self, fence: TurnFence, question: str, question_from: QuestionFrom) -> None:
-        """Write which question is searched for."""
+        """Write the question that is searched for."""
         with self._store.writing() as connection:
-            _held(connection, fence)
+            _lock_turn(connection, fence)
             values = {"searched": question, "searched_from": question_from}
             connection.execute(update(messages).where(messages.c.id == fence.message).values(**values))
-            events.log(connection, fence.message, [("question", {"text": question, "from": question_from})])
+            tables.log(connection, fence.message, [("question", {"text": question, "from": question_from})])
 
-    def cite(self, fence: TurnFence, found: Sequence[Citation]) -> None:
-        """Write the pages that are answered from."""
+    def cite(self, fence: TurnFence, sources: Sequence[Citation]) -> None:
+        """Write the sources of the answer."""
         with self._store.writing() as connection:
-            _held(connection, fence)
-            rows.write_citations(connection, fence.message, found)
-            shown = [rows.shown(one) for one in found]
-            events.log(connection, fence.message, [("sources", {"sources": shown})])
+            _lock_turn(connection, fence)
+            tables.write_citations(connection, fence.message, sources)
+            details = [tables.citation_detail(source) for source in sources]
+            tables.log(connection, fence.message, [("sources", {"sources": details})])
 
     def keep(self, fence: TurnFence) -> bool:
-        """Keep the lease for another while; whether somebody asks for the turn's end."""
+        """Renew the lease. Return True if somebody asks for the turn's end."""
         with self._store.writing() as connection:
-            row = _held(connection, fence)
+            row = _lock_turn(connection, fence)
             until = {"lease_until": db_now() + self._lease_ms}
             connection.execute(update(messages).where(messages.c.id == fence.message).values(**until))
             return bool(row.cancel_requested)
@@ -108,22 +105,20 @@ class Turns:
         status: MessageStatus,
         text: str,
         result: TurnResult = TurnResult(),
-        found: Sequence[Citation] | None = None,
+        sources: Sequence[Citation] | None = None,
         cause: str = "",
     ) -> None:
-        """What became of a turn, in one transaction with its last event; ``found`` are its sources, None to leave them
-        as they are.
-        """
+        """End a turn in one transaction with its last event. ``sources`` of None leaves them as they are."""
         with self._store.writing() as connection:
-            _held(connection, fence)
-            if found is not None:
-                rows.write_citations(connection, fence.message, found)
+            _lock_turn(connection, fence)
+            if sources is not None:
+                tables.write_citations(connection, fence.message, sources)
             values = {"text": text, "result": to_json(asdict(result)), "cause": cause}
             _end(connection, fence.conversation, fence.message, status, values)
-            events.fold(connection)
+            tables.fold(connection)
 
     def cancel(self, message: int) -> bool:
-        """Ask for the end of a turn; whether it was running. Raises NotFoundError."""
+        """Ask for the end of a turn. Return True if it was running. Raises NotFoundError."""
         with self._store.writing() as connection:
             self._expire(connection, message_row(connection, message).conversation)
             if message_row(connection, message).status != "running":
@@ -132,16 +127,16 @@ class Turns:
             return True
 
     def expire(self, conversation: str | None = None) -> int:
-        """Mark turns whose process has died as interrupted, of one conversation or of all; how many these were."""
+        """Mark turns whose process has died as interrupted, of one conversation or all. Return how many."""
         with self._store.reading() as connection:
-            late = connection.execute(self._late(conversation)).all()
+            late = connection.execute(self._select_expired(conversation)).all()
         if not late:
             return 0
         with self._store.writing() as connection:
             return self._expire(connection, conversation)
 
-    def _free(self, connection: Connection, conversation: str) -> Row[Any]:
-        """A conversation in which nothing is being answered, kept from others until the transaction ends."""
+    def _lock_free(self, connection: Connection, conversation: str) -> Row[Any]:
+        """Return a conversation without a running turn, and lock it until the transaction ends."""
         query = select(conversations).where(conversations.c.id == conversation).with_for_update()
         row = connection.execute(query).one_or_none()
         if row is None:
@@ -154,36 +149,35 @@ class Turns:
         return row
 
     def _answer(self, connection: Connection, conversation: str, question: int, worker: str) -> TurnFence:
-        made = connection.execute(
+        answer = connection.execute(
             insert(messages).values(
                 conversation=conversation, parent=question, role="assistant", status="running", worker=worker, claim=1,
                 lease_until=db_now() + self._lease_ms, created_at=db_now(),
             ).returning(messages.c.id)
         ).scalar_one()  # fmt: skip
-        self._begun(connection, conversation, made)
-        return TurnFence(conversation, made, worker, 1)
+        self._log_begun(connection, conversation, answer)
+        return TurnFence(conversation, answer, worker, 1)
 
-    def _begun(self, connection: Connection, conversation: str, message: int) -> None:
+    def _log_begun(self, connection: Connection, conversation: str, message: int) -> None:
         now = {"leaf": message, "updated_at": db_now()}
         connection.execute(update(conversations).where(conversations.c.id == conversation).values(**now))
-        events.log(connection, message, [("begun", {})])
+        tables.log(connection, message, [("begun", {})])
 
-    def _late(self, conversation: str | None) -> Select[Any]:
-        query = select(messages.c.id, messages.c.conversation).where(IS_RUNNING, rows.lapsed(self._lease_ms))
+    def _select_expired(self, conversation: str | None) -> Select[Any]:
+        query = select(messages.c.id, messages.c.conversation).where(IS_RUNNING, LEASED.expired(self._lease_ms))
         return query if conversation is None else query.where(messages.c.conversation == conversation)
 
     def _expire(self, connection: Connection, conversation: str | None) -> int:
-        late = connection.execute(self._late(conversation).with_for_update(skip_locked=True)).all()
+        late = connection.execute(self._select_expired(conversation).with_for_update(skip_locked=True)).all()
         for row in late:
-            values = {"text": events.text_so_far(connection, row.id), "cause": rows.INTERRUPTED}
+            values = {"text": tables.text_so_far(connection, row.id), "cause": tables.INTERRUPTED}
             _end(connection, row.conversation, row.id, "interrupted", values)
         return len(late)
 
 
-def _held(connection: Connection, fence: TurnFence) -> Row[Any]:
-    """The row of a turn, kept from others until the transaction ends. Raises LeaseLostError."""
-    mine = (messages.c.id == fence.message, messages.c.worker == fence.worker, messages.c.claim == fence.claim)
-    row = connection.execute(select(messages).where(*mine, IS_RUNNING).with_for_update()).one_or_none()
+def _lock_turn(connection: Connection, fence: TurnFence) -> Row[Any]:
+    """Return the row of a turn and lock it until the transaction ends. Raises LeaseLostError."""
+    row = LEASED.lock(connection, fence.message, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(f"Message {fence.message} is no longer this process's.", "Read what became of it.")
     return row
@@ -195,4 +189,4 @@ def _end(
     ended = values | {"status": status, "lease_until": 0, "finished_at": db_now()}
     connection.execute(update(messages).where(messages.c.id == message).values(**ended))
     connection.execute(update(conversations).where(conversations.c.id == conversation).values(updated_at=db_now()))
-    events.log(connection, message, [("ended", {"status": status})])
+    tables.log(connection, message, [("ended", {"status": status})])

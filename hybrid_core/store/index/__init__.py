@@ -1,1 +1,1 @@
-"""The vector index, embedded or on a server: derived, and always to be made again."""
+"""The vector index, embedded or on a server: derived from the catalog, and rebuilt at any time."""

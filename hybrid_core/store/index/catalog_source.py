@@ -1,31 +1,44 @@
-"""The catalog as the source that a vector index is derived from."""
+"""The catalog as the source of a vector index, and the comparison of an index with it.
+
+An index is compared document by document, by the ids of its points, which name document, version and page. Both come
+in the order of ids, so memory holds no more than one document.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, Protocol
 
 import numpy as np
 
-from hybrid_core.errors import DamageError
+from hybrid_core.errors import DamageError, StoreError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.snapshot import Snapshot, TermVector, Vector
-from hybrid_core.store.catalog.texts import content_texts
-from hybrid_core.store.index.auxiliary import CountedDocument
-from hybrid_core.store.index.points import Point, naming_id, version_tag
-from hybrid_core.text.bm25 import Bm25
-from hybrid_core.text.exact_weights import document_weights
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.store.catalog.contents import TermVector, Vector
+from hybrid_core.store.catalog.embeddings import content_texts
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.index.index import CountedDocument, VectorIndex
+from hybrid_core.store.index.points import Point, named_page, naming_id, version_tag
+from hybrid_core.text.bm25 import Bm25, document_weights
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Change, StoredEmbedder
 
 _log = logging.getLogger(__name__)
 _NO_TERMS = np.zeros(0, np.uint32)
-_LISTED = 500  # documents that are read at once
+_DOCUMENTS_AT_ONCE = 500  # documents that are read at once
 _NO_WEIGHTS = np.zeros(0, np.float32)
+Difference = Literal["missing", "extra", "incomplete"]
+"""Of a document that is published and has no point, has points and is not published, or has other points than these."""
+KINDS: tuple[Difference, ...] = ("missing", "extra", "incomplete")
+UNNAMED = ""
+_MAX_LISTED = 1000  # documents of each kind that are listed
+_LAST = "~"  # after all ids
 
 
 class CatalogSource:
-    """One library's change log and points (a ``PointSource``), with one embedder's vectors or none."""
+    """The change log and points of a library (a ``PointSource``), with one embedder's vectors or none."""
 
     def __init__(self, catalog: Catalog, library: str, bm25: Bm25, embedder: StoredEmbedder | None = None) -> None:
         self._catalog, self._library, self._bm25, self._embedder = catalog, library, bm25, embedder
@@ -43,7 +56,7 @@ class CatalogSource:
             return snapshot.changes(self._library, after)
 
     def changed(self, after: int) -> frozenset[str]:
-        """The documents whose changes are later."""
+        """Return the documents whose changes are later."""
         with self._catalog.snapshot() as snapshot:
             return snapshot.changed_documents(self._library, after)
 
@@ -52,7 +65,10 @@ class CatalogSource:
             return list(snapshot.published(self._library, doc_ids).items())
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
-        """A document whose stored terms are damaged has points without words, so that all others are followed."""
+        """Return the points of a version.
+
+        A document whose stored terms are damaged has points without words, so that all others are followed.
+        """
         with self._catalog.snapshot() as snapshot:
             try:
                 counts = snapshot.terms(content_id)
@@ -62,18 +78,18 @@ class CatalogSource:
                 pages, _ = snapshot.extent(content_id)
                 body = TermCounts.build([{}] * pages, [0] * pages)
             embedded = {} if body is None or self._embedder is None else self._embedded(snapshot, content_id)
-        return () if body is None else self._made(doc_id, content_id, body, embedded)
+        return () if body is None else self._build_points(doc_id, content_id, body, embedded)
 
-    def counted(self, doc_ids: Collection[str], known: Mapping[str, TermCounts]) -> list[CountedDocument]:
-        """Those of the documents that are published, with term counts; ``known`` ones, by content, are not read."""
+    def counted(self, doc_ids: Collection[str], cached: Mapping[str, TermCounts]) -> list[CountedDocument]:
+        """Return the published ones of the documents with term counts; ``cached`` ones, by content, are not read."""
         with self._catalog.snapshot() as snapshot:
             published = snapshot.published(self._library, doc_ids)
-            counts = snapshot.page_terms([content for content in published.values() if content not in known])
-        counts |= {content: known[content] for content in published.values() if content in known}
+            counts = snapshot.page_terms([content for content in published.values() if content not in cached])
+        counts |= {content: cached[content] for content in published.values() if content in cached}
         return [CountedDocument(doc, content, counts[content]) for doc, content in published.items()]
 
     def pages_of(self, doc_ids: Collection[str]) -> int:
-        """How many pages those of the documents that are published have together."""
+        """Return the number of pages that the published ones of the documents have together."""
         with self._catalog.snapshot() as snapshot:
             return snapshot.expected_pages(self._library, doc_ids)
 
@@ -84,18 +100,18 @@ class CatalogSource:
             with self._catalog.snapshot() as snapshot:
                 some = [
                     (doc_id, content_id, pages, self._chunks(snapshot, content_id))
-                    for doc_id, content_id, pages in snapshot.page_counts(self._library, after, _LISTED)
+                    for doc_id, content_id, pages in snapshot.page_counts(self._library, after, _DOCUMENTS_AT_ONCE)
                 ]
             for doc_id, content_id, pages, chunks in some:
                 tag = version_tag(content_id)
                 places = sorted([*((page, 0) for page in range(1, pages + 1)), *chunks])
                 yield doc_id, [naming_id(doc_id, tag, *place) for place in places]
-            if len(some) < _LISTED:
+            if len(some) < _DOCUMENTS_AT_ONCE:
                 return
             after = some[-1][0]
 
     def _chunks(self, snapshot: Snapshot, content_id: str) -> list[tuple[int, int]]:
-        """(page, chunk) of the chunks that have points."""
+        """Return (page, chunk) of the chunks that have points."""
         embedder = self._embedder
         if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id], chunks=True):
             return []
@@ -110,18 +126,20 @@ class CatalogSource:
             return pages + (2 if self._embedder.sparse else 1) * texts
 
     def _embedded(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], tuple[Vector, TermVector | None]]:
-        """(page, chunk) -> vector and learned weights, empty while not every page is embedded."""
+        """Return vector and learned weights by (page, chunk), nothing while not every page is embedded."""
         embedder = self._embedder
         if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id]):
             return {}
         chunks = bool(snapshot.embedded(embedder.fingerprint, [content_id], chunks=True))
         texts = content_texts(snapshot, content_id, chunks=chunks)
         keys = list({text.key for text in texts})
-        held = snapshot.vectors(embedder.fingerprint, keys)
+        vectors = snapshot.vectors(embedder.fingerprint, keys)
         learned = snapshot.weights(embedder.fingerprint, keys) if embedder.sparse else {}
-        return {(text.page, text.chunk): (held[text.key], learned.get(text.key)) for text in texts if text.key in held}
+        return {
+            (text.page, text.chunk): (vectors[text.key], learned.get(text.key)) for text in texts if text.key in vectors
+        }
 
-    def _made(
+    def _build_points(
         self,
         doc_id: str,
         content_id: str,
@@ -135,3 +153,103 @@ class CatalogSource:
         for (page, chunk), (vector, learned) in embedded.items():
             if chunk:
                 yield Point(doc_id, content_id, page, _NO_TERMS, _NO_WEIGHTS, chunk, vector, learned)
+
+
+class IdSource(Protocol):
+    def point_ids(self) -> Iterable[tuple[str, list[str]]]:
+        """Yield the published documents by ascending doc_id, each with the sorted ids of its points."""
+        ...
+
+    def changed(self, after: int) -> frozenset[str]:
+        """Return the documents whose changes are later."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``counts`` says how many documents differ in which way, and ``doc_ids`` names up to 1,000 of each.
+
+    ``behind`` says whether documents were left out, because the index does not hold their last changes.
+    """
+
+    counts: dict[Difference, int]
+    doc_ids: dict[Difference, list[str]]
+    behind: bool
+
+    @property
+    def same(self) -> bool:
+        return not any(self.counts.values())
+
+
+def compare(index: VectorIndex, source: IdSource, on_document: Callable[[], object]) -> Comparison:
+    """Compare an index as it stands, which may be behind its source, and may be written meanwhile.
+
+    ``on_document`` is called for each published document. Raises what searching the index raises.
+    """
+    stand = index.stand.seq
+    changed = source.changed(stand)
+    counts: dict[Difference, int] = dict.fromkeys(KINDS, 0)
+    doc_ids: dict[Difference, list[str]] = {kind: [] for kind in KINDS}
+    for doc_id, kind in differences(index.store.ids(), _call_for_each(source.point_ids(), on_document)):
+        if doc_id not in changed:
+            counts[kind] += 1
+            doc_ids[kind] += [doc_id] if len(doc_ids[kind]) < _MAX_LISTED else []
+    later = source.changed(stand) - changed
+    for kind, listed in doc_ids.items():
+        unchanged = [doc_id for doc_id in listed if doc_id not in later]
+        counts[kind] -= len(listed) - len(unchanged)
+        doc_ids[kind] = unchanged
+    return Comparison(counts, doc_ids, bool(changed))
+
+
+def _call_for_each(
+    documents: Iterable[tuple[str, list[str]]], on_document: Callable[[], object]
+) -> Iterator[tuple[str, list[str]]]:
+    for document in documents:
+        yield document
+        on_document()
+
+
+def differences(ids: Iterable[str], documents: Iterable[tuple[str, list[str]]]) -> Iterator[tuple[str, Difference]]:
+    """Yield the documents of which an index holds other points than a source has, each with how they differ.
+
+    ``ids`` are those of the index's points in ascending order. ``documents`` are the published ones by ascending
+    doc_id, twelve hexadecimal digits, each with the sorted ids of its points. Points that name no document come last,
+    under UNNAMED. Raise ``StoreError`` where ``ids`` are in no order.
+    """
+    unnamed = list[str]()
+    groups = groupby(_ids_of_pages(ids, unnamed), key=lambda id: id[:8] + id[9:13])
+    indexed, indexed_ids = _next_group(groups)
+    for doc_id, expected in documents:
+        while indexed < doc_id:
+            yield indexed, "extra"
+            indexed, indexed_ids = _next_group(groups)
+        if indexed == doc_id:
+            if indexed_ids != expected:
+                yield doc_id, "incomplete" if expected else "extra"
+            indexed, indexed_ids = _next_group(groups)
+        elif expected:
+            yield doc_id, "missing"
+    while indexed != _LAST:
+        yield indexed, "extra"
+        indexed, indexed_ids = _next_group(groups)
+    if unnamed:
+        yield UNNAMED, "extra"
+
+
+def _next_group(groups: Iterator[tuple[str, Iterator[str]]]) -> tuple[str, list[str]]:
+    doc_id, ids = next(groups, (_LAST, iter(())))
+    return doc_id, list(ids)
+
+
+def _ids_of_pages(ids: Iterable[str], unnamed: list[str]) -> Iterator[str]:
+    """Yield the ids that name a page, and put one of the others into ``unnamed``."""
+    last = ""
+    for id in ids:
+        if named_page(id) is None:
+            unnamed[:] = [id]
+            continue
+        if id <= last:
+            raise StoreError(f"The search index lists its points in no order ({id} after {last}).", "Try again.")
+        yield id
+        last = id

@@ -1,8 +1,8 @@
-"""What brings an index up to its source's change log, the same for every backend.
+"""The follower of a change log, which brings an index up to date, the same for every backend.
 
-A change is applied by writing what is published of its document when it is applied, whatever the log said, so that
-replaying the log, in any order and by several processes, ends in what is published. Nothing is held meanwhile that
-a search needs: a search waits until what was published before it began is applied, and not for what comes after.
+To apply a change, it writes what is published of the document now, whatever the log said. So replaying the log, in any
+order and by several processes, ends in what is published. It holds nothing meanwhile that a search needs: a search
+waits until what was published before it began is applied, and not for later changes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from hybrid_core.errors import (
     ReadOnlyError,
     StoreError,
 )
+from hybrid_core.store.database import parts
 from hybrid_core.store.home import FULL, UNWRITABLE
-from hybrid_core.store.index.points import OTHER_HISTORY, Head, Point, PointSource, VectorName, holds
-from hybrid_core.store.index.query import Found, Query
-from hybrid_core.store.parts import parts
+from hybrid_core.store.index.points import OTHER_HISTORY, Found, Head, Point, PointSource, Query, VectorName, holds
 
 NEW = "new"
 """Why an index is built for the first time."""
@@ -38,11 +37,11 @@ _log = logging.getLogger(__name__)
 
 
 class PointStore(Protocol):
-    """Where the points of one index lie. ``nearest`` and ``count`` may be called while another thread writes.
+    """The points of one index. ``nearest`` and ``count`` may be called while another thread writes.
 
-    ``shared``: other processes write it as well. ``replicated``: there are several copies, of which a count tells of
-    one. ``documents_at_once`` are replaced by one call. ``amiss`` is why it must be filled anew before it is used, ""
-    where it is sound. ``doubted`` are the announced changes that searches met, but for the ``trusted`` one.
+    ``shared``: other processes write it as well. ``replicated``: there are several copies, and a count covers one of
+    them. ``documents_at_once`` are replaced by one call. ``amiss`` is why it must be filled anew before it is used, ""
+    where it is sound. ``doubted`` are the announced changes that searches met, except for the ``trusted`` one.
     """
 
     dimension: int
@@ -58,25 +57,25 @@ class PointStore(Protocol):
     def replicated(self) -> bool: ...
 
     def position(self) -> int:
-        """Up to which change everything is applied. Raises ``IndexMissingError`` where it was never filled."""
+        """Return the change up to which all is applied. Raise ``IndexMissingError`` where it was never filled."""
         ...
 
     def stand(self) -> tuple[Head, Head]:
-        """The change up to which everything is applied, and the newest one that a writer has announced.
+        """Return the change up to which everything is applied, and the newest one that a writer has announced.
 
-        Raises as ``position`` does.
+        Raise as ``position`` does.
         """
         ...
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
         """Record, before a write, the newest change that it may show, unless a later one is recorded.
 
-        Raises ``OtherHistoryError`` where the recorded one is not the caller's ``own``: then nothing may be written.
+        Raise ``OtherHistoryError`` where the recorded one is not the caller's ``own``: then nothing may be written.
         """
         ...
 
     def writing(self) -> AbstractContextManager[None]:
-        """Held around every write. Raises ``BusyError`` where another process keeps us from it."""
+        """Guard every write. Raise ``BusyError`` where another process keeps us from it."""
         ...
 
     def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
@@ -95,15 +94,15 @@ class PointStore(Protocol):
         ...
 
     def nearest(self, query: Query) -> list[Found]:
-        """The ``limit`` best points of a checked query, best first. Raises ``IndexDamagedError``."""
+        """Return the ``limit`` best points of a checked query, best first. Raise ``IndexDamagedError``."""
         ...
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
-        """What points are told with, by their ids; those that are gone are left out."""
+        """Return the payloads of points by their ids; those that are gone are left out."""
         ...
 
     def count(self, *kinds: VectorName) -> int:
-        """Exact number of vectors of these kinds, or of all."""
+        """Return the exact number of vectors of these kinds, or of all."""
         ...
 
     def ids(self) -> Iterator[str]:
@@ -141,7 +140,7 @@ class Follower:
     def resume(self, source: PointSource) -> bool:
         """Go on from what the store has recorded, without applying anything; False where that cannot be trusted.
 
-        Raises ``OtherHistoryError`` where other processes write another history into it.
+        Raise ``OtherHistoryError`` where other processes write another history into it.
         """
         try:
             if not self._store.amiss:
@@ -153,7 +152,7 @@ class Follower:
         return not self._store.amiss
 
     def trust(self, source: PointSource) -> None:
-        """Look in the source for the changes that searches met. Raises ``OtherHistoryError`` where one is not there."""
+        """Look in the source for the changes that searches met. Raise ``OtherHistoryError`` where one is not there."""
         for head in tuple(self._store.doubted):
             if not holds(source, head):
                 raise OtherHistoryError(OTHER_HISTORY)
@@ -168,12 +167,12 @@ class Follower:
         *,
         fill: bool = True,
     ) -> None:
-        """Return when everything up to ``until`` is applied, by default all that the source has now, or earlier where
-        it is ``enough``, which is asked after each document; what was applied is recorded then.
+        """Apply the log up to ``until``, by default all that the source has now, and record what was applied.
 
-        Without ``fill``, a store that is not there any more is left so, and ``IndexMissingError`` raised. Raises
-        ``StoreError`` where the store cannot be written (disk full), ``IndexDamagedError`` where it
-        disagrees with the source even after it was filled anew, and ``OtherHistoryError`` as ``resume`` does.
+        Return earlier where ``enough`` says so, which is called after each document. Without ``fill``, a store that no
+        longer exists is left so, and ``IndexMissingError`` raised. Raise ``StoreError`` where the store cannot be
+        written (disk full), ``IndexDamagedError`` where it disagrees with the source even after it was filled anew, and
+        ``OtherHistoryError`` as ``resume`` does.
         """
         if self._store.closed:
             raise StoreError("The search index is closed.")
@@ -187,7 +186,7 @@ class Follower:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Nothing is written meanwhile; waits for what is."""
+        """Wait for the write in progress, and let nothing be written meanwhile."""
         with self._moved:
             while self._busy:
                 self._moved.wait()
@@ -253,9 +252,9 @@ class Follower:
         return True
 
     def _recorded(self, source: PointSource) -> tuple[Head, int]:
-        """Up to which change everything is applied, and the source's position.
+        """Return the change up to which everything is applied, and the source's position.
 
-        Raises ``IndexDamagedError`` where the source's log has no such change.
+        Raise ``IndexDamagedError`` where the source's log has no such change.
         """
         stand, head = self._store.stand()  # before the source is asked, or it could look as if it were ahead
         newest = source.position()
@@ -304,7 +303,7 @@ class Follower:
         return True
 
     def _recent(self, source: PointSource) -> dict[str, int]:
-        """Of the documents that changed not long ago, the change up to which the store holds them."""
+        """Return the recently changed documents, each with the change up to which the store holds it."""
         changes = source.changes(max(0, self.stand.seq - _RECENT))
         return {change.doc_id: change.seq for change in changes if change.seq <= self.stand.seq}
 
@@ -340,7 +339,7 @@ class Follower:
         self._stale = at if self._stale is None else min(self._stale, at)
 
     def _difference(self, source: PointSource) -> str:
-        """How the store differs from the source, "" where it does not or somebody moved on meanwhile."""
+        """Return how the store differs from the source, "" where it does not or somebody moved on meanwhile."""
         difference = ""
         for pause in _PATIENCE if self._store.shared else _PATIENCE[:1]:
             if pause:
@@ -357,7 +356,7 @@ class Follower:
 
 
 def _points(source: PointSource, versions: Iterable[tuple[str, str]]) -> Iterator[Point]:
-    """In one order, whatever the source's: an engine's sums depend on it in their last digits."""
+    """Yield the points in one order, whatever the source's: an engine's sums depend on it in their last digits."""
     return (point for version in sorted(versions) for point in source.points(*version))
 
 

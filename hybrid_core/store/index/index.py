@@ -1,14 +1,44 @@
-"""A library's vector index: searched by several threads, and brought up to the change log of its source."""
+"""A library's vector index, and indexes made of others: joined, weighted by BM25, or auxiliary.
+
+An auxiliary index (Manning, Raghavan & Schütze 2008, §4.5) searches documents by their words that an index does not
+hold yet. So nobody waits for an index that is behind its log.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from hybrid_core.errors import IndexDamagedError, StoreError
+from hybrid_core.store.database import parts
 from hybrid_core.store.index.follower import Follower, PointStore, translated
-from hybrid_core.store.index.points import SPARSE, Head, PointSource, VectorName, vector_names
-from hybrid_core.store.index.query import Query, best_pages
+from hybrid_core.store.index.points import (
+    MOST_SENT,
+    SPARSE,
+    Found,
+    Head,
+    PageIndex,
+    Point,
+    PointSource,
+    Query,
+    VectorName,
+    best_pages,
+    least_equal,
+    ranked,
+    vector_names,
+    version_tag,
+)
+from hybrid_core.text.bm25 import Bm25, document_weights, idf, query_weights
+from hybrid_core.text.terms import TermCounts, Uint32
 from hybrid_core.types.documents import Hit
+
+Floats = npt.NDArray[np.float64]
+_DOCUMENTS_AT_ONCE = 200  # whose term counts are read at once
 
 
 class VectorIndex:
@@ -43,24 +73,24 @@ class VectorIndex:
         *,
         fill: bool = True,
     ) -> None:
-        """``Follower.follow``; calling it again, or replaying, changes nothing."""
+        """Call ``Follower.follow``; calling it again, or replaying, changes nothing."""
         self._source = source
         self._follower.follow(source, until, enough, fill=fill)
 
     def resume(self, source: PointSource) -> bool:
-        """``Follower.resume``."""
+        """Call ``Follower.resume``."""
         self._source = source
         return self._follower.resume(source)
 
     def refill(self, source: PointSource) -> None:
-        """``Follower.refill``."""
+        """Call ``Follower.refill``."""
         self._source = source
         self._follower.refill(source)
 
     def search(self, query: Query) -> list[Hit]:
-        """The best pages, ordered by (−score, doc_id, page); nothing where the index has no such vectors.
+        """Return the best pages, ordered by (−score, doc_id, page), nothing where the index has no such vectors.
 
-        Raises ``StoreError`` for a vector that cannot be compared and ``IndexDamagedError`` where the index must be
+        Raise ``StoreError`` for a vector that cannot be compared and ``IndexDamagedError`` where the index must be
         caught up, or opened, first.
         """
         store = self.store
@@ -74,26 +104,28 @@ class VectorIndex:
         if not checked.asks:
             return []
         try:
-            found = best_pages(checked, store.nearest, store.payloads, self._points_per_page)
+            hits = best_pages(checked, store.nearest, store.payloads, self._points_per_page)
             if store.doubted and self._source is not None:
                 self._follower.trust(self._source)
-            return found
+            return hits
         except IndexDamagedError as error:
             store.distrust(error.message)
             raise
 
     def count(self) -> int:
-        """Exact number of vectors: a BM25 one for each page, the dense ones and the learned sparse ones."""
+        """Return the exact number of vectors: BM25 (one for each page), dense and learned sparse ones."""
         if self.store.closed:
             raise StoreError("The search index is closed.")
         return self.store.count()
 
     def pages(self) -> int:
-        """Exact number of pages that it holds, up to date or not."""
+        """Return the exact number of pages that it holds, up to date or not."""
         return self.store.count(SPARSE)
 
     def settle(self) -> None:
-        """``PointStore.settle``; what it makes unusable is made anew when it is opened or caught up next."""
+        """Call ``PointStore.settle``. An index that this makes unusable is made anew when it is opened or caught up
+        next.
+        """
         with translated():
             self.store.settle()
 
@@ -101,3 +133,248 @@ class VectorIndex:
         """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""
         with self._follower.stopped():
             self.store.close()
+
+
+class JoinedIndex:
+    """Answers a query as one index of all their pages would."""
+
+    def __init__(self, indexes: Sequence[PageIndex]) -> None:
+        self._indexes = indexes
+
+    @property
+    def rebuilt(self) -> str:
+        """Why one of them was made anew."""
+        return next((index.rebuilt for index in self._indexes if index.rebuilt), "")
+
+    def search(self, query: Query) -> list[Hit]:
+        """Search as ``VectorIndex.search`` does."""
+        hits = [hit for index in self._indexes for hit in index.search(query)]
+        return ranked(query.using, (((hit.doc_id, hit.version, hit.page), hit.score) for hit in hits))[: query.limit]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedDocument:
+    """A published version with the term counts of its pages."""
+
+    doc_id: str
+    content_id: str
+    counts: TermCounts
+
+
+class CountsSource(Protocol):
+    def counted(self, doc_ids: Collection[str], cached: Mapping[str, TermCounts]) -> list[CountedDocument]:
+        """Return the published ones of the documents with term counts; ``cached`` ones, by content, are not read."""
+        ...
+
+
+class CountedDocuments:
+    """The published ones of some documents.
+
+    They are read anew each time, since there may be more than the memory holds, except for ``page_limit`` pages.
+    """
+
+    def __init__(
+        self, source: CountsSource, doc_ids: Collection[str], cached: Mapping[str, TermCounts], page_limit: int
+    ) -> None:
+        self._source, self._doc_ids, self._known, self._most = source, sorted(doc_ids), cached, page_limit
+        self.kept: dict[str, TermCounts] = {}  # by content
+        self._pages = 0
+
+    def __iter__(self) -> Iterator[CountedDocument]:
+        for some in parts(self._doc_ids, _DOCUMENTS_AT_ONCE):
+            for document in self._source.counted(some, {**self._known, **self.kept}):
+                pages = document.counts.page_count
+                if document.content_id not in self.kept and self._pages + pages <= self._most:
+                    self.kept[document.content_id] = document.counts
+                    self._pages += pages
+                yield document
+        self._known = {}
+
+
+class AuxiliaryIndex:
+    """Scores pages from their documents' term counts, as an index of them would; it has no vectors."""
+
+    rebuilt = ""
+
+    def __init__(self, documents: Iterable[CountedDocument], bm25: Bm25) -> None:
+        self._documents, self._bm25 = documents, bm25
+
+    def search(self, query: Query) -> list[Hit]:
+        """Search as ``VectorIndex.search`` does."""
+        if query.using != SPARSE or query.limit < 1:
+            return []
+        terms = np.asarray(query.vector[0], np.uint32)
+        weights = np.asarray(query.vector[1], np.float64)
+        scored = [
+            (document.doc_id, version_tag(document.content_id), self._scores(document.counts, terms, weights))
+            for document in self._searched(query)
+        ]
+        threshold = _score_limit([scores for _, _, scores in scored], query.limit)
+        pages = [
+            ((doc_id, version, at + 1), score)
+            for doc_id, version, scores in scored
+            for best in (np.flatnonzero(scores >= threshold),)
+            for at, score in zip(best.tolist(), scores[best].tolist(), strict=True)
+        ]
+        return ranked(SPARSE, pages)[: query.limit]
+
+    def _searched(self, query: Query) -> Iterable[CountedDocument]:
+        if query.doc_ids is None:
+            return self._documents
+        doc_ids = set(query.doc_ids)
+        return (document for document in self._documents if document.doc_id in doc_ids)
+
+    def _scores(self, counts: TermCounts, terms: Uint32, weights: Floats) -> Floats:
+        """Return float64 (pages,), 0 where a page holds none of the terms."""
+        occurrences = counts.occurrences(terms)
+        page_weights = document_weights(self._bm25.weights(occurrences.counts, counts.lengths[occurrences.pages]))
+        parts = weights[occurrences.terms] * page_weights
+        return np.bincount(occurrences.pages, parts, counts.page_count).astype(np.float64)
+
+
+def _score_limit(scores: Sequence[Floats], limit: int) -> float:
+    """Return the least score that equals that of the last of the ``limit`` best pages.
+
+    Return the smallest above 0 where there are fewer pages.
+    """
+    positive = np.concatenate([*scores, np.zeros(0)])
+    positive = positive[positive > 0]
+    if len(positive) <= limit:
+        return float(positive.min(initial=np.inf))
+    return least_equal(float(np.partition(positive, -limit)[-limit]))
+
+
+class _WithoutDocuments:
+    """An index without some documents; ``rest`` are all that are left, where they are known."""
+
+    def __init__(self, index: VectorIndex, without: Collection[str], rest: Collection[str] | None) -> None:
+        self._index, self._without = index, without
+        self._rest = rest if rest is not None and len(rest) <= MOST_SENT else None  # else the others are dropped
+
+    @property
+    def rebuilt(self) -> str:
+        return self._index.rebuilt
+
+    def search(self, query: Query) -> list[Hit]:
+        if self._rest is not None and not self._rest:
+            return []
+        if query.doc_ids is None and self._rest is not None:
+            return self._index.search(replace(query, doc_ids=self._rest))
+        if query.doc_ids is None:
+            return self._index.search(replace(query, without=self._without))
+        return self._index.search(replace(query, doc_ids=set(query.doc_ids).difference(self._without)))
+
+
+class EmptyStore:
+    """The ``PointStore`` of an index that no disk has room for: it holds nothing, and refuses to be filled."""
+
+    dimension = 0
+    learned = shared = replicated = False
+    documents_at_once = 1
+    amiss = ""
+
+    def __init__(self, refusal: StoreError) -> None:
+        """Stand for an index; ``refusal`` is why there is no room for it."""
+        self.refusal, self.closed = refusal, False
+        self.trusted, self.doubted = Head(), set[Head]()
+
+    def position(self) -> int:
+        return 0
+
+    def stand(self) -> tuple[Head, Head]:
+        raise type(self.refusal)(self.refusal.message, self.refusal.advice)
+
+    def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
+        """Refuse, as ``writing`` does."""
+        raise type(self.refusal)(self.refusal.message, self.refusal.advice)
+
+    def writing(self) -> AbstractContextManager[None]:
+        raise type(self.refusal)(self.refusal.message, self.refusal.advice)
+
+    def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
+        """Do nothing: ``writing`` refuses before. So do the next three."""
+
+    def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None: ...
+
+    def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None: ...
+
+    def clear(self, latest: Mapping[str, int]) -> None: ...
+
+    def nearest(self, query: Query) -> list[Found]:
+        return []
+
+    def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+        return {}
+
+    def count(self, *kinds: VectorName) -> int:
+        return 0
+
+    def ids(self) -> Iterator[str]:
+        return iter(())
+
+    def settle(self) -> None:
+        """Do nothing: there is nothing to put in order."""
+
+    def distrust(self, reason: str) -> None:
+        """Do nothing: there is nothing to distrust."""
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def completed(
+    index: VectorIndex,
+    changed: Collection[str],
+    documents: Iterable[CountedDocument],
+    bm25: Bm25,
+    unchanged: Collection[str] | None = None,
+) -> JoinedIndex:
+    """Return an index that answers by words as if it had taken up the ``changed`` documents.
+
+    ``documents`` are the published ones of these. By meaning it answers without them. ``unchanged`` are the published
+    documents that the index holds, where the caller knows them.
+    """
+    return JoinedIndex([_WithoutDocuments(index, changed, unchanged), AuxiliaryIndex(documents, bm25)])
+
+
+class PageCounts(Protocol):
+    """The number of pages, and of those that hold a term."""
+
+    def of(self, terms: Sequence[int]) -> tuple[int, npt.NDArray[np.int64]]: ...
+
+
+class WeightedIndex:
+    """Weighs the words of a query by their idf among all pages that are searched, wherever these lie."""
+
+    def __init__(self, index: PageIndex, counts: PageCounts, bm25: Bm25 = Bm25()) -> None:
+        """Wrap an index; ``bm25`` made its points."""
+        self._index, self._counts, self._bm25 = index, counts, bm25
+
+    @property
+    def rebuilt(self) -> str:
+        """Why the index was made anew, "" where it was not."""
+        return self._index.rebuilt
+
+    def search(self, query: Query) -> list[Hit]:
+        """Search as ``VectorIndex.search`` does.
+
+        By "bm25" the score is Σ query weight · idf(term) · document weight. The weights were rounded before
+        (``exact_weights``), and the sum is exact.
+        """
+        if query.using != SPARSE:
+            return self._index.search(query)
+        terms, weights = np.asarray(query.vector[0], np.uint32), np.asarray(query.vector[1], np.float64)
+        pages, holding = self._counts.of(terms.tolist())
+        return self._index.search(replace(query, vector=(terms, query_weights(weights * idf(pages, holding)))))
+
+    def within(self, documents: Sequence[CountedDocument]) -> WeightedIndex:
+        """Return an index of some documents by words, from the term counts of their pages.
+
+        It gives the same scores to the last bit, and asks no index.
+        """
+        return WeightedIndex(AuxiliaryIndex(documents, self._bm25), self._counts, self._bm25)
+
+    def holding(self, terms: Sequence[int]) -> list[int]:
+        """Return the number of pages that hold each term."""
+        counts: list[int] = self._counts.of(terms)[1].tolist()
+        return counts

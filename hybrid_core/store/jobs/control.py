@@ -1,42 +1,47 @@
-"""What somebody decides about jobs: pause, resume, cancel, try again, forget."""
+"""Decisions about jobs (pause, resume, cancel, retry, forget), and the removal of old ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, or_, select, update
 
-from hybrid_core.store.counters import take
-from hybrid_core.store.jobs.clock import db_now
-from hybrid_core.store.jobs.enqueue import take_turn
-from hybrid_core.store.jobs.events import Happening, log
-from hybrid_core.store.jobs.fencing import end, waiting
-from hybrid_core.store.jobs.store import JobStore
+from hybrid_core.store.database import parts
+from hybrid_core.store.jobs.claims import forget_turns
+from hybrid_core.store.jobs.fencing import Happening, end, log, waiting_values
+from hybrid_core.store.jobs.queue import take_turn
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_ENDED, job_events, job_turns, job_waiters, jobs, pauses
-from hybrid_core.store.parts import parts
-from hybrid_core.store.tables import insert_into
+from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.tables import insert_into, take
 
 Scope = Literal["all", "library", "job"]
 FORGOTTEN = "forgotten jobs"
-"""The counter of jobs that somebody forgot: nothing else tells those who list jobs."""
+"""The counter of forgotten jobs. Nothing else tells listeners that jobs are gone."""
+
+_DAY = 86_400_000
+_AT_ONCE = 2_000  # rows in one transaction: others write in between
 
 
 class JobControl:
-    """Jobs are chosen by their ids, a library, subjects, or not at all: then all are meant."""
+    """Jobs are chosen by ids, a library or subjects; with none of these, all are meant."""
 
-    def __init__(self, store: JobStore) -> None:
+    def __init__(self, store: Transactions) -> None:
         self._store = store
 
     def pause(self, scope: Scope, name: str = "") -> None:
-        """Nothing of it is taken until it is resumed; what runs is given back at its next page range."""
+        """Pause a scope: none of its jobs is taken until it is resumed. Running ones stop at their next page range."""
         with self._store.writing() as connection:
             connection.execute(
                 insert_into(connection, pauses).values(scope=scope, id=name, at=db_now()).on_conflict_do_nothing()
             )
 
     def resume(self, scope: Scope, name: str = "") -> bool:
-        """Whether it was paused. What a wider scope pauses stays paused; with all, everything goes on."""
+        """Return True if the scope was paused, and resume it.
+
+        A pause of a wider scope stays. Scope "all" ends every pause.
+        """
         query = delete(pauses).returning(pauses.c.id)
         if scope != "all":
             query = query.where(pauses.c.scope == scope, pauses.c.id == name)
@@ -55,32 +60,32 @@ class JobControl:
         subjects: Sequence[str] | None = None,
         cause: str = "It was cancelled.",
     ) -> list[int]:
-        """End what waits, and ask for the end of what runs; the ids of both. What was published stays."""
+        """End waiting jobs and ask running ones to end. Return the ids of both. What was published stays."""
         with self._store.writing() as connection:
             take_turn(connection)
-            found = _active(connection, ids, library, subjects)
-            log(connection, cancel(connection, found, cause))
-        return [row.id for row in found]
+            rows = _active_rows(connection, ids, library, subjects)
+            log(connection, cancel(connection, rows, cause))
+        return [row.id for row in rows]
 
     def revoke(self, *, library: str, subjects: Sequence[str] | None = None, cause: str) -> list[int]:
-        """End jobs at once, also those that run: whoever has one can write nothing of it from now on."""
+        """End jobs at once, running ones too: their workers can write nothing of them from now on. Return their ids."""
         with self._store.writing() as connection:
             take_turn(connection)
-            found = _active(connection, None, library, subjects)
-            log(connection, [told for row in found for told in _ended(connection, row, cause)])
-        return [row.id for row in found]
+            rows = _active_rows(connection, None, library, subjects)
+            log(connection, [event for row in rows for event in _end_cancelled(connection, row, cause)])
+        return [row.id for row in rows]
 
     def erase(self, library: str) -> None:
-        """Forget all jobs of a library, whatever they are doing, and whether it is paused."""
+        """Delete all jobs of a library, in whatever state, and its pause."""
         with self._store.writing() as connection:
-            drop(connection, connection.scalars(select(jobs.c.id).where(jobs.c.library == library)).all())
+            delete_jobs(connection, connection.scalars(select(jobs.c.id).where(jobs.c.library == library)).all())
             connection.execute(delete(pauses).where(pauses.c.scope == "library", pauses.c.id == library))
             connection.execute(delete(job_turns).where(job_turns.c.library == library))
 
     def retry(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> list[int]:
-        """Let failed jobs, or these that failed or were cancelled, wait again; the ids of those that do.
+        """Queue failed jobs again, or with ``ids`` failed and cancelled ones. Return the ids of the queued ones.
 
-        One of which another that does the same waits or runs by now stays as it is.
+        A job stays as it is if another of the same key is active.
         """
         with self._store.writing() as connection:
             take_turn(connection)
@@ -88,13 +93,13 @@ class JobControl:
             query = query.where(jobs.c.status.in_(["failed"] if ids is None else ["failed", "cancelled"]))
             if library is not None:
                 query = query.where(jobs.c.library == library)
-            found = _of_ids(connection, query, ids)
+            rows = _select_rows(connection, query, ids)
             happened, revived = [], []
-            for row in {row.key: row for row in found}.values():  # of one key the newest
+            for row in {row.key: row for row in rows}.values():  # of one key the newest
                 busy = connection.scalar(select(jobs.c.id).where(jobs.c.key == row.key, IS_ACTIVE))
                 if busy is not None:
                     continue
-                values = waiting(not_before=0) | {
+                values = waiting_values(not_before=0) | {
                     "attempts": 0, "turn": 0, "done": 0, "total": 0, "cause": "", "finished_at": 0,
                     "cancel_requested": False, "detached": True,
                 }  # fmt: skip
@@ -105,24 +110,24 @@ class JobControl:
         return revived
 
     def forget(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> int:
-        """Delete ended jobs with their events; how many. What waits or runs stays."""
+        """Delete ended jobs with their events. Return how many. Waiting and running ones stay."""
         with self._store.writing() as connection:
             query = select(jobs.c.id).where(IS_ENDED)
             if library is not None:
                 query = query.where(jobs.c.library == library)
-            found = [row.id for row in _of_ids(connection, query, ids)]
-            drop(connection, found)
-            if found:
-                take(connection, FORGOTTEN, len(found))
-        return len(found)
+            found_ids = [row.id for row in _select_rows(connection, query, ids)]
+            delete_jobs(connection, found_ids)
+            if found_ids:
+                take(connection, FORGOTTEN, len(found_ids))
+        return len(found_ids)
 
 
-def cancel(connection: Connection, found: Sequence[Row[Any]], cause: str) -> list[Happening]:
-    """These rows of active jobs; what was asked again of them meanwhile is cancelled too."""
+def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
+    """Cancel active jobs, with requests that came while they ran."""
     happened = []
-    for row in found:
+    for row in rows:
         if row.status == "waiting":
-            happened += _ended(connection, row, cause)
+            happened += _end_cancelled(connection, row, cause)
             continue
         values = {"again": "", "cancel_requested": True, "cause": cause}
         connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
@@ -130,34 +135,83 @@ def cancel(connection: Connection, found: Sequence[Row[Any]], cause: str) -> lis
     return happened
 
 
-def _ended(connection: Connection, row: Row[Any], cause: str) -> list[Happening]:
+def _end_cancelled(connection: Connection, row: Row[Any], cause: str) -> list[Happening]:
     return end(connection, row, "cancelled", cause, {"cancel_requested": True}, again=False)
 
 
-def drop(connection: Connection, ids: Sequence[int]) -> None:
-    for some in parts(ids):
+def delete_jobs(connection: Connection, ids: Sequence[int]) -> None:
+    for batch in parts(ids):
         for column in (job_events.c.job_id, job_waiters.c.job_id, jobs.c.id):
-            connection.execute(delete(column.table).where(column.in_(some)))
+            connection.execute(delete(column.table).where(column.in_(batch)))
 
 
-def _active(
+def _active_rows(
     connection: Connection, ids: Sequence[int] | None, library: str | None, subjects: Sequence[str] | None
 ) -> list[Row[Any]]:
     query = select(jobs).where(IS_ACTIVE).with_for_update()
     if library is not None:
         query = query.where(jobs.c.library == library)
     if subjects is None:
-        return _of_ids(connection, query, ids)
-    found: list[Row[Any]] = []
-    for some in parts(subjects):
-        found += _of_ids(connection, query.where(jobs.c.subject.in_(some)), ids)
-    return found
+        return _select_rows(connection, query, ids)
+    rows: list[Row[Any]] = []
+    for batch in parts(subjects):
+        rows += _select_rows(connection, query.where(jobs.c.subject.in_(batch)), ids)
+    return rows
 
 
-def _of_ids(connection: Connection, query: Any, ids: Sequence[int] | None) -> list[Row[Any]]:
+def _select_rows(connection: Connection, query: Any, ids: Sequence[int] | None) -> list[Row[Any]]:
     if ids is None:
         return list(connection.execute(query))
-    found: list[Row[Any]] = []
-    for some in parts(ids):
-        found += connection.execute(query.where(jobs.c.id.in_(some)))
-    return found
+    rows: list[Row[Any]] = []
+    for batch in parts(ids):
+        rows += connection.execute(query.where(jobs.c.id.in_(batch)))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Retention of ended jobs: how many newest keep their rows, how many their events, and for how many days both."""
+
+    rows: int = 10_000
+    events: int = 1_000
+    days: int = 90
+
+
+def fold(store: Transactions, keep: Keep = Keep()) -> int:
+    """Delete ended jobs that are too old or too many, unless somebody waits for them. Return how many."""
+    gone = 0
+    with store.writing() as connection:
+        forget_turns(connection)
+    while True:
+        with store.reading() as connection:
+            ids = connection.execute(_expired_ids(connection, keep.rows, keep.days)).scalars().all()
+        if not ids:
+            break
+        with store.writing() as connection:
+            delete_jobs(connection, list(ids))
+        gone += len(ids)
+    with store.reading() as connection:
+        with_events = _expired_ids(connection, keep.events, keep.days, with_events=True)
+        ids = connection.execute(with_events).scalars().all()
+    if ids:
+        with store.writing() as connection:
+            connection.execute(delete(job_events).where(job_events.c.job_id.in_(ids)))
+    return gone
+
+
+def _expired_ids(connection: Connection, number: int, days: int, *, with_events: bool = False) -> Select[Any]:
+    edge = connection.execute(
+        select(jobs.c.finished_at, jobs.c.id)
+        .where(IS_ENDED)
+        .order_by(jobs.c.finished_at.desc(), jobs.c.id.desc())
+        .offset(number)
+        .limit(1)
+    ).one_or_none()
+    past: ColumnElement[bool] = jobs.c.finished_at < db_now() - days * _DAY
+    if edge is not None:
+        same = and_(jobs.c.finished_at == edge.finished_at, jobs.c.id <= edge.id)
+        past = or_(past, jobs.c.finished_at < edge.finished_at, same)
+    query = select(jobs.c.id).where(IS_ENDED, past, jobs.c.id.not_in(select(job_waiters.c.job_id)))
+    if with_events:
+        query = query.where(jobs.c.id.in_(select(job_events.c.job_id)))
+    return query.order_by(jobs.c.finished_at, jobs.c.id).limit(_AT_ONCE)

@@ -1,35 +1,92 @@
-"""Every write of a running job: only by who has it, and together with what was made of it."""
+"""Writes of a running job, which only the holder of its lease may make, and the events that tell of them."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from hybrid_core.errors import LeaseLostError
-from hybrid_core.store.jobs import rows
-from hybrid_core.store.jobs.clock import db_now
-from hybrid_core.store.jobs.events import Happening
-from hybrid_core.store.jobs.tables import IS_RUNNING, job_events, jobs, pauses
-from hybrid_core.store.text import to_json
-from hybrid_core.types.jobs import Advance, Fence, JobStatus
+from hybrid_core.store.jobs import tables
+from hybrid_core.store.jobs.tables import IS_RUNNING, awaited_by, job_events, jobs, pauses
+from hybrid_core.store.leases import LeasedRows, db_now
+from hybrid_core.store.tables import counters, take, to_json
+from hybrid_core.types.jobs import Advance, Fence, JobEvent, JobStatus
+
+_COUNTER = "job events"
+_NOW, _INSERT = select(db_now()), insert(job_events)
 
 # Put together once: that takes longer than to run them.
-_HELD = (
-    select(jobs)
-    .where(jobs.c.id == bindparam("job"), jobs.c.worker == bindparam("worker"), jobs.c.claim == bindparam("claim"))
-    .where(IS_RUNNING)
-    .with_for_update()
-)
+LEASED = LeasedRows(jobs, IS_RUNNING)
 _FORGET_PROGRESS = delete(job_events).where(job_events.c.job_id == bindparam("job"), job_events.c.kind == "progress")
 _FORGET_PAUSE = delete(pauses).where(pauses.c.scope == "job", pauses.c.id == bindparam("job"))
 
 
 @dataclass(frozen=True, slots=True)
-class Retries:
-    """How often a stage is tried, and how long a job waits after each failure: ``first_ms``, times ``factor`` each."""
+class Happening:
+    """An event that has no number yet."""
+
+    job: int
+    library: str
+    kind: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def log(connection: Connection, happenings: Sequence[Happening]) -> None:
+    """Write events with their numbers. Call it last in a transaction: the counter is locked until the commit."""
+    if not happenings:
+        return
+    at = connection.scalar(_NOW)
+    first = take(connection, _COUNTER, len(happenings))
+    values = [
+        {"number": first + n, "job_id": happening.job, "library": happening.library, "at": at, "kind": happening.kind,
+         "detail": to_json(happening.detail)}
+        for n, happening in enumerate(happenings)
+    ]  # fmt: skip
+    connection.execute(_INSERT, values)
+
+
+def events(
+    connection: Connection,
+    after: int = 0,
+    *,
+    job: int | None = None,
+    library: str | Collection[str] | None = None,
+    waiter: str | None = None,
+    limit: int = 1000,
+) -> list[JobEvent]:
+    """Return events after a number, in order, of one library or several. ``waiter`` is a worker: events of the jobs
+    that it waits for.
+    """
+    query = select(job_events).where(job_events.c.number > after).order_by(job_events.c.number).limit(limit)
+    if job is not None:
+        query = query.where(job_events.c.job_id == job)
+    if library is not None:
+        query = query.where(job_events.c.library.in_([library] if isinstance(library, str) else library))
+    if waiter is not None:
+        query = query.where(job_events.c.job_id.in_(awaited_by(waiter)))
+    return [tables.to_event(row) for row in connection.execute(query)]
+
+
+def last_event(connection: Connection) -> int:
+    """Return the number of the newest event, 0 if there was none."""
+    return connection.scalar(select(counters.c.n).where(counters.c.name == _COUNTER)) or 0
+
+
+def oldest_event(connection: Connection) -> int:
+    """Return the number of the oldest event that is still kept, 0 if there is none."""
+    return connection.scalar(select(func.min(job_events.c.number))) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobRetries:
+    """Limits of tries: how often a stage is tried, and how long a job waits after each failure.
+
+    The wait is ``first_ms``, times ``factor`` after each further failure, and ``most_ms`` at most.
+    """
 
     attempts: int = 5
     first_ms: int = 1_000
@@ -40,20 +97,20 @@ class Retries:
         return int(min(self.first_ms * self.factor ** max(attempts - 1, 0), self.most_ms))
 
 
-def held(connection: Connection, fence: Fence) -> Row[Any]:
-    """The row of a running job, kept from others until the transaction ends. Raises LeaseLostError."""
-    row = connection.execute(_HELD, asdict(fence)).one_or_none()
+def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
+    """Return the row of a running job and lock it until the transaction ends. Raises LeaseLostError."""
+    row = LEASED.lock(connection, fence.job, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(f"Job {fence.job} is no longer this worker's.", "Whoever has it now goes on with it.")
     return row
 
 
 def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[Happening]:
-    """Write what becomes of a running job; what is to be logged at the end of the transaction.
+    """Write the outcome of a running job, and return the events to log at the end of the transaction.
 
     A job that was cancelled meanwhile does not go back to the queue. Raises LeaseLostError.
     """
-    row = held(connection, fence)
+    row = lock_job(connection, fence)
     values: dict[str, Any] = {"heartbeat_at": db_now()}
     if advance.stage is not None and advance.stage != row.stage:
         values |= {"stage": advance.stage, "done": 0, "total": 0, "attempts": 0}
@@ -61,7 +118,7 @@ def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[
         if (count := getattr(advance, name)) is not None:
             values[name] = count
     if advance.needs is not None:
-        values["needs"] = rows.joined(advance.needs)
+        values["needs"] = tables.joined(advance.needs)
     for name in ("options", "result"):
         if (value := getattr(advance, name)) is not None:
             values[name] = to_json(value)
@@ -73,18 +130,18 @@ def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[
         _write(connection, row.id, values)
         return [Happening(row.id, row.library, "stage", {"stage": stage})] if "stage" in values else []
     if status == "waiting":
-        values |= waiting(not_before=0) | {"turn": row.turn + 1, "attempts": 0, "cause": advance.cause}
+        values |= waiting_values(not_before=0) | {"turn": row.turn + 1, "attempts": 0, "cause": advance.cause}
         _write(connection, row.id, values)
         return [Happening(row.id, row.library, "stage", {"stage": stage, "turn": row.turn + 1})]
     return end(connection, row, status, advance.cause, values)
 
 
 def fail_job(
-    connection: Connection, row: Row[Any], cause: str, retries: Retries, *, final: bool, passing: bool = False
+    connection: Connection, row: Row[Any], cause: str, retries: JobRetries, *, final: bool, passing: bool = False
 ) -> list[Happening]:
-    """One more try of a job failed: it waits and is tried again, unless that is ``final`` or was the last one.
+    """Count a failed try of a job. It waits for the next try, unless the failure is ``final`` or the tries are used up.
 
-    What is ``passing`` lies with the machine and not with the job: its last try is never used up.
+    A ``passing`` failure lies with the machine and not with the job: it never uses up the last try.
     """
     attempts = row.attempts + 1
     if passing:
@@ -94,7 +151,7 @@ def fail_job(
     if not passing and (final or attempts >= retries.attempts):
         return end(connection, row, "failed", cause, {"attempts": attempts})
     wait = retries.wait_ms(attempts)
-    _write(connection, row.id, waiting(not_before=db_now() + wait) | {"attempts": attempts, "cause": cause})
+    _write(connection, row.id, waiting_values(not_before=db_now() + wait) | {"attempts": attempts, "cause": cause})
     return [Happening(row.id, row.library, "retry", {"attempts": attempts, "cause": cause, "wait_ms": wait})]
 
 
@@ -107,22 +164,24 @@ def end(
     *,
     again: bool = True,
 ) -> list[Happening]:
-    """End a job, or let it begin anew where it was asked for again while it ran, unless that is not to be."""
-    told = Happening(row.id, row.library, status, {"cause": cause} if cause else {})
+    """End a job, or restart it if it was requested again while it ran and ``again`` allows that."""
+    ending = Happening(row.id, row.library, status, {"cause": cause} if cause else {})
     connection.execute(_FORGET_PROGRESS, {"job": row.id})
     if row.again and again:
-        asked = json.loads(row.again)
-        anew = waiting(not_before=0) | asked | {"again": "", "turn": 0, "attempts": 0, "done": 0, "total": 0}
-        _write(connection, row.id, (values or {}) | anew | {"cancel_requested": False, "cause": ""})
-        return [told, Happening(row.id, row.library, "again", {"stage": asked["stage"]})]
+        request = json.loads(row.again)
+        restart = (
+            waiting_values(not_before=0) | request | {"again": "", "turn": 0, "attempts": 0, "done": 0, "total": 0}
+        )
+        _write(connection, row.id, (values or {}) | restart | {"cancel_requested": False, "cause": ""})
+        return [ending, Happening(row.id, row.library, "again", {"stage": request["stage"]})]
     ended = {"status": status, "cause": cause, "finished_at": db_now(), "lease_until": 0, "again": ""}
     _write(connection, row.id, (values or {}) | ended)
     connection.execute(_FORGET_PAUSE, {"job": str(row.id)})
-    return [told]
+    return [ending]
 
 
-def waiting(*, not_before: Any) -> dict[str, Any]:
-    """What a job is that nobody has."""
+def waiting_values(*, not_before: Any) -> dict[str, Any]:
+    """Return the column values of a job that waits and belongs to no worker."""
     return {"status": "waiting", "worker": "", "lease_until": 0, "not_before": not_before}
 
 

@@ -1,56 +1,183 @@
-"""The queue: what waits is taken by one worker at a time, kept by a lease, and ends or goes back."""
+"""The queue: requests become jobs, workers take them and keep them by leases, and they end or wait again."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, bindparam, or_, select, update
+from sqlalchemy import BigInteger, Connection, Row, bindparam, select, update
 
-from hybrid_core.store.jobs import rows
-from hybrid_core.store.jobs.clock import db_now
-from hybrid_core.store.jobs.due import Due
-from hybrid_core.store.jobs.enqueue import enqueue, wait_for
-from hybrid_core.store.jobs.events import Happening, log
-from hybrid_core.store.jobs.fencing import Retries, advance_job, end, fail_job, held, waiting
-from hybrid_core.store.jobs.limits import JobLimits
-from hybrid_core.store.jobs.store import JobStore
-from hybrid_core.store.jobs.tables import IS_RUNNING, job_waiters, jobs
-from hybrid_core.types.jobs import Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
+from hybrid_core.errors import BusyError
+from hybrid_core.store.database import parts
+from hybrid_core.store.jobs import tables
+from hybrid_core.store.jobs.claims import Due, JobLimits
+from hybrid_core.store.jobs.fencing import (
+    LEASED,
+    Happening,
+    JobRetries,
+    advance_job,
+    end,
+    fail_job,
+    lock_job,
+    log,
+    waiting_values,
+)
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, job_waiters, jobs
+from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.tables import clean, insert_into, take, to_json
+from hybrid_core.types.jobs import ASKED, Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
+
+_TURN = "enqueue"
+_ROUNDS = 5  # others may end jobs of the same keys between two statements
 
 LEASE_MS = 60_000
 
-# Also what reaches further than a lease can: it was written before the clock was put back.
-_LAPSED = or_(jobs.c.lease_until < db_now(), jobs.c.lease_until > db_now() + 2 * bindparam("lease", type_=BigInteger))
+_LAPSED = LEASED.expired(bindparam("lease", type_=BigInteger))
 _LATE = select(jobs.c.id).where(IS_RUNNING, _LAPSED).limit(1)
 _LATE_ROWS = select(jobs).where(IS_RUNNING, _LAPSED).with_for_update(skip_locked=True)  # if sorted, it would read all
-_HELD = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
+_LEASED_TO = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
+
+
+def enqueue(
+    connection: Connection, requests: Sequence[JobRequest], waiter: str
+) -> tuple[list[Enqueued], list[Happening]]:
+    """Turn each request into a job, or join it to an active job of the same key. Return the outcomes in order.
+
+    ``waiter`` is the worker that waits for the jobs. With "" they go on whoever stops waiting.
+    """
+    take_turn(connection)
+    by_key: dict[str, JobRequest] = {}
+    for request in requests:
+        by_key.setdefault(_key(request), request)
+    outcome: dict[str, Enqueued] = {}
+    happened: list[Happening] = []
+    for _ in range(_ROUNDS):
+        left = [key for key in by_key if key not in outcome]
+        if not left:
+            break
+        for keys in parts(left):
+            query = select(jobs).where(jobs.c.key.in_(keys), IS_ACTIVE).order_by(jobs.c.id).with_for_update()
+            active = {row.key: row for row in connection.execute(query)}
+            for key, row in active.items():
+                outcome[key], events = _join(connection, row, by_key[key], detached=not waiter)
+                happened += events
+            new = [by_key[key] for key in keys if key not in active]
+            for key, job in _insert(connection, new, detached=not waiter).items():
+                outcome[key] = Enqueued(job, "new")
+                detail = {"subject": by_key[key].subject, "stage": by_key[key].stage}
+                happened.append(Happening(job, by_key[key].library, "enqueued", detail))
+    else:
+        raise BusyError("Others keep enqueueing and ending the same jobs.", "Try again.")
+    if waiter and outcome:
+        wait_for(connection, waiter, [entry.job for entry in outcome.values()])
+    first = {id(request) for request in by_key.values()}
+    enqueued = []
+    for request in requests:
+        entry = outcome[_key(request)]
+        enqueued.append(entry if id(request) in first else Enqueued(entry.job, "joined"))
+    return enqueued, happened
+
+
+def take_turn(connection: Connection) -> None:
+    """Wait for all other transactions that activate or lock many jobs, so that no two deadlock."""
+    take(connection, _TURN)
+
+
+def wait_for(connection: Connection, waiter: str, jobs_awaited: Sequence[int]) -> None:
+    values = [{"worker_id": waiter, "job_id": job} for job in jobs_awaited]
+    if values:
+        connection.execute(insert_into(connection, job_waiters).on_conflict_do_nothing(), values)
+
+
+def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached: bool) -> Mapping[str, int]:
+    """Return the new jobs' ids by key. A key is missing if another transaction has inserted it by now."""
+    if not requests:
+        return {}
+    now = connection.scalar(select(db_now()))
+    values = [
+        _request_values(request)
+        | {
+            "library": request.library, "owner": request.owner, "kind": request.kind, "subject": request.subject,
+            "key": _key(request), "status": "waiting", "detached": detached, "created_at": now,
+        }
+        for request in requests
+    ]  # fmt: skip
+    insertion = insert_into(connection, jobs).on_conflict_do_nothing().returning(jobs.c.key, jobs.c.id)
+    return {row.key: row.id for row in sorted(connection.execute(insertion, values), key=lambda row: row.id)}
+
+
+def _key(request: JobRequest) -> str:
+    return clean(request.dedupe_key)  # as it comes back
+
+
+def _request_values(request: JobRequest) -> dict[str, Any]:
+    return {
+        "stage": request.stage, "options": to_json(request.options), "needs": tables.joined(request.needs),
+        "version": request.version, "priority": request.priority,
+    }  # fmt: skip
+
+
+def _join(
+    connection: Connection, row: Row[Any], request: JobRequest, *, detached: bool
+) -> tuple[Enqueued, list[Happening]]:
+    """Join a request to a waiting or running job. The request with the higher priority decides how the job is done."""
+    values_asked = _request_values(request)
+    if request.priority < row.priority:
+        values_asked |= {"options": row.options, "needs": row.needs, "priority": row.priority}
+    same = json.loads(values_asked["options"]) == json.loads(row.options) and values_asked["version"] == row.version
+    values: dict[str, Any] = {}
+    if detached and not row.detached:
+        values["detached"] = True
+    if values_asked["priority"] != row.priority:
+        values["priority"] = values_asked["priority"]
+    outcome = Enqueued(row.id, "joined")
+    if row.status == "waiting":
+        if not same:
+            values |= values_asked | {"turn": 0, "attempts": 0, "done": 0, "total": 0}
+        if request.priority >= row.priority and row.not_before:
+            values["not_before"] = 0
+    elif not same or row.cancel_requested:
+        if row.again and request.priority < json.loads(row.again)["priority"]:
+            values_asked |= {name: json.loads(row.again)[name] for name in ("options", "needs", "priority")}
+        values["again"] = to_json(values_asked)
+        outcome = Enqueued(row.id, "again")
+    if not values:
+        return outcome, []
+    connection.execute(update(jobs).where(jobs.c.id == row.id).values(**values))
+    return outcome, [Happening(row.id, row.library, "joined", {"outcome": outcome.outcome})]
 
 
 class JobQueue:
-    """Any number of processes may have one over the same database. Times are those of the database's clock alone."""
+    """Any number of processes may use one over the same database. Only the database clock decides expiry."""
 
     def __init__(
         self,
-        store: JobStore,
-        retries: Retries = Retries(),
+        store: Transactions,
+        retries: JobRetries = JobRetries(),
         lease_ms: int = LEASE_MS,
         limits: JobLimits = JobLimits(),
     ) -> None:
         self._store, self._retries, self._lease_ms, self._limits = store, retries, lease_ms, limits
 
     def enqueue(self, requests: Sequence[JobRequest], *, waiter: str = "") -> list[Enqueued]:
-        """One for each request, in one transaction. ``waiter`` is the id of the worker that waits for them: they are
-        cancelled when it stops waiting and nobody else has asked; "" where nobody waits."""
+        """Enqueue requests in one transaction, and return an outcome for each.
+
+        ``waiter`` is the id of the worker that waits for them, "" for none. Its jobs are cancelled when it stops
+        waiting and nobody else has asked for them.
+        """
         if not requests:
             return []
         with self._store.writing() as connection:
-            found, happened = enqueue(connection, requests, waiter)
+            enqueued, happened = enqueue(connection, requests, waiter)
             log(connection, happened)
-        return found
+        return enqueued
 
     def enqueue_beside(self, job: Job, requests: Sequence[JobRequest]) -> None:
-        """What comes of a job, for whoever waits for it; where nobody does, or not only they have asked, for itself."""
+        """Enqueue what follows from a job, for the workers that wait for that job.
+
+        If nobody waits, or others asked for it too, the new jobs go on by themselves.
+        """
         if not requests:
             return
         with self._store.writing() as connection:
@@ -71,60 +198,64 @@ class JobQueue:
         *,
         stages: Collection[JobStage] = (),
         only_awaited: bool = False,
-        most: int = 1,
+        limit: int = 1,
     ) -> list[Job]:
-        """Take up to ``most`` jobs that these abilities suffice for, the most urgent first; none where none is due.
+        """Take up to ``limit`` jobs that these abilities suffice for, the most urgent first.
 
-        ``stages``: only of these. ``only_awaited``: of those that this worker waits for. Leases that have expired are
-        seen to before.
+        ``stages`` restricts the stages, ``only_awaited`` to jobs that this worker waits for. Expired leases are handled
+        before.
         """
-        longest = 2 * self._retries.most_ms
+        longest_wait = 2 * self._retries.most_ms
         with self._store.reading() as connection:
-            paused = rows.Paused(connection)
+            paused = tables.Paused(connection)
             late = connection.scalar(_LATE, {"lease": self._lease_ms}) is not None
-            due = Due.read(connection, paused, worker, abilities, stages, only_awaited, longest, self._limits)
+            due = Due.read(connection, paused, worker, abilities, stages, only_awaited, longest_wait, self._limits)
         if not late and due is None:
             return []
         with self._store.writing() as connection:
             happened = self._expire(connection) if late else []
-            taken = [] if due is None else due.take(connection, most, self._lease_ms)
+            taken = [] if due is None else due.take(connection, limit, self._lease_ms)
             happened += [
                 Happening(row.id, row.library, "claimed", {"worker": worker, "stage": row.stage, "claim": row.claim})
                 for row in taken
             ]
             log(connection, happened)
-            return [rows.to_job(row, paused) for row in taken]
+            return [tables.to_job(row, paused) for row in taken]
 
     def waits(self, worker: str, abilities: Collection[str], stages: Collection[JobStage]) -> bool:
-        """Whether there is a job of these stages that a worker with these abilities could take."""
+        """Return True if a worker with these abilities could take a job of these stages."""
         with self._store.reading() as connection:
-            paused = rows.Paused(connection)
-            longest = 2 * self._retries.most_ms
-            return Due.read(connection, paused, worker, abilities, stages, False, longest, self._limits) is not None
+            paused = tables.Paused(connection)
+            longest_wait = 2 * self._retries.most_ms
+            return (
+                Due.read(connection, paused, worker, abilities, stages, False, longest_wait, self._limits) is not None
+            )
 
     def leases(self, worker: str) -> list[Lease]:
-        """What a worker has, read without writing; what is missing from it was taken away or has ended."""
+        """Return a worker's leases without writing. A missing one was taken away, or its job has ended."""
         with self._store.reading() as connection:
-            paused = rows.Paused(connection)
-            found = connection.execute(_HELD, {"who": worker}).all()
-        return [rows.to_lease(row, paused) for row in found]
+            paused = tables.Paused(connection)
+            rows = connection.execute(_LEASED_TO, {"who": worker}).all()
+        return [tables.to_lease(row, paused) for row in rows]
 
     def renew(self, worker: str) -> list[Lease]:
-        """Keep what a worker has for another lease, also what has run out and nobody has taken yet."""
+        """Renew a worker's leases, also expired ones that nobody has taken over."""
         with self._store.writing() as connection:
-            paused = rows.Paused(connection)
+            paused = tables.Paused(connection)
             now = db_now()
-            found = connection.execute(
+            rows = connection.execute(
                 update(jobs)
                 .where(IS_RUNNING, jobs.c.worker == worker)
                 .values(lease_until=now + self._lease_ms, heartbeat_at=now)
                 .returning(*jobs.c)
             ).all()
-        return [rows.to_lease(row, paused) for row in found]
+        return [tables.to_lease(row, paused) for row in rows]
 
     def progress(self, reports: Sequence[JobProgress]) -> None:
-        """How far jobs are, in one transaction; that of a job which was taken away is dropped. Call it about once a
-        second, not for each page."""
+        """Write the progress of jobs in one transaction; reports of lost leases are dropped.
+
+        Call it about once a second, not for each page.
+        """
         if not reports:
             return
         with self._store.writing() as connection:
@@ -133,8 +264,7 @@ class JobQueue:
                 fence = report.fence
                 row = connection.execute(
                     update(jobs)
-                    .where(jobs.c.id == fence.job, jobs.c.worker == fence.worker, jobs.c.claim == fence.claim)
-                    .where(IS_RUNNING)
+                    .where(*LEASED.fence(fence.job, fence.worker, fence.claim))
                     .values(done=report.done, total=report.total)
                     .returning(jobs.c.library, jobs.c.stage)
                 ).one_or_none()
@@ -144,39 +274,37 @@ class JobQueue:
             log(connection, happened)
 
     def advance(self, fence: Fence, advance: Advance) -> None:
-        """Write what becomes of a running job. Raises LeaseLostError. See ``Catalog.publish`` for both at once."""
+        """Write the outcome of a running job. Raises LeaseLostError. See ``Catalog.publish`` for both at once."""
         with self._store.writing() as connection:
             log(connection, advance_job(connection, fence, advance))
 
     def fail(self, fence: Fence, cause: str, *, final: bool = False, passing: bool = False) -> None:
-        """A try failed: the job waits to be tried again, or fails where that is ``final`` or was its last one.
+        """Count a failed try: the job waits for the next try, or fails if ``final`` or its tries are used up.
 
-        What is ``passing`` (a full disk) is tried again until it has passed, however often.
-
-        Raises LeaseLostError.
+        A ``passing`` failure (a full disk) is retried until it has passed. Raises LeaseLostError.
         """
         with self._store.writing() as connection:
-            row = held(connection, fence)
+            row = lock_job(connection, fence)
             log(connection, fail_job(connection, row, cause, self._retries, final=final, passing=passing))
 
     def release(self, fence: Fence, cause: str = "") -> None:
-        """Give a job back as it was taken: for a pause, or by a worker that ends. Raises LeaseLostError."""
+        """Give a job back as it was taken: for a pause, or when a worker ends. Raises LeaseLostError."""
         with self._store.writing() as connection:
-            row = held(connection, fence)
+            row = lock_job(connection, fence)
             log(connection, release(connection, [row], cause))
 
     def expire(self) -> int:
-        """Give what nobody keeps any more to the others; how many jobs that were."""
+        """Return jobs with expired leases to the queue. Return how many there were."""
         with self._store.reading() as connection:
             if connection.scalar(_LATE, {"lease": self._lease_ms}) is None:
                 return 0
         with self._store.writing() as connection:
             happened = self._expire(connection)
             log(connection, happened)
-        return len({one.job for one in happened})
+        return len({happening.job for happening in happened})
 
     def lapse(self, gone: Collection[str]) -> None:
-        """End the leases of workers that are known to have died: nobody has to wait until they run out."""
+        """End the leases of workers that are known to be dead, so that nobody waits for them to expire."""
         with self._store.writing() as connection:
             mine = (IS_RUNNING, jobs.c.worker.in_(gone))
             connection.execute(update(jobs).where(*mine).values(lease_until=0))
@@ -184,26 +312,37 @@ class JobQueue:
 
     def _expire(self, connection: Connection) -> list[Happening]:
         late = connection.execute(_LATE_ROWS, {"lease": self._lease_ms}).all()
-        return abandoned(connection, late, self._retries)
+        return retry_abandoned(connection, late, self._retries)
 
 
-def abandoned(connection: Connection, found: Sequence[Row[Any]], retries: Retries) -> list[Happening]:
-    """Running jobs whose worker died are one try the worse: one of them may have killed it."""
+def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[Happening]:
+    """Count a failed try of running jobs whose worker died: one of them may have killed it."""
     happened = []
-    for row in sorted(found, key=lambda row: row.id):
+    for row in sorted(rows, key=lambda row: row.id):
         happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
         cause = f"The worker {row.worker} gave no sign of life while it had it."
         happened += fail_job(connection, row, cause, retries, final=False)
     return happened
 
 
-def release(connection: Connection, found: Sequence[Row[Any]], cause: str) -> list[Happening]:
-    """Running jobs wait again, no try the worse; those that were cancelled meanwhile end."""
+def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
+    """Put running jobs back to waiting without counting a try. End those that were cancelled meanwhile."""
     happened = []
-    for row in found:
+    for row in rows:
         if row.cancel_requested:
             happened += end(connection, row, "cancelled", row.cause)
             continue
-        connection.execute(update(jobs).where(jobs.c.id == row.id).values(**waiting(not_before=0), cause=cause))
+        connection.execute(update(jobs).where(jobs.c.id == row.id).values(**waiting_values(not_before=0), cause=cause))
         happened.append(Happening(row.id, row.library, "released", {"cause": cause} if cause else {}))
     return happened
+
+
+def refine_first(store: Transactions, subjects: Collection[tuple[str, str]]) -> None:
+    """Refine the trees of these documents first. ``subjects`` are library ids and paths."""
+    with store.writing() as connection:
+        for library, path in subjects:
+            connection.execute(
+                update(jobs)
+                .where(IS_WAITING, jobs.c.stage == "refine", jobs.c.library == library, jobs.c.subject == path)
+                .values(priority=ASKED)
+            )

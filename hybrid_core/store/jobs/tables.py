@@ -1,25 +1,36 @@
-"""The tables of jobs. Small indexes over what waits and what runs keep them quick however many rows have ended."""
+"""The tables of jobs, and their rows as values.
+
+Small indexes over waiting and running jobs keep them quick however many rows have ended.
+"""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
     ColumnElement,
+    Connection,
     FromClause,
     Index,
     Integer,
+    Row,
     Select,
     Table,
     literal_column,
     select,
 )
 
-from hybrid_core.store.partial_index import partial_index
-from hybrid_core.store.tables import metadata
-from hybrid_core.store.text import CleanString as String
-from hybrid_core.store.text import CleanText as Text
+from hybrid_core.store.database import Decoding
+from hybrid_core.store.leases import db_now
+from hybrid_core.store.tables import CleanString as String
+from hybrid_core.store.tables import CleanText as Text
+from hybrid_core.store.tables import metadata, partial_index
+from hybrid_core.types.jobs import Fence, Job, JobEvent, Lease, Worker
 
 _Id = BigInteger().with_variant(Integer, "sqlite")
 
@@ -42,19 +53,19 @@ jobs = Table(
     Column("total", Integer, nullable=False, server_default="0"),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("not_before", BigInteger, nullable=False, server_default="0"),
-    Column("worker", String, nullable=False, server_default=""),  # who has the lease
+    Column("worker", String, nullable=False, server_default=""),  # the holder of the lease
     Column("claim", Integer, nullable=False, server_default="0"),
     Column("lease_until", BigInteger, nullable=False, server_default="0"),
     Column("heartbeat_at", BigInteger, nullable=False, server_default="0"),
     Column("cancel_requested", Boolean, nullable=False, server_default="0"),
-    Column("detached", Boolean, nullable=False, server_default="0"),  # goes on where nobody waits for it
-    Column("again", Text, nullable=False, server_default=""),  # JSON: what was asked while it ran
+    Column("detached", Boolean, nullable=False, server_default="0"),  # goes on if nobody waits for it
+    Column("again", Text, nullable=False, server_default=""),  # JSON: the request that came while it ran
     Column("cause", Text, nullable=False, server_default=""),
     Column("result", Text, nullable=False, server_default="{}"),  # JSON object
     Column("created_at", BigInteger, nullable=False),
     Column("started_at", BigInteger, nullable=False, server_default="0"),
     Column("finished_at", BigInteger, nullable=False, server_default="0"),
-    sqlite_autoincrement=True,  # an id that somebody was told never means another job
+    sqlite_autoincrement=True,  # an id is never used for another job
 )  # fmt: skip
 
 
@@ -120,12 +131,64 @@ job_turns = Table(
 
 pauses = Table(
     "pauses", metadata,
-    Column("scope", String, primary_key=True),  # «all», «library» or «job»
+    Column("scope", String, primary_key=True),  # "all", "library" or "job"
     Column("id", String, primary_key=True),  # of the library or the job, "" for all
     Column("at", BigInteger, nullable=False),
 )  # fmt: skip
 
 
 def awaited_by(worker: str) -> Select[tuple[int]]:
-    """The jobs that a worker waits for."""
+    """Return the statement for the jobs that a worker waits for."""
     return select(job_waiters.c.job_id).where(job_waiters.c.worker_id == worker)
+
+
+_PAUSES = select(pauses.c.scope, pauses.c.id)
+JOBS: Select[Any] = select(*jobs.c, db_now().label("read_at"))
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def joined(words: Iterable[str]) -> str:
+    return " ".join(sorted(words))
+
+
+class Paused:
+    """The libraries and jobs that are paused now."""
+
+    def __init__(self, connection: Connection) -> None:
+        rows = connection.execute(_PAUSES).all()
+        self.all = any(row.scope == "all" for row in rows)
+        self.libraries = [row.id for row in rows if row.scope == "library"]
+        self.jobs = {int(row.id) for row in rows if row.scope == "job"}
+
+    def holds(self, row: Any) -> bool:
+        return self.all or row.library in self.libraries or row.id in self.jobs
+
+
+@Decoding("a job")
+def to_job(row: Row[Any], paused: Paused) -> Job:
+    return Job(
+        id=row.id, library=row.library, owner=row.owner, kind=row.kind, subject=row.subject,
+        options=json.loads(row.options), needs=words(row.needs), priority=row.priority, turn=row.turn,
+        status=row.status, stage=row.stage, done=row.done, total=row.total, attempts=row.attempts,
+        not_before=row.not_before, worker=row.worker, claim=row.claim, lease_until=row.lease_until,
+        heartbeat_at=row.heartbeat_at, cancel_requested=bool(row.cancel_requested), again=bool(row.again),
+        version=row.version, cause=row.cause, result=json.loads(row.result), created_at=row.created_at,
+        started_at=row.started_at, finished_at=row.finished_at, read_at=row.read_at,
+        paused=not row.finished_at and paused.holds(row),
+    )  # fmt: skip
+
+
+def to_lease(row: Row[Any], paused: Paused) -> Lease:
+    return Lease(Fence(row.id, row.worker, row.claim), bool(row.cancel_requested), paused.holds(row))
+
+
+@Decoding("an event of a job")
+def to_event(row: Row[Any]) -> JobEvent:
+    return JobEvent(row.number, row.job_id, row.library, row.at, row.kind, json.loads(row.detail))
+
+
+def to_worker(row: Row[Any]) -> Worker:
+    return Worker(row.id, row.host, row.pid, row.kind, words(row.abilities), row.started_at, row.heartbeat_at)

@@ -1,51 +1,52 @@
-"""The processes that do jobs or wait for them: who is there, and what happens to what a process leaves behind."""
+"""The processes that do jobs or wait for them, and the jobs that are offered to them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, delete, func, insert, or_, select, update
 
-from hybrid_core.store.jobs import rows
-from hybrid_core.store.jobs.clock import db_now
+from hybrid_core.store.database import parts
+from hybrid_core.store.jobs import tables
+from hybrid_core.store.jobs.claims import JobLimits, open_now, open_values
 from hybrid_core.store.jobs.control import cancel
-from hybrid_core.store.jobs.enqueue import take_turn
-from hybrid_core.store.jobs.events import log
-from hybrid_core.store.jobs.fencing import Retries, end
-from hybrid_core.store.jobs.queue import LEASE_MS, abandoned, release
-from hybrid_core.store.jobs.store import JobStore
+from hybrid_core.store.jobs.fencing import JobRetries, end, log
+from hybrid_core.store.jobs.queue import LEASE_MS, JobQueue, release, retry_abandoned, take_turn
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_RUNNING, IS_WAITING, awaited_by, job_waiters, jobs, workers
-from hybrid_core.store.parts import parts
+from hybrid_core.store.leases import Transactions, db_now
 from hybrid_core.types.jobs import Worker
 
 SESSION = "password:"
-"""Begins a need that only the process that holds a password can meet."""
+"""Prefix of a need that only the process with the password meets."""
 MACHINE = "machine:"
-"""Begins a need that only those meet who find the file at its path."""
+"""Prefix of a need that only machines with the file at its path meet."""
+
+_TOGETHER = 20  # jobs of the same needs in a row: a worker that cannot do them skips so many
 
 
 class Workers:
-    def __init__(self, store: JobStore, lease_ms: int = LEASE_MS, retries: Retries = Retries()) -> None:
+    def __init__(self, store: Transactions, lease_ms: int = LEASE_MS, retries: JobRetries = JobRetries()) -> None:
         self._store, self._lease_ms, self._retries = store, lease_ms, retries
 
     def register(self, worker: Worker) -> Worker:
-        """As it is known from now on."""
+        """Register a process. Return it with its times."""
         with self._store.writing() as connection:
             now = connection.scalar(select(db_now())) or 0
-            made = replace(worker, started_at=now, heartbeat_at=now)
+            registered = replace(worker, started_at=now, heartbeat_at=now)
             connection.execute(delete(workers).where(workers.c.id == worker.id))
             connection.execute(
                 insert(workers).values(
-                    id=made.id, host=made.host, pid=made.pid, kind=made.kind,
-                    abilities=rows.joined(made.abilities), started_at=now, heartbeat_at=now,
+                    id=registered.id, host=registered.host, pid=registered.pid, kind=registered.kind,
+                    abilities=tables.joined(registered.abilities), started_at=now, heartbeat_at=now,
                 )
             )  # fmt: skip
-        return made
+        return registered
 
     def beat(self, worker: str) -> bool:
-        """Give a sign of life; False where it had been given up: it must register and wait for its jobs again."""
+        """Record a sign of life. Return False if the process had been given up and must register again."""
         with self._store.writing() as connection:
             beaten = connection.execute(
                 update(workers).where(workers.c.id == worker).values(heartbeat_at=db_now()).returning(workers.c.id)
@@ -53,20 +54,18 @@ class Workers:
             return beaten.one_or_none() is not None
 
     def all(self) -> list[Worker]:
-        """Those that live, the oldest first."""
+        """Return the live processes, the oldest first."""
         with self._store.reading() as connection:
-            found = connection.execute(
-                select(workers).where(~self._dead()).order_by(workers.c.started_at, workers.c.id)
-            )
-            return [rows.to_worker(row) for row in found]
+            rows = connection.execute(select(workers).where(~self._dead()).order_by(workers.c.started_at, workers.c.id))
+            return [tables.to_worker(row) for row in rows]
 
     def leave(self, worker: str, cause: str = "") -> None:
-        """A process ends: what it has waits again, and it waits for nothing; the jobs that it waited for stay."""
+        """Remove a process that ends: its jobs wait again, and the jobs that it waited for stay."""
         with self._store.writing() as connection:
             log(connection, release(connection, self._forget(connection, [worker]), cause))
 
     def abandon(self, worker: str) -> list[int]:
-        """Stop waiting, and cancel what only this one waits for and nobody asked for without waiting; their ids."""
+        """Stop waiting, and cancel jobs that only this process waits for. Return their ids."""
         with self._store.writing() as connection:
             take_turn(connection)
             others = select(job_waiters.c.job_id).where(job_waiters.c.worker_id != worker)
@@ -88,8 +87,10 @@ class Workers:
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id == worker))
 
     def sweep(self, worker: str = "") -> None:
-        """Forget processes that are gone, but for the one that asks, and end what only they could have done. What they
-        had is one try the worse, as where its lease ran out."""
+        """Forget dead processes other than ``worker``, and end jobs that only they could have done.
+
+        Their running jobs lose one try, as when a lease expires.
+        """
         with self._store.reading() as connection:
             dead = connection.execute(select(workers.c.id).where(self._dead(), workers.c.id != worker)).scalars().all()
             secret = connection.execute(
@@ -100,29 +101,110 @@ class Workers:
         with self._store.writing() as connection:
             gone = select(workers.c.id).where(self._dead(), workers.c.id != worker)
             left = self._forget(connection, connection.execute(gone).scalars().all())
-            log(connection, abandoned(connection, left, self._retries))
+            log(connection, retry_abandoned(connection, left, self._retries))
             self._end_forgotten(connection)
 
     def _forget(self, connection: Connection, gone: Sequence[str]) -> Sequence[Row[Any]]:
-        """The jobs that they have."""
-        had: list[Row[Any]] = []
-        for some in parts(gone):
-            connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(some)))
-            connection.execute(delete(workers).where(workers.c.id.in_(some)))
-            had += connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(some)).with_for_update())
-        return had
+        """Delete processes. Return their running jobs."""
+        rows: list[Row[Any]] = []
+        for batch in parts(gone):
+            connection.execute(delete(job_waiters).where(job_waiters.c.worker_id.in_(batch)))
+            connection.execute(delete(workers).where(workers.c.id.in_(batch)))
+            rows += connection.execute(select(jobs).where(IS_RUNNING, jobs.c.worker.in_(batch)).with_for_update())
+        return rows
 
     def _end_forgotten(self, connection: Connection) -> None:
-        """Jobs whose password no process has any more would wait for ever."""
-        known = {word for text in connection.execute(select(workers.c.abilities)).scalars() for word in text.split()}
-        found = connection.execute(select(jobs).where(IS_WAITING, jobs.c.needs.contains(SESSION)).with_for_update())
+        """End jobs whose password no process has any more: they would wait for ever."""
+        abilities = {
+            word for text in connection.execute(select(workers.c.abilities)).scalars() for word in text.split()
+        }
+        rows = connection.execute(select(jobs).where(IS_WAITING, jobs.c.needs.contains(SESSION)).with_for_update())
         cause = "The command that had its password is gone: ask again with the password."
-        for row in found.all():
-            if any(word.startswith(SESSION) and word not in known for word in row.needs.split()):
+        for row in rows.all():
+            if any(word.startswith(SESSION) and word not in abilities for word in row.needs.split()):
                 log(connection, end(connection, row, "failed", cause))
 
     def _dead(self) -> ColumnElement[bool]:
-        """Also those of before the clock was put back."""
+        """Return the condition of a dead process. A heartbeat far ahead is from before the clock was put back."""
         return or_(
             workers.c.heartbeat_at < db_now() - self._lease_ms, workers.c.heartbeat_at > db_now() + self._lease_ms
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    job: int
+    kind: str
+
+
+class JobOffers:
+    """The waiting jobs that a worker may take now. A worker claims an offered job like any other."""
+
+    def __init__(
+        self, store: Transactions, retries: JobRetries = JobRetries(), limits: JobLimits = JobLimits()
+    ) -> None:
+        self._store, self._longest, self._limits = store, 2 * retries.most_ms, limits
+        self._queue, self._workers = JobQueue(store, retries, limits=limits), Workers(store, retries=retries)
+
+    def all(self, limit: int) -> list[Offer]:
+        """Return up to ``limit`` offers of each kind, and per library at most as many as may run at once.
+
+        The most urgent come first among the first 20 of all that need the same, then among the next 20. Libraries and
+        their owners take turns. Jobs of different needs share the offers equally, so neither a library nor a missing
+        ability blocks others. Jobs of dead workers are offered too.
+        """
+        self._workers.sweep()
+        self._queue.expire()
+        with self._store.reading() as connection:
+            paused = tables.Paused(connection)
+            if paused.all:
+                return []
+            values = self._values(connection, paused) | {"most": limit, "share": self._limits.library_jobs or limit}
+            rows = connection.execute(_offers(), values).all()
+        rows = sorted(
+            rows, key=lambda row: ((row.of_needs - 1) // _TOGETHER, -row.priority, row.turn, row.of_turn, row.id)
+        )
+        return [Offer(row.id, row.kind) for row in rows]
+
+    def open(self, job: int, abilities: Collection[str]) -> bool:
+        """Return True if a worker with these abilities may take a job now."""
+        with self._store.reading() as connection:
+            paused = tables.Paused(connection)
+            if paused.all:
+                return False
+            needs = connection.scalar(_needs(), self._values(connection, paused) | {"job": job})
+            return needs is not None and tables.words(needs) <= set(abilities)
+
+    def _values(self, connection: Connection, paused: tables.Paused) -> dict[str, Any]:
+        return open_values(connection, paused, self._longest, self._limits)
+
+
+@cache
+def _needs() -> Select[Any]:
+    return select(jobs.c.needs).where(jobs.c.id == bindparam("job"), *open_now())
+
+
+@cache
+def _offers() -> Select[Any]:
+    """Build the statement. Jobs are numbered by turn within a library, then per needs, then over all."""
+    sorted_by = [jobs.c[name] for name in ("id", "kind", "library", "owner", "needs", "priority", "turn")]
+    chosen: Any = select(*sorted_by).where(*open_now(), ~jobs.c.needs.contains(SESSION)).subquery()
+    alike = ["kind", "needs"]
+    same = [*alike, "priority", "turn", "library"]
+    chosen = _number_jobs(chosen, "of_owner", [*same, "owner"], "most", [chosen.c.id])
+    chosen = _number_jobs(chosen, "of_turn", same, "most", [chosen.c.of_owner, chosen.c.id])
+    for name, within, limit in (("of_library", [*alike, "library"], "share"), ("of_needs", alike, "most")):
+        chosen = _number_jobs(chosen, name, within, limit, _order(chosen.c))
+    chosen = _number_jobs(chosen, "of_kind", alike[:1], "most", [chosen.c.of_needs, *_order(chosen.c)])
+    return select(chosen)
+
+
+def _number_jobs(chosen: Any, name: str, within: Sequence[str], limit: str, order: Sequence[Any]) -> Any:
+    """Number these jobs among those that are the same ``within``, and keep numbers up to ``limit``."""
+    place = func.row_number().over(partition_by=[chosen.c[column] for column in within], order_by=order)
+    numbered = select(chosen, place.label(name)).subquery()
+    return select(numbered).where(numbered.c[name] <= bindparam(limit)).subquery()
+
+
+def _order(of: Any) -> list[Any]:
+    return [of.priority.desc(), of.turn, of.of_turn, of.id]

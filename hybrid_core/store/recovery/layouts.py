@@ -118,7 +118,7 @@ def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
     for name, layout in usual.items():
         columns = set(layouts[name].columns) if name in layouts else set[str]()
         if not columns or (len(columns) == len(layout.columns) and columns != set(layout.columns)):
-            layouts[name] = _rooted(layout, roots)  # its statement is lost or damaged
+            layouts[name] = _with_roots(layout, roots)  # its statement is lost or damaged
             replaced.add(name)
     same = all(len(layouts[name].columns) == len(layout.columns) for name, layout in usual.items())
     missing = frozenset(usual.keys() - entries.tables.keys())
@@ -162,7 +162,7 @@ def _take_stray(pages: PageFile, tree: Tree, number: int, entries: _Entries) -> 
 
 
 def _layouts(statements: Iterable[str], roots: Mapping[str, int]) -> dict[str, Layout]:
-    """By name. What SQLite refuses is left out: such a statement is damaged."""
+    """Return the layouts by name. A statement that SQLite refuses is damaged and left out."""
     with closing(sqlite3.connect(":memory:")) as scratch:
         for sql in sorted(statements, key=lambda statement: not statement.upper().startswith("CREATE TABLE")):
             if sql.upper().startswith("CREATE ") and not sql.startswith("CREATE TABLE sqlite_"):
@@ -183,7 +183,7 @@ def _layout(scratch: sqlite3.Connection, table: str, roots: Mapping[str, int]) -
     types = dict[str, str]()
     for name, declared, required, default, key in described.fetchall():
         value = None if default is None else scratch.execute(f"SELECT {default}").fetchone()[0]
-        kind = _kind(declared)
+        kind = _column_kind(declared)
         if kind in ("integer", "float") and isinstance(value, str):
             value = float(value) if kind == "float" else int(value)
         columns[name] = Column(name, kind, bool(required), value)
@@ -208,7 +208,7 @@ def _layout(scratch: sqlite3.Connection, table: str, roots: Mapping[str, int]) -
     return Layout(table, columns, stored, key_names, rowids, alias, tuple(indexes), roots.get(table, 0))
 
 
-def _rooted(layout: Layout, roots: Mapping[str, int]) -> Layout:
+def _with_roots(layout: Layout, roots: Mapping[str, int]) -> Layout:
     indexes = tuple(Index(index.name, index.columns, index.whole, roots.get(index.name, 0)) for index in layout.indexes)
     return Layout(
         layout.name, layout.columns, layout.stored, layout.key, layout.rowids, layout.alias, indexes,
@@ -216,7 +216,7 @@ def _rooted(layout: Layout, roots: Mapping[str, int]) -> Layout:
     )  # fmt: skip
 
 
-def _kind(declared: str) -> str:
+def _column_kind(declared: str) -> str:
     upper = declared.upper()
     if "CHAR" in upper or "TEXT" in upper:
         return "text"
@@ -248,7 +248,7 @@ def _plain(value: Value, column: Column) -> Value:
 
 
 def last_ids(pages: PageFile, root: int) -> dict[str, int]:
-    """The last id that each table has given, from ``sqlite_sequence``."""
+    """Return the last id that each table has given, from ``sqlite_sequence``."""
     ids = dict[str, int]()
     for _, values in pages.records(pages.new_tree(table=True), root) if root else ():
         match values:

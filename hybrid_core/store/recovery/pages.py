@@ -1,4 +1,4 @@
-"""A SQLite file read page by page, without SQLite, which stops at the first page that is damaged.
+"""A SQLite file and its write-ahead log, read page by page without SQLite, which stops at the first damaged page.
 
 The format is documented at https://www.sqlite.org/fileformat2.html. Rows are decoded from the leaves of the b-trees.
 Each page is recorded with the tree that holds it: a page that two trees hold, or none, shows damage too.
@@ -11,6 +11,7 @@ import struct
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 MAGIC = b"SQLite format 3\0"
 PAGE_SIZE = 4096  # SQLite's default, where the header does not say
@@ -26,6 +27,10 @@ _LOCK_BYTE = 0x40000000  # SQLite leaves the page that holds this byte unused
 Value = None | int | float | str | bytes
 Record = tuple[int, list[Value]]
 """The rowid (0 in an index), and the values as they are stored: text as bytes marked by ``Text``."""
+
+_HEADER = struct.Struct(">8I")  # magic, version, page size, checkpoint, two salts, two checksums
+_FRAME = struct.Struct(">6I")  # page, pages of the file after a commit (else 0), two salts, two checksums
+_MAGIC = 0x377F0682  # plus 1 where checksums are of big-endian words
 
 
 class Text(bytes):
@@ -59,7 +64,7 @@ class PageFile:
     """
 
     def __init__(self, data: bytes | mmap.mmap, page_size: int = PAGE_SIZE, reserved: int = 0) -> None:
-        """``reserved`` are the bytes at the end of each page that hold nothing."""
+        """Open a file. ``reserved`` are the bytes at the end of each page that hold nothing."""
         head = bytes(data[:100])
         self.page_size, self._usable = page_size, page_size - reserved
         self._data = data
@@ -74,7 +79,7 @@ class PageFile:
             self._owners[lock] = _FREE
 
     def new_tree(self, *, table: bool) -> Tree:
-        """``table``: keyed by rowid; else an index, or a table without rowids."""
+        """Add a tree. ``table``: it is keyed by rowid; else it is an index, or a table without rowids."""
         tree = Tree(len(self._trees) + _FIRST_TREE, table)
         self._trees.append(tree)
         return tree
@@ -103,7 +108,7 @@ class PageFile:
             left += reversed([*inside, last])
 
     def unclaimed(self) -> list[int]:
-        """The pages that no tree and no list holds."""
+        """Return the pages that no tree and no list holds."""
         return [number for number in range(1, self.count + 1) if not self._owners[number]]
 
     def stray(self, number: int) -> tuple[bool, list[Record]]:
@@ -125,7 +130,7 @@ class PageFile:
         return self._data[start + 100 if number == 1 else start]
 
     def _claim(self, tree: Tree, number: int) -> None:
-        """Raises Damage for a page that there is not, or that this tree has already."""
+        """Claim a page for a tree. Raises Damage for a missing page, or one that this tree has already."""
         if not 1 <= number <= self.count:
             raise Damage
         owner = self._owners[number]
@@ -187,7 +192,7 @@ class PageFile:
         if length <= limit:
             if at + length > usable:
                 raise Damage
-            return child, (rowid, _decoded(page[at : at + length])), max(at + length - begin, _SMALLEST_CELL)
+            return child, (rowid, _decode(page[at : at + length])), max(at + length - begin, _SMALLEST_CELL)
         minimum = (usable - 12) * 32 // 255 - 23
         local = minimum + (length - minimum) % (usable - 4)
         local = local if local <= limit else minimum
@@ -203,10 +208,10 @@ class PageFile:
                 break
         if missing:
             raise Damage
-        return child, (rowid, _decoded(b"".join(parts))), at + local + 4 - begin
+        return child, (rowid, _decode(b"".join(parts))), at + local + 4 - begin
 
     def _chain(self, tree: Tree, number: int, *, claim: bool) -> Iterator[int]:
-        """The pages on which a long record goes on, as long as somebody asks for the next."""
+        """Yield the pages on which a long record continues."""
         while number:
             if claim:
                 self._claim(tree, number)
@@ -272,8 +277,8 @@ def _varint(page: bytes, at: int) -> tuple[int, int]:
     return value - (1 << 64) if value >> 63 else value, at + 9
 
 
-def _decoded(payload: bytes) -> list[Value]:
-    """The values of a record. Raises Damage where its header and its length do not fit each other."""
+def _decode(payload: bytes) -> list[Value]:
+    """Return the values of a record. Raises Damage if its header and its length do not fit each other."""
     size, at = _varint(payload, 0)
     values, body = list[Value](), size
     if size > len(payload):
@@ -309,3 +314,58 @@ def _free_bytes(page: bytes, at: int) -> int:
         at, size = struct.unpack_from(">HH", page, at)
         total += size
     return total
+
+
+def fold(log: Path, copy: Path) -> bool:
+    """Write what was committed to ``log`` into the file ``copy``; False where some of the log cannot be read.
+
+    A commit behind a damaged frame is left out, as SQLite does it.
+    """
+    size = log.stat().st_size if log.exists() else 0
+    if not size:
+        return True
+    with log.open("rb") as source, copy.open("r+b") as target:
+        head = source.read(_HEADER.size)
+        if len(head) < _HEADER.size:
+            return False
+        magic, _, page_size, _, *salts, first, second = _HEADER.unpack(head)
+        big = magic == _MAGIC + 1
+        sums = _checksum(head[:24], big, (0, 0))
+        if magic not in (_MAGIC, _MAGIC + 1) or sums != (first, second) or not 512 <= page_size <= 65536:
+            return False
+        pending, whole = dict[int, int](), True
+        while len(frame := source.read(_FRAME.size)) == _FRAME.size:
+            number, pages, *rest = _FRAME.unpack(frame)
+            at = source.tell()
+            data = source.read(page_size)
+            if rest[:2] != salts or len(data) < page_size:
+                break  # left by an earlier use of the file, or by a kill
+            if whole:
+                sums = _checksum(data, big, _checksum(frame[:8], big, sums))
+                if sums != (rest[2], rest[3]):
+                    pending.clear()
+                    whole = False
+                else:
+                    pending[number] = at
+            if not pages:
+                continue
+            if not whole:
+                return False
+            for page, place in pending.items():
+                source.seek(place)
+                target.seek((page - 1) * page_size)
+                target.write(source.read(page_size))
+            target.truncate(pages * page_size)
+            source.seek(at + page_size)
+            pending.clear()
+        return True
+
+
+def _checksum(data: bytes, big: bool, sums: tuple[int, int]) -> tuple[int, int]:
+    """Continue SQLite's checksum ``sums`` over words of four bytes, two at a time."""
+    first, second = sums
+    words = struct.unpack(f"{'>' if big else '<'}{len(data) // 4}I", data)
+    for at in range(0, len(words), 2):
+        first = (first + words[at] + second) & 0xFFFFFFFF
+        second = (second + words[at + 1] + first) & 0xFFFFFFFF
+    return first, second

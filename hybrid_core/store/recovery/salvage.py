@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hybrid_core.store.parts import parts
+from hybrid_core.store.database import parts
 from hybrid_core.store.recovery.layouts import Layout, Row, Schema, last_ids
 from hybrid_core.store.recovery.pages import Damage, PageFile, Record, Tree
 
 _AT_ONCE = 500
-_SKIPPED_IDS = 1000  # an id that somebody was told never means another row
+_SKIPPED_IDS = 1000  # an id is never used for another row
 _RIGHTS = ("tokens", "grants")
 LEFT_OUT = frozenset({"workers", "job_waiters", "frequencies", "orders"})
 """Tables of what lives as long as a process, or is counted again."""
@@ -106,7 +106,7 @@ class Salvage:
         )
         astray = not damaged and bool(self._pages.unclaimed())  # some tree has lost them, and it cannot be known which
         self._number_on(last, walks)
-        return {walk.layout.name: self._saved(walk, astray) for walk in walks}
+        return {walk.layout.name: self._count_saved(walk, astray) for walk in walks}
 
     def _table(self, layout: Layout) -> _Walk:
         walk = _Walk(layout, self._pages.new_tree(table=layout.rowids))
@@ -213,13 +213,13 @@ class Salvage:
         if walk.layout.name not in _COMPLETED:
             return
         for key in walk.missing.keys() - walk.keys:
-            row = self._completed(walk.layout, walk.missing[key])
+            row = self._complete_row(walk.layout, walk.missing[key])
             if row is not None:
                 self._write(walk, [row])
                 walk.keys.add(key)
                 walk.partly += walk.layout.rowids  # of another table two indexes hold all there is
 
-    def _completed(self, layout: Layout, part: Row) -> Row | None:
+    def _complete_row(self, layout: Layout, part: Row) -> Row | None:
         try:
             row = part | _COMPLETED[layout.name](part)
         except KeyError:
@@ -244,7 +244,7 @@ class Salvage:
             self._target.execute("DELETE FROM sqlite_sequence WHERE name = ?", [name])
             self._target.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", [name, max(newest, last_id or 0)])
 
-    def _saved(self, walk: _Walk, astray: bool) -> Saved:
+    def _count_saved(self, walk: _Walk, astray: bool) -> Saved:
         rows = self._target.execute(f'SELECT count(*) FROM "{walk.layout.name}"').fetchone()[0]
         gone = len(walk.missing.keys() - walk.keys) + walk.refused
         return Saved(rows, gone, walk.partly, walk.certain or not (walk.tree.damage or astray))

@@ -1,4 +1,4 @@
-"""Conversations at a terminal: questions typed one after the other, answers as they are made; kept ones looked at."""
+"""Hold conversations at a terminal, and list, show, export or remove them."""
 
 from __future__ import annotations
 
@@ -15,53 +15,57 @@ from rich.table import Table
 
 from hybrid_core.errors import PageIndexError
 from hybrid_core.types.requests import SearchFields
-from hybrid_pageindex.doors.cli import show
-from hybrid_pageindex.doors.cli.answers import Streamed, escape_lines
+from hybrid_pageindex.doors.cli.console import console, escape, label_suffix, tables
 from hybrid_pageindex.doors.cli.output import dump, visible
-from hybrid_pageindex.engine import Engine
-from hybrid_pageindex.services.running import in_the_background
+from hybrid_pageindex.doors.cli.search import StreamedAnswer, escape_lines
+from hybrid_pageindex.engine.concurrency import in_the_background
+from hybrid_pageindex.engine.engine import Engine
 
 if TYPE_CHECKING:
     from hybrid_core.types.conversations import Conversation, ConversationMessage
-    from hybrid_pageindex.services.conversations.conversations import Conversations
+    from hybrid_pageindex.conversations.conversations import Conversations
 
 _HELP = "Ask, one question a line; an empty line or Ctrl-D ends. Ctrl-C stops an answer."
 _OPTIONS = ("effort", "top_k", "expert")
-_STATES = {"changed": "changed since", "gone": "gone"}
+_CITATION_STATES = {"changed": "changed since", "gone": "gone"}
 
 
-async def chat(engine: Engine, options: argparse.Namespace) -> int:
-    json_wanted, kept = getattr(options, "json", False), engine.conversations
+async def chat_command(engine: Engine, options: argparse.Namespace) -> int:
+    json_wanted, conversations = getattr(options, "json", False), engine.conversations
     if options.action == "list":
-        found = await kept.listed(most=getattr(options, "most", 50), find=getattr(options, "find", ""))
-        dump([one.to_dict() for one in found]) if json_wanted else _show_list(found)
+        listed = await conversations.listed(most=getattr(options, "most", 50), find=getattr(options, "find", ""))
+        dump([item.to_dict() for item in listed]) if json_wanted else _show_conversations(listed)
     elif options.action == "show":
-        id = await _meant(kept, options.conversation)
-        path = await kept.messages(id)
+        id = await _find_conversation(conversations, options.conversation)
+        path = await conversations.messages(id)
         if json_wanted:
-            dump({"conversation": (await kept.get(id)).to_dict(), "messages": [one.to_dict() for one in path]})
+            dump(
+                {"conversation": (await conversations.get(id)).to_dict(), "messages": [item.to_dict() for item in path]}
+            )
         else:
-            _show(await kept.get(id), path)
+            _show_conversation(await conversations.get(id), path)
     elif options.action == "export":
-        text = await kept.export(await _meant(kept, options.conversation), options.format)
+        text = await conversations.export(await _find_conversation(conversations, options.conversation), options.format)
         if options.to:
             await asyncio.to_thread(Path(options.to).write_text, text, "utf-8")
         else:
             sys.stdout.write(text)
     elif options.action == "remove":
-        removed = [await kept.remove(await _meant(kept, one)) for one in options.conversations]
-        dump([one.to_dict() for one in removed]) if json_wanted else show.console.print(f"{len(removed)} removed.")
+        removed = [
+            await conversations.remove(await _find_conversation(conversations, item)) for item in options.conversations
+        ]
+        dump([item.to_dict() for item in removed]) if json_wanted else console.print(f"{len(removed)} removed.")
     else:
-        return await _talk(engine, options, json_wanted)
+        return await _converse(engine, options, json_wanted)
     return 0
 
 
-async def _talk(engine: Engine, options: argparse.Namespace, json_wanted: bool) -> int:
-    kept = engine.conversations
+async def _converse(engine: Engine, options: argparse.Namespace, json_wanted: bool) -> int:
+    conversations = engine.conversations
     if getattr(options, "go_on", None):
-        conversation = await kept.get(await _meant(kept, options.go_on))
+        conversation = await conversations.get(await _find_conversation(conversations, options.go_on))
     else:
-        conversation = await kept.create(
+        conversation = await conversations.create(
             libraries=getattr(options, "libraries", None) or (), documents=getattr(options, "documents", None) or (),
             all_libraries=getattr(options, "all_libraries", False) or False,
         )  # fmt: skip
@@ -71,31 +75,31 @@ async def _talk(engine: Engine, options: argparse.Namespace, json_wanted: bool) 
             fields[name] = value  # type: ignore[literal-required]
     typed = sys.stdin.isatty() and not json_wanted
     if typed:
-        show.console.print(f"[dim]{_HELP}[/]")
+        console.print(f"[dim]{_HELP}[/]")
     worst = 0
     async for question in _questions(typed=typed):
         try:
-            answer = await _answered(engine, conversation.id, question, fields, quiet=json_wanted)
+            answer = await _answer_question(engine, conversation.id, question, fields, quiet=json_wanted)
         except PageIndexError as error:
             if not typed:
                 raise
-            show.console.print(f"[red]{show.escape(str(error))}[/]")
+            console.print(f"[red]{escape(str(error))}[/]")
             continue
         failed = answer.status == "failed" or answer.result.outcome == "model_failed"
         worst = max(worst, int(failed))
         if json_wanted:
             print(json.dumps(answer.to_dict(), ensure_ascii=False), flush=True)
-    if not await kept.messages(conversation.id):
-        await kept.remove(conversation.id)  # nothing was asked
+    if not await conversations.messages(conversation.id):
+        await conversations.remove(conversation.id)  # nothing was asked
     elif typed:
-        show.console.print(f"[dim]kept as {conversation.id[:8]}: chat --continue {conversation.id[:8]}[/]")
+        console.print(f"[dim]kept as {conversation.id[:8]}: chat --continue {conversation.id[:8]}[/]")
     return worst
 
 
 async def _questions(*, typed: bool) -> AsyncIterator[str]:
     while True:
         try:
-            line = await (in_the_background(_prompted) if typed else asyncio.to_thread(sys.stdin.readline))
+            line = await (in_the_background(_prompt_question) if typed else asyncio.to_thread(sys.stdin.readline))
         except EOFError:
             return
         if line.strip():
@@ -104,18 +108,18 @@ async def _questions(*, typed: bool) -> AsyncIterator[str]:
             return
 
 
-def _prompted() -> str:
-    return show.console.input("\n[bold]>[/] ")
+def _prompt_question() -> str:
+    return console.input("\n[bold]>[/] ")
 
 
-async def _answered(
+async def _answer_question(
     engine: Engine, id: str, question: str, fields: SearchFields, *, quiet: bool
 ) -> ConversationMessage:
-    kept = engine.conversations
-    begun = await kept.ask(id, question, **fields)
-    streamed = Streamed(quiet=quiet)
+    conversations = engine.conversations
+    pending = await conversations.ask(id, question, **fields)
+    streamed = StreamedAnswer(quiet=quiet)
     try:
-        async for event in kept.stream(begun.id):
+        async for event in conversations.stream(pending.id):
             if event.kind == "text":
                 streamed.piece(event.detail["text"])
             elif event.kind == "begun":
@@ -124,62 +128,66 @@ async def _answered(
         task = asyncio.current_task()
         if quiet or not sys.stdin.isatty() or task is None or task.uncancel():
             raise
-        await kept.cancel(begun.id)
-    answer = await kept.wait(begun.id)
+        await conversations.cancel(pending.id)
+    answer = await conversations.wait(pending.id)
     if not quiet:
-        _show_answer(answer, streamed)
+        _show_message(answer, streamed)
     return answer
 
 
-def _show_answer(answer: ConversationMessage, streamed: Streamed) -> None:
+def _show_message(answer: ConversationMessage, streamed: StreamedAnswer) -> None:
     if streamed.begun:
-        show.console.print()
+        console.print()
     elif answer.text:
-        show.console.print(escape_lines(answer.text))
+        console.print(escape_lines(answer.text))
     if answer.cause or answer.status == "cancelled":
-        show.console.print(f"[yellow]{show.escape(answer.cause or 'stopped')}[/]")
+        console.print(f"[yellow]{escape(answer.cause or 'stopped')}[/]")
     if answer.searched_from != "as asked":
-        show.console.print(f"[dim]searched for: {show.escape(answer.searched)}[/]")
+        console.print(f"[dim]searched for: {escape(answer.searched)}[/]")
     if answer.result.outcome not in ("", "answered", "no_model", "not_in_library"):
-        show.console.print(f"[yellow]{show.escape(answer.result.why)}[/]")
+        console.print(f"[yellow]{escape(answer.result.why)}[/]")
     for note in answer.result.notes:
-        show.console.print(f"[yellow]note[/] {show.escape(note)}")
+        console.print(f"[yellow]note[/] {escape(note)}")
     for text, why in answer.result.unsupported:
-        show.console.print(f"[red]unsupported[/] {show.escape(text)} [dim]({show.escape(why)})[/]")
+        console.print(f"[red]unsupported[/] {escape(text)} [dim]({escape(why)})[/]")
     if answer.result.outcome == "answered":
         _show_sources(answer)
 
 
 def _show_sources(answer: ConversationMessage) -> None:
-    for one in answer.citations:
-        if one.cited:
-            where = f"{visible(one.doc_name)}, page {one.page}{show.label(one.label, one.page)}"
-            state = f" [yellow]({_STATES[one.state]})[/]" if one.state in _STATES else ""
-            path = show.escape(" › ".join(one.section_path))
-            show.console.print(f"[bold]source {one.number}: {show.escape(where)}[/]{state}  [dim]{path}[/]")
+    for citation in answer.citations:
+        if citation.cited:
+            where = f"{visible(citation.doc_name)}, page {citation.page}{label_suffix(citation.label, citation.page)}"
+            state = f" [yellow]({_CITATION_STATES[citation.state]})[/]" if citation.state in _CITATION_STATES else ""
+            path = escape(" › ".join(citation.section_path))
+            console.print(f"[bold]source {citation.number}: {escape(where)}[/]{state}  [dim]{path}[/]")
 
 
-def _show_list(found: list[Conversation]) -> None:
+def _show_conversations(conversations: list[Conversation]) -> None:
     table = Table(box=None, pad_edge=False)
     for column in ("conversation", "title"):
         table.add_column(column, overflow="fold")
-    for one in found:
-        table.add_row(one.id[:8], show.escape(one.title or "(nothing was asked)"))
-    show.tables().print(table) if found else show.console.print("No conversations yet: hybrid-pageindex chat")
+    for conversation in conversations:
+        table.add_row(conversation.id[:8], escape(conversation.title or "(nothing was asked)"))
+    tables().print(table) if conversations else console.print("No conversations yet: hybrid-pageindex chat")
 
 
-def _show(conversation: Conversation, path: list[ConversationMessage]) -> None:
-    show.console.print(f"[bold]{show.escape(conversation.title)}[/] [dim]{conversation.id}[/]")
+def _show_conversation(conversation: Conversation, path: list[ConversationMessage]) -> None:
+    console.print(f"[bold]{escape(conversation.title)}[/] [dim]{conversation.id}[/]")
     for message in path:
         if message.role == "user":
-            show.console.print(f"\n[bold]>[/] {show.escape(message.text)}")
+            console.print(f"\n[bold]>[/] {escape(message.text)}")
         else:
-            _show_answer(message, Streamed(quiet=True))
+            _show_message(message, StreamedAnswer(quiet=True))
 
 
-async def _meant(kept: Conversations, id: str) -> str:
+async def _find_conversation(conversations: Conversations, id: str) -> str:
     """The one whose id begins so, as lists show it."""
     with suppress(PageIndexError):
-        return (await kept.get(id)).id
-    found = [one.id for one in await kept.listed(most=1000) if id and one.id.startswith(id)]
-    return found[0] if len(found) == 1 else (await kept.get(id)).id
+        return (await conversations.get(id)).id
+    matches = [
+        conversation.id
+        for conversation in await conversations.listed(most=1000)
+        if id and conversation.id.startswith(id)
+    ]
+    return matches[0] if len(matches) == 1 else (await conversations.get(id)).id

@@ -11,7 +11,7 @@ from hybrid_pageindex.doors.cli import output
 from hybrid_pageindex.doors.cli.parser import PROGRAM, build_parser, wants_json
 
 DONE, FAILED, USAGE = 0, 1, 2
-_STAYS = {
+_KEPT_AFTER_STOP = {
     "index": " What was reported as indexed stays; run it again to do the rest.",
     "embed": " The vectors made so far stay; run it again to do the rest.",
 }
@@ -21,20 +21,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     typed = sys.argv[1:] if arguments is None else arguments
     try:
         output.prepare()
-        code = _carried_out(typed)
+        code = _run(typed)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _failed("stopped.")
+        return _report_failure("stopped.")
     except BrokenPipeError:  # the reader went away (| head)
         output.abandon()
         return DONE
     except OSError as error:  # of the engine's own files it would have been a PageIndexError
         output.abandon()
-        return _failed(f"{error.filename or 'standard output'}: {error.strerror}.")
+        return _report_failure(f"{error.filename or 'standard output'}: {error.strerror}.")
     except Exception as error:
         if not _out_of_memory(error):
             raise
-        return _failed("this process may take no more memory. Raise its limit (ulimit -v), or take fewer workers.")
+        return _report_failure(
+            "this process may take no more memory. Raise its limit (ulimit -v), or take fewer workers."
+        )
     return code
 
 
@@ -47,27 +49,27 @@ def _out_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-def _carried_out(typed: Sequence[str]) -> int:
+def _run(typed: Sequence[str]) -> int:
     try:
         options = build_parser(typed).parse_args(typed)
         if "run_command" in options:  # another package's
             return int(options.run_command(options))
         gc.disable()  # what an import makes stays: looking for garbage in it costs a tenth of the start
-        from hybrid_pageindex.doors.cli import commands  # imports the engine
+        from hybrid_pageindex.doors.cli.commands import run_command  # imports the engine
 
         gc.enable()
         try:
-            return commands.run(options)
+            return run_command(options)
         except KeyboardInterrupt:
-            return _failed(f"stopped.{_STAYS.get(options.command, '')}")
+            return _report_failure(f"stopped.{_KEPT_AFTER_STOP.get(options.command, '')}")
     except PageIndexError as error:
         if wants_json(typed):
-            said = {"type": type(error).__name__, "message": error.message, "advice": error.command_advice}
-            output.dump({"error": said})
-        code = _failed(f"{error.message} {error.command_advice}".strip())
+            body = {"type": type(error).__name__, "message": error.message, "advice": error.command_advice}
+            output.dump({"error": body})
+        code = _report_failure(f"{error.message} {error.command_advice}".strip())
         return USAGE if isinstance(error, UsageError) else code
 
 
-def _failed(why: str) -> int:
+def _report_failure(why: str) -> int:
     sys.stderr.write(f"{PROGRAM}: {output.visible(why)}\n")
     return FAILED

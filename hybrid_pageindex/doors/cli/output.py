@@ -1,4 +1,4 @@
-"""How text gets to the standard streams: what the reader's encoding lacks, and what would break a line, is escaped."""
+"""Write text to the standard streams, escaping what the encoding lacks and what would break a line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BREAKS = ("Cc", "Cs", "Zl", "Zp")  # controls, lone surrogates, line and paragr
 
 
 def prepare() -> None:
-    """Have stdout escape what it cannot encode, and put up with streams that are closed."""
+    """Escape what stdout cannot encode, and replace streams that are closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -23,7 +23,7 @@ def prepare() -> None:
 
 
 def abandon() -> None:
-    """Send what is still to be written nowhere: Python would fail with it once more when it ends."""
+    """Discard what is still to be written: Python would fail with it once more when it ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -34,15 +34,13 @@ def abandon() -> None:
 
 
 def dump(value: Any) -> None:
-    """JSON on stdout."""
+    """Print a value as JSON."""
     unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     print(json.dumps(value, ensure_ascii=not unicode, indent=2))
 
 
 def visible(text: str) -> str:
-    """Text for one line: control characters but tabs as escapes, as in ``a\\nb.pdf``; they could end the line, or
-    command the terminal.
-    """
+    """Escape control characters but tabs, as in ``a\\nb.pdf``: they could end the line or command the terminal."""
     return "".join(_escaped(c) if unicodedata.category(c) in _BREAKS and c != "\t" else c for c in text)
 
 

@@ -1,40 +1,26 @@
-"""What can be typed. Imports nothing of the engine but its settings' fields, so that ``--help`` answers at once."""
+"""Parse the command line.
+
+It imports nothing of the engine but its settings' fields, so that ``--help`` answers at once.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn, Protocol
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.requests import OPTIONS
 from hybrid_pageindex import __version__
 from hybrid_pageindex.config.options import add_option, count
-from hybrid_pageindex.doors.cli import plugins
 
+PLUGIN_GROUP = "hybrid_pageindex.commands"
 PROGRAM = "hybrid-pageindex"
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises UsageError instead of ending the process, so that ``--json`` is answered with JSON."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **(options | {"allow_abbrev": False}))
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        raise UsageError(f"{message}.", f"See {self.prog} --help.")
-
-
-def wants_json(typed: Sequence[str]) -> bool:
-    """Whether ``--json`` was typed, also where the rest cannot be parsed."""
-    options = typed[: typed.index("--")] if "--" in typed else typed
-    return "--json" in options
-
-
 def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """``typed`` decides whether commands of other packages are looked up."""
+    """Build the parser. ``typed`` decides whether commands of other packages are looked up."""
     common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--home", metavar="DIR", help="where everything is kept (PAGEINDEX_STORAGE_PATH, else ~/.pageindex)"
@@ -102,13 +88,15 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     embed.add_argument("--export", metavar="FOLDER", help="write that model as one for onnx:FOLDER, and embed nothing")
     embed.add_argument("--resume", action="store_true", help="go on with the embedder that is recorded")
 
-    asked = _Parser(add_help=False, parents=[common])
-    asked.add_argument("question", metavar="QUESTION", nargs="+")
+    question_options = _Parser(add_help=False, parents=[common])
+    question_options.add_argument("question", metavar="QUESTION", nargs="+")
     for name in OPTIONS:
-        add_option(asked, name, *(("-L",) if name == "libraries" else ()))
-    search = commands.add_parser("search", parents=[asked], help="get the pages that answer, with receipts")
+        add_option(question_options, name, *(("-L",) if name == "libraries" else ()))
+    search = commands.add_parser("search", parents=[question_options], help="get the pages that answer, with receipts")
     search.add_argument("--why", action="store_true", help="show each score's parts, terms (stems) and NodeScore")
-    ask = commands.add_parser("ask", parents=[asked], help="get an answer with its sources (needs a language model)")
+    ask = commands.add_parser(
+        "ask", parents=[question_options], help="get an answer with its sources (needs a language model)"
+    )
     ask.add_argument(
         "--vision", action=argparse.BooleanOptionalAction, help="send pictures of all pages along, or of none"
     )
@@ -140,9 +128,11 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     for name in ("libraries", "all_libraries", "documents", "effort", "top_k", "expert"):
         add_option(chat, name, *(("-L",) if name == "libraries" else ()))
     chats = chat.add_subparsers(dest="action", metavar="ACTION")
-    kept = chats.add_parser("list", parents=[common], help="the conversations that are kept, the last used first")
-    kept.add_argument("--most", type=count, default=50, metavar="N", help="how many are shown (default: 50)")
-    kept.add_argument("--find", default="", metavar="WORDS", help="of the title, a question or an answer")
+    listed_chats = chats.add_parser(
+        "list", parents=[common], help="the conversations that are kept, the last used first"
+    )
+    listed_chats.add_argument("--most", type=count, default=50, metavar="N", help="how many are shown (default: 50)")
+    listed_chats.add_argument("--find", default="", metavar="WORDS", help="of the title, a question or an answer")
     read = chats.add_parser("show", parents=[common], help="what was asked and answered")
     read.add_argument("conversation", metavar="ID")
     export = chats.add_parser("export", parents=[common], help="write a conversation as Markdown or JSON")
@@ -308,9 +298,73 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     commands.add_parser("recover", parents=[common], help="save what a damaged or missing catalog still has")
 
-    if plugins.wanted(typed, list(commands.choices)):
-        for name, command in plugins.commands():
+    if needs_plugins(typed, list(commands.choices)):
+        for name, command in plugin_commands():
             other = commands.add_parser(name, help=command.help, description=command.help)
             command.add_arguments(other)
             other.set_defaults(run_command=command.run)
     return parser
+
+
+def wants_json(typed: Sequence[str]) -> bool:
+    """Return whether ``--json`` was typed, also where the rest cannot be parsed."""
+    options = typed[: typed.index("--")] if "--" in typed else typed
+    return "--json" in options
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raise UsageError instead of ending the process, so that ``--json`` is answered with JSON."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **(options | {"allow_abbrev": False}))
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise UsageError(f"{message}.", f"See {self.prog} --help.")
+
+
+def needs_plugins(typed: Sequence[str], known_commands: Sequence[str]) -> bool:
+    """Return whether no command is typed, or one that is not in ``known_commands``."""
+    words = iter(typed)
+    for word in words:
+        if word == "--home":
+            next(words, None)
+        elif not word.startswith("-"):
+            return word not in known_commands
+    return True
+
+
+def plugin_commands() -> Iterator[tuple[str, PluginCommand]]:
+    """Yield (name, command) of every installed plugin."""
+    from importlib.metadata import entry_points
+
+    for entry in sorted(entry_points(group=PLUGIN_GROUP), key=lambda entry: entry.name):
+        try:
+            yield entry.name, entry.load()
+        except (ImportError, AttributeError) as error:
+            yield entry.name, _BrokenCommand(entry.name, error)
+
+
+class PluginCommand(Protocol):
+    """A command of an entry point. ``run`` returns the exit code and may raise PageIndexError."""
+
+    @property
+    def help(self) -> str: ...
+    @property
+    def add_arguments(self) -> Callable[[argparse.ArgumentParser], None]: ...
+    @property
+    def run(self) -> Callable[[argparse.Namespace], int]: ...
+
+
+class _BrokenCommand:
+    """Stand for a command whose package cannot be imported, so that the others still work."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        self.help = f"(cannot be loaded: {' '.join(str(error).split())})"
+        self._name = name
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+
+    def run(self, _: argparse.Namespace) -> int:
+        raise PageIndexError(f"The command {self._name} {self.help.strip('()')}.", "Repair the package it comes from.")

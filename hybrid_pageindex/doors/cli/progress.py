@@ -1,4 +1,4 @@
-"""Progress on stderr of what takes long, but for indexing: bars on a terminal, elsewhere a line now and then."""
+"""Show progress on stderr, except of indexing: bars on a terminal, elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from rich.console import Console
+
 from hybrid_pageindex.doors.cli.output import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from indexers.build.embed import EmbedProgress
+    from indexers.jobs.embedding import EmbedProgress
 
 
 LINE_EVERY = 10.0  # seconds
@@ -22,7 +24,7 @@ LINE_EVERY = 10.0  # seconds
 
 @contextmanager
 def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
-    """A callback for ``Engine.embed``: a bar on a terminal, now and then a line elsewhere unless ``quiet``."""
+    """Yield a callback for ``Engine.embed``: a bar on a terminal, elsewhere a line now and then unless ``quiet``."""
     if not sys.stderr.isatty():
         yield _ignore if quiet else _embed_lines()
         return
@@ -38,7 +40,7 @@ def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
 
 @contextmanager
 def contents_progress() -> Iterator[Callable[[int, int], None]]:
-    """A callback for ``Engine.doctor``: a bar on a terminal, elsewhere a line for each tenth."""
+    """Yield a callback for ``Engine.doctor``: a bar on a terminal, elsewhere a line for each tenth."""
     if not sys.stderr.isatty():
         yield _tenths
         return
@@ -53,8 +55,7 @@ def _tenths(done: int, of: int) -> None:
 
 
 def _bar(what: str, unit: str) -> Progress:
-    """A bar on stderr that goes when it is done; the time left follows the last minutes, not the last second."""
-    from rich.console import Console
+    """Return a bar on stderr that goes when it is done. The time left follows the last minutes."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -72,13 +73,13 @@ def _bar(what: str, unit: str) -> Progress:
 
 
 class Pace:
-    """The time left of pages or texts, from the time that those took which are done."""
+    """Estimate the time left from the pages or texts that are done."""
 
     def __init__(self) -> None:
         self._began: tuple[float, int] | None = None
 
     def left(self, done: int, of: int) -> str:
-        """Such as 0:00:36; "" where nothing is left, or nothing done yet to judge by."""
+        """Return the time left, such as 0:00:36; "" where nothing is left or nothing was measured."""
         now = time.monotonic()
         if self._began is None and of:
             self._began = (now, done)
@@ -89,7 +90,7 @@ class Pace:
 
 
 class _Seldom:
-    """Lines where nobody's terminal shows a bar: one now and then, and only what is new."""
+    """Print a line now and then, and only where it changed."""
 
     def __init__(self) -> None:
         self._told, self._at = "", time.monotonic()
@@ -115,7 +116,7 @@ def _ignore(_: object) -> None:
     return None
 
 
-def say(said: str) -> None:
+def say(text: str) -> None:
     with suppress(OSError):  # whoever reads the progress may go away; the work goes on
-        sys.stderr.write(f"{visible(said)}\n")
+        sys.stderr.write(f"{visible(text)}\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The command ``serve``: until Ctrl-C or SIGTERM, which end it within ten seconds."""
+"""Run the command ``serve`` until Ctrl-C or SIGTERM, which end it within ten seconds."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ import uvicorn
 
 from hybrid_core.errors import PageIndexError, StoreError, UsageError
 from hybrid_pageindex.doors.http.app import Listening, build_app
-from hybrid_pageindex.doors.http.security.identity import Proxy, Start
+from hybrid_pageindex.doors.http.identity import Proxy, Start
 from hybrid_pageindex.doors.http.server import Server
-from hybrid_pageindex.doors.listening import Impatient, loopback, not_cut_off, web_origin
 from hybrid_pageindex.doors.mcp.access import Access
-from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.doors.network import Impatient, loopback, not_cut_off, web_origin
+from hybrid_pageindex.engine.engine import Engine
 
-_LEAST_TOKEN = 16  # characters of one that a user chooses
+_TOKEN_LENGTH = 16  # characters of one that a user chooses
 _CONNECTIONS = 1024  # at once; one more is answered 503
 _GRACE = 6  # seconds in which requests may end by themselves
-_SECONDS = 10.0  # until the process ends by force
+_END_SECONDS = 10.0  # until the process ends by force
 
 
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
@@ -39,10 +39,10 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
     listening = listening_of(engine, options)
     if not engine.settings.postgres_url:  # a server may come back; a folder that is not to be written stays so
         await asyncio.to_thread(lambda: engine.tokens)
-    bound = _bound(listening)
+    bound = _bind(listening)
     listening = replace(listening, port=bound.getsockname()[1])
     app, server = build_app(engine, listening)
-    address = f"http://{_shown(listening.host)}:{listening.port}/"
+    address = f"http://{_bracket_ipv6(listening.host)}:{listening.port}/"
     logging.getLogger("uvicorn.error").addFilter(not_cut_off)
     config = uvicorn.Config(
         app, access_log=False, log_level="warning", http=Impatient, ws="none", limit_concurrency=_CONNECTIONS,
@@ -54,8 +54,8 @@ async def serve(engine: Engine, options: argparse.Namespace) -> None:
 
 def listening_of(engine: Engine, options: argparse.Namespace) -> Listening:
     token = options.token or engine.settings.http_token
-    if token and len(token) < _LEAST_TOKEN:
-        raise UsageError("The token is too short.", f"Use {_LEAST_TOKEN} random characters or more.")
+    if token and len(token) < _TOKEN_LENGTH:
+        raise UsageError("The token is too short.", f"Use {_TOKEN_LENGTH} random characters or more.")
     if not token and not loopback(options.host):
         raise UsageError(
             f"{options.host} can be reached by other machines, and no token protects it.",
@@ -96,26 +96,26 @@ class _Uvicorn(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._server.ending.set()
         self._server.engine.hand_back()
-        force = threading.Timer(_SECONDS - 0.5, os._exit, (1,))
+        force = threading.Timer(_END_SECONDS - 0.5, os._exit, (1,))
         force.daemon = True
         force.start()
         super().handle_exit(sig, frame)
 
 
-def _bound(listening: Listening) -> socket.socket:
+def _bind(listening: Listening) -> socket.socket:
     """Raises StoreError where the address is taken."""
     family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
     # Where TCP is named, asyncio sends small answers at once: else each waits until the one before is acknowledged.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((listening.host, listening.port))
+        listener.bind((listening.host, listening.port))
     except OSError as error:
-        made.close()
+        listener.close()
         why = f"{listening.host}:{listening.port} cannot be served ({error.strerror})."
         raise StoreError(why, "Choose another --port.") from error
-    return made
+    return listener
 
 
-def _shown(host: str) -> str:
+def _bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host else host

@@ -1,23 +1,31 @@
-"""Errors as problem documents (RFC 9457), and in OpenAI's form below /v1. Codes are stable; the words are not."""
+"""Report errors as problem documents (RFC 9457), below /v1 in OpenAI's form. Codes are stable; the words are not."""
 
 from __future__ import annotations
 
+import difflib
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from fastapi import FastAPI, Request
+from fastapi.dependencies.utils import get_flat_params
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from hybrid_core import errors
-from hybrid_pageindex.doors.http.fields import Fault, faults_of
 
+_BRANCH = re.compile(r"str|int|float|bool|constrained-\w+|(list|dict|tuple|function)[\[-].*")
+_NAME_LENGTH = 100  # characters of a name that is repeated
+_SIMILARITY = 0.6  # how alike a known name must be to be proposed
+_LISTED_NAMES = 12  # names that are listed where none is alike
 PROBLEM = "application/problem+json"
 _TYPES = "https://github.com/hybrid-pageindex/hybrid-pageindex/blob/main/docs/errors.md"
 _KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the first that fits
@@ -43,12 +51,125 @@ _WORDS = {
     413: ("too_large", "The request is too large."),
     415: ("unsupported_type", "A body of this type is not read here."),
 }
-_LONGEST = 2000  # characters of a message: what was asked may stand in it
+_MESSAGE_LENGTH = 2000  # characters of a message: what was asked may stand in it
+_INDEXED_NAME = re.compile(r"\.(\d+)\b")  # messages.0.role is messages[0].role there
+_OPENAI_CODES = {
+    "not_signed_in": "invalid_api_key", "token_refused": "invalid_api_key", "too_many_requests": "rate_limit_exceeded",
+    "bad_request": None,
+}  # fmt: skip
+_OPENAI_KINDS = {"unknown": "unknown_parameter", "missing": "missing_required_parameter", "type": "invalid_type"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``name`` is of a parameter or a field (``left.document``), ``place`` query, path, header or body. ``kind`` is
+    unknown, missing, type or value, and stable.
+    """
+
+    name: str
+    place: str
+    detail: str
+    kind: str = "value"
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}: {self.detail}" if self.name else self.detail
+
+
+def unknown_name_fault(name: str, place: str, candidates: Iterable[str]) -> Fault:
+    """Return the fault for an unknown parameter or field, with the names that are alike."""
+    names = sorted(candidates)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=_SIMILARITY)
+    if near:
+        advice = f"Did you mean {' or '.join(near)}?"
+    elif names:
+        more = ", …" if len(names) > _LISTED_NAMES else ""
+        advice = f"Known: {', '.join(names[:_LISTED_NAMES])}{more}."
+    else:
+        advice = "None is read here."
+    what = "No such parameter" if place == "query" else "No such field"
+    return Fault(name[:_NAME_LENGTH], place, f"{what}. {advice}".removesuffix("."), "unknown")
+
+
+def query_names(route: APIRoute) -> frozenset[str]:
+    """Return the query parameters of a route and of what it depends on."""
+    return frozenset(
+        item.alias for item in get_flat_params(route.dependant) if _parameter_location(item.field_info) == "query"
+    )
+
+
+def has_body(route: APIRoute) -> bool:
+    """Return whether a route reads a body, be it a file."""
+    return route.body_field is not None or "requestBody" in (route.openapi_extra or {})
+
+
+def fits_path(route: APIRoute, path_params: Mapping[str, str]) -> bool:
+    """Return whether the values of a path are such as the route takes: a number, one of several words."""
+    for item in get_flat_params(route.dependant):
+        if _parameter_location(item.field_info) == "path" and item.alias in path_params:
+            _, wrong = item.validate(path_params[item.alias], {}, loc=())
+            if wrong:
+                return False
+    return True
+
+
+def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
+    """Render what pydantic says of a request in words of this door."""
+    faults = list[Fault]()
+    for item in _keep_best_branch(reported):
+        place, *path = item["loc"]
+        if item["type"] == "json_invalid":
+            faults.append(Fault("", "body", f"The body is no JSON: {item.get('ctx', {}).get('error', '')}"))
+        elif item["type"] == "extra_forbidden":
+            above = ".".join(map(str, path[:-1]))
+            fault = unknown_name_fault(str(path[-1]), "body", _fields_at(route, path[:-1]))
+            faults.append(Fault(f"{above}.{fault.name}" if above else fault.name, "body", fault.detail, "unknown"))
+        else:
+            name = ".".join(map(str, path))[:_NAME_LENGTH] or str(place)
+            faults.append(Fault(name, str(place), str(item["msg"]).removesuffix("."), _fault_kind(item["type"])))
+    return faults
+
+
+def _keep_best_branch(reported: Sequence[Any]) -> list[Any]:
+    """Drop the names of a union's branches, and the errors of all branches but the one that fits furthest."""
+    plain = [
+        {**item, "loc": tuple(part for part in item["loc"] if not _BRANCH.fullmatch(str(part)))} for item in reported
+    ]
+    places = [item["loc"] for item in plain]
+    deeper = [any(len(other) > len(own) and other[: len(own)] == own for other in places) for own in places]
+    return [item for item, below in zip(plain, deeper, strict=True) if not (below and item["type"].endswith("_type"))]
+
+
+def _fault_kind(type: str) -> str:
+    """Return the kind of a fault by pydantic's type of an error."""
+    return "missing" if type == "missing" else "type" if type.endswith(("_type", "_parsing")) else "value"
+
+
+def _parameter_location(info: Any) -> str:
+    return str(getattr(getattr(info, "in_", None), "value", ""))
+
+
+def _fields_at(route: Any, path: Sequence[Any]) -> list[str]:
+    """Return the fields of the model at a place of a body; none where that is no model."""
+    field = getattr(route, "body_field", None)
+    models = _models_of(field.field_info.annotation) if field is not None else []
+    for step in path:
+        inner = [model.model_fields[step].annotation for model in models if step in model.model_fields]
+        models = [model for item in inner for model in _models_of(item)] if isinstance(step, str) and inner else models
+    return [name for model in models for name in model.model_fields]
+
+
+def _models_of(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, UnionType, Annotated, list, tuple):
+        return [model for item in get_args(annotation) for model in _models_of(item)]
+    return []
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorTold:
-    """What clients of earlier versions read of a problem; ``advice`` is what to do, "" where there is nothing."""
+    """Fields of a problem that clients of earlier versions read. ``advice`` is what to do, "" if there is none."""
 
     code: str
     message: str
@@ -74,7 +195,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class OpenAIProblem:
-    """What OpenAI's clients read of an error."""
+    """Error in the form that OpenAI's clients read."""
 
     message: str
     type: str
@@ -87,27 +208,27 @@ class OpenAIError:
     error: OpenAIProblem
 
 
-DESCRIBED: dict[int | str, dict[str, Any]] = {
+OPENAI_RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": OpenAIError, "description": "Not carried out."} for status in ("4XX", "5XX")
+}
+
+
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": "Not carried out: the problem says why."} for status in ("4XX", "5XX")
 }
 """What the description of every route says of its errors; ``describing`` names their media type."""
 
 
-OPENAI_DESCRIBED: dict[int | str, dict[str, Any]] = {
-    status: {"model": OpenAIError, "description": "Not carried out."} for status in ("4XX", "5XX")
-}
-
-
 class ProblemResponse(Response):
-    """A problem, rendered for the path that was asked: below /v1 as OpenAI's clients read errors."""
+    """Render a problem for the path that was asked: below /v1 as OpenAI's clients read errors."""
 
     def __init__(
         self, status: int, code: str, message: str, advice: str = "", headers: Mapping[str, str] = {},
         faults: Sequence[Fault] = (),
     ) -> None:  # fmt: skip
-        self._code, self._message, self._advice = code, message[:_LONGEST], advice[:_LONGEST]
+        self._code, self._message, self._advice = code, message[:_MESSAGE_LENGTH], advice[:_MESSAGE_LENGTH]
         self._faults, self._given = tuple(faults), dict(headers)
-        super().__init__(_encoded(self._problem(status)), status, headers, PROBLEM)
+        super().__init__(_encode_body(self._problem(status)), status, headers, PROBLEM)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not str(scope.get("path", "")).startswith("/v1/"):
@@ -117,40 +238,32 @@ class ProblemResponse(Response):
         text = f"{self._message} {self._advice}".strip()
         if status == 404 and "endpoint" not in scope:
             code = "unknown_url"
-            text = f"Invalid URL ({scope['method']} {scope['path']})"[:_LONGEST]
-        param = _INDEX.sub(r"[\1]", self._faults[0].name) or None if self._faults else None
+            text = f"Invalid URL ({scope['method']} {scope['path']})"[:_MESSAGE_LENGTH]
+        param = _INDEXED_NAME.sub(r"[\1]", self._faults[0].name) or None if self._faults else None
         body = {"error": {"message": text, "type": _openai_type(status), "param": param, "code": code}}
-        await Response(_encoded(body), status, self._given, "application/json")(scope, receive, send)
+        await Response(_encode_body(body), status, self._given, "application/json")(scope, receive, send)
 
     def _problem(self, status: int) -> dict[str, Any]:
-        told = {"code": self._code, "message": self._message, "advice": self._advice}
-        made = {
+        error = {"code": self._code, "message": self._message, "advice": self._advice}
+        problem = {
             "type": f"{_TYPES}#{self._code}", "title": title_of(self._code), "status": status,
-            "detail": self._message, "code": self._code, "advice": self._advice, "error": told,
+            "detail": self._message, "code": self._code, "advice": self._advice, "error": error,
         }  # fmt: skip
-        faults = [asdict(one) for one in self._faults]
-        return made | ({"errors": faults} if faults else {})
+        faults = [asdict(fault) for fault in self._faults]
+        return problem | ({"errors": faults} if faults else {})
 
 
 def title_of(code: str) -> str:
-    """The same words for every problem of a code."""
+    """Return the same title for every problem of a code."""
     return code.replace("_", " ").capitalize()
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
+def _encode_body(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
-_INDEX = re.compile(r"\.(\d+)\b")  # messages.0.role is messages[0].role there
-_OPENAI_CODES = {
-    "not_signed_in": "invalid_api_key", "token_refused": "invalid_api_key", "too_many_requests": "rate_limit_exceeded",
-    "bad_request": None,
-}  # fmt: skip
-_OPENAI_KINDS = {"unknown": "unknown_parameter", "missing": "missing_required_parameter", "type": "invalid_type"}
-
-
 def _openai_code(status: int, code: str, faults: Sequence[Fault]) -> tuple[int, str | None]:
-    """The status and code that OpenAI has for the same: a body that does not fit is 400 there."""
+    """Return the status and code that OpenAI has for a problem: an invalid body is 400 there."""
     if code == "invalid_request":
         return 400, _OPENAI_KINDS.get(faults[0].kind, "invalid_value") if faults and faults[0].name else None
     return 400 if status == 422 else status, _OPENAI_CODES.get(code, code)
@@ -162,7 +275,7 @@ def _openai_type(status: int) -> str:
 
 
 class Refusal(Exception):
-    """A request that is not carried out, for a reason that only this door knows."""
+    """Refuse a request for a reason that only this server knows."""
 
     def __init__(
         self, status: int, code: str, message: str, advice: str = "", *, faults: Sequence[Fault] = (), **headers: str
@@ -177,43 +290,43 @@ class Refusal(Exception):
 
 
 def refusal_of(error: errors.PageIndexError) -> Refusal:
-    status, code = _kind(error)
+    status, code = _status_and_code(error)
     return Refusal(status, code, error.message, error.advice)
 
 
-def told(error: errors.PageIndexError) -> dict[str, Any]:
-    """An error as events tell it."""
-    _, code = _kind(error)
-    return {"code": code, "message": error.message[:_LONGEST], "advice": error.advice[:_LONGEST]}
+def error_payload(error: errors.PageIndexError) -> dict[str, Any]:
+    """Return an error as events report it."""
+    _, code = _status_and_code(error)
+    return {"code": code, "message": error.message[:_MESSAGE_LENGTH], "advice": error.advice[:_MESSAGE_LENGTH]}
 
 
 def method_not_allowed(method: str, allowed: Sequence[str]) -> Refusal:
-    """Raise it for a method that no route of the path answers."""
+    """Return the refusal for a method that no route of the path answers."""
     answered = ", ".join(allowed)
     return Refusal(
         405, "method_not_allowed", f"{method[:20]} is not answered here.", f"Use {answered}.", Allow=answered
     )
 
 
-def register(app: FastAPI) -> None:
+def register_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(errors.PageIndexError)
-    async def ours(_: Request, error: errors.PageIndexError) -> Response:
-        status, code = _kind(error)
+    async def engine_error(_: Request, error: errors.PageIndexError) -> Response:
+        status, code = _status_and_code(error)
         wait = {"Retry-After": "1"} if error.retryable and status == 503 else {}
         return ProblemResponse(status, code, error.message, error.advice, wait)
 
     @app.exception_handler(Refusal)
-    async def refused(_: Request, error: Refusal) -> Response:
+    async def refusal(_: Request, error: Refusal) -> Response:
         return error.response()
 
     @app.exception_handler(RequestValidationError)
-    async def unfit(request: Request, error: RequestValidationError) -> Response:
-        faults = faults_of(error.errors()[:10], request.scope.get("route"))
-        said = "; ".join(one.said for one in faults)
-        return ProblemResponse(422, "invalid_request", f"{said}.", "See /api/v1/openapi.json.", {}, faults)
+    async def invalid_request(request: Request, error: RequestValidationError) -> Response:
+        faults = render_faults(error.errors()[:10], request.scope.get("route"))
+        text = "; ".join(fault.text for fault in faults)
+        return ProblemResponse(422, "invalid_request", f"{text}.", "See /api/v1/openapi.json.", {}, faults)
 
     @app.exception_handler(HTTPException)
-    async def known(_: Request, error: HTTPException) -> Response:
+    async def http_error(_: Request, error: HTTPException) -> Response:
         code, message = _WORDS.get(error.status_code, ("bad_request", str(error.detail)))
         return ProblemResponse(error.status_code, code, message, "", error.headers or {})
 
@@ -225,5 +338,5 @@ def register(app: FastAPI) -> None:
         )
 
 
-def _kind(error: errors.PageIndexError) -> tuple[int, str]:
+def _status_and_code(error: errors.PageIndexError) -> tuple[int, str]:
     return next(((status, code) for kind, status, code in _KINDS if isinstance(error, kind)), (500, "internal"))

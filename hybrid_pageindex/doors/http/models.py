@@ -1,4 +1,4 @@
-"""What requests say, where it is not a value of the core itself."""
+"""Describe the bodies of requests that are no values of the core itself."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ QUESTION = 10_000  # characters
 _MANY = 1000  # names in one request
 
 
-def _whole_numbers(given: Any) -> Any:
-    """JSON's 5.0 is the integer 5; a boolean or a string is none."""
-    if isinstance(given, float) and given.is_integer() and abs(given) < 2**53:
-        return int(given)
-    return [_whole_numbers(one) for one in given] if isinstance(given, list) else given
+def _whole_numbers(value: Any) -> Any:
+    """Turn JSON's 5.0 into the integer 5, also in lists."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return [_whole_numbers(item) for item in value] if isinstance(value, list) else value
 
 
 class Strict(BaseModel):
@@ -32,8 +32,8 @@ class Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def read_numbers(cls, given: Any) -> Any:
-        return {name: _whole_numbers(one) for name, one in given.items()} if isinstance(given, dict) else given
+    def read_numbers(cls, body: Any) -> Any:
+        return {name: _whole_numbers(value) for name, value in body.items()} if isinstance(body, dict) else body
 
 
 class Body(Strict):
@@ -41,7 +41,7 @@ class Body(Strict):
 
 
 def _text(value: str) -> str:
-    """Raises ValueError for half a surrogate pair, which no text of ours may hold."""
+    """Raise ValueError for half a surrogate pair, which no stored text may hold."""
     value.encode()
     return value
 
@@ -56,13 +56,13 @@ LIBRARY_PATTERN = r"^[^\W_][\w.\- ]{0,63}$"
 LibraryName = Annotated[Text, Field(max_length=200, json_schema_extra={"pattern": LIBRARY_PATTERN})]
 
 
-def checked_expert(given: str | None) -> str | None:
-    """Expert files are the machine's own: over HTTP only packs are named."""
-    if given is not None and given not in ("auto", "none"):
-        for name in given.split(","):
+def checked_expert(expert: str | None) -> str | None:
+    """Refuse expert files, which are local to the machine: over HTTP only packs are named."""
+    if expert is not None and expert not in ("auto", "none"):
+        for name in expert.split(","):
             if name.strip() not in PACKS:
                 raise UsageError(f"No pack '{name[:100]}'.", f"Choose auto, none, or packs: {', '.join(PACKS)}.")
-    return given
+    return expert
 
 
 _KINDS: dict[str, Any] = {
@@ -77,17 +77,17 @@ _KINDS: dict[str, Any] = {
 _HINTS = get_type_hints(SearchRequest, localns={"ScoringConfig": ScoringConfig})
 
 
-def _field(one: Any) -> tuple[Any, Any]:
-    told = Field(
-        ... if one.name == "question" else ([] if one.name in ("libraries", "where") else one.default),
-        description=one.metadata.get("help"),
+def _field(field: Any) -> tuple[Any, Any]:
+    info = Field(
+        ... if field.name == "question" else ([] if field.name in ("libraries", "where") else field.default),
+        description=field.metadata.get("help"),
     )
-    return (_KINDS.get(one.name, _HINTS[one.name]), told)
+    return (_KINDS.get(field.name, _HINTS[field.name]), info)
 
 
 _SearchBody = create_model(  # a new field of SearchRequest is one of the API at once
     "SearchBody", __base__=Body, __doc__="A search request; what it does not say is as the server's settings have it.",
-    **{one.name: _field(one) for one in fields(SearchRequest)},  # type: ignore[call-overload]
+    **{field.name: _field(field) for field in fields(SearchRequest)},  # type: ignore[call-overload]
 )  # fmt: skip
 _AskBody = create_model(
     "AskBody", __base__=_SearchBody, __doc__="A question to be answered.",
@@ -125,7 +125,7 @@ class GrepBody(Body):
 
 
 class CompareSide(Body):
-    """A document by name or id, and one section of it or all; of the server's usual library where none is named."""
+    """Document by name or id, and one of its sections or all. Without a library the server's default counts."""
 
     document: Name
     library: Annotated[Text, Field(max_length=200)] = ""
@@ -143,9 +143,9 @@ class CompareBody(Body):
 
 
 def search_fields(body: SearchBody | GrepBody, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """What a body says, as keyword arguments of ``Engine.search``."""
-    given: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question", *without})
-    return {name: value for name, value in given.items() if value is not None}
+    """Return the fields of a body as keyword arguments of ``Engine.search``."""
+    fields_set: Mapping[str, Any] = body.model_dump(exclude_unset=True, exclude={"question", *without})
+    return {name: value for name, value in fields_set.items() if value is not None}
 
 
 class NewLibrary(Body):
@@ -154,7 +154,7 @@ class NewLibrary(Body):
 
 
 class LibraryNames(Body):
-    """What is left out stays; an empty alias takes it away."""
+    """New names of a library. A field that is missing stays; an empty alias removes it."""
 
     name: LibraryName | None = None
     alias: Annotated[Text, Field(max_length=200)] | None = None
@@ -168,7 +168,7 @@ class Corrections(Body):
 
 
 class PasswordGiven(Body):
-    """A password; it is used once and kept nowhere."""
+    """Password of a file. It is used once and not stored."""
 
     password: Annotated[Text, Field(min_length=1, max_length=500)]
 

@@ -1,4 +1,4 @@
-"""Bodies that are files: written to the home's disk as they come, never held in memory."""
+"""Receive bodies that are files: written to the home's disk as they come, never held in memory."""
 
 from __future__ import annotations
 
@@ -11,35 +11,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.home import advice_of
+from hybrid_core.store.home import advice_of, scratch_folder
 from hybrid_pageindex.doors.http.errors import Refusal
-from hybrid_pageindex.services.taking_in import Upload
+from hybrid_pageindex.engine.index.uploads import Upload
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks
 
-MOST_FILES = 1000  # in one request
-_FREE = 200 * 10**6  # bytes that uploads leave on the disk
-_HEADER = 8192  # bytes of one part's headers
-_SLOW_SECONDS, _LEAST_RATE = 60.0, 1000  # after so many seconds fewer bytes a second only hold a connection
+FILES_PER_REQUEST = 1000  # in one request
+_FREE_BYTES = 200 * 10**6  # bytes that uploads leave on the disk
+_HEADER_BYTES = 8192  # bytes of one part's headers
+_SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # after so many seconds fewer bytes a second only hold a connection
 
 
 @asynccontextmanager
-async def received(request: Request, home: Path, name: str | None, most: int) -> AsyncIterator[list[Upload]]:
-    """The files of a body, which lie in a folder that goes at the end, also where the process is killed: the next one
-    removes it. ``name`` is of a body that is one file; ``most`` the bytes of one file.
+async def received_files(request: Request, home: Path, name: str | None, limit: int) -> AsyncIterator[list[Upload]]:
+    """Yield the files of a body, in a folder that is removed at the end, by the next process after a crash.
 
-    Raises Refusal for what is not to be read, StoreError where the disk is full.
+    ``name`` is of a body that is one file; ``limit`` is in bytes per file. Raise Refusal for what is not to be read,
+    StoreError where the disk is full.
     """
-    from hybrid_core.store.scratch import scratch_folder
-
     try:
         with scratch_folder(home / "tmp") as folder:
-            yield await _received(request, folder, name, most)
+            yield await _receive_files(request, folder, name, limit)
     except OSError as error:
         advice = advice_of(str(error.strerror), home, "Check the folder's permissions.")
         raise StoreError(f"The upload cannot be written ({error.strerror}).", advice) from error
@@ -47,7 +46,7 @@ async def received(request: Request, home: Path, name: str | None, most: int) ->
         raise Refusal(400, "cut_off", "The upload ended before it was whole.", "Send it again.") from error
 
 
-async def _received(request: Request, folder: Path, name: str | None, most: int) -> list[Upload]:
+async def _receive_files(request: Request, folder: Path, name: str | None, limit: int) -> list[Upload]:
     sent = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if not sent and "content-type" not in request.headers:
         raise Refusal(400, "bad_request", "There is no file in this request.", "Send it as the body.")
@@ -55,18 +54,18 @@ async def _received(request: Request, folder: Path, name: str | None, most: int)
     if kind != b"multipart/form-data":
         if not name:
             raise Refusal(400, "bad_request", "This file has no name.", "Add ?name=report.pdf.")
-        with closing(_Sink(folder, most)) as sink:
+        with closing(_FileSink(folder, limit)) as sink:
             sink.begin(name)
-            await _read(request, sink.write, sink)
+            await _write_stream(request, sink.write, sink)
             sink.end()
             return sink.uploads
-    parts = _Parts(_Sink(folder, most))
+    parts = _MultipartFiles(_FileSink(folder, limit))
     boundary = options.get(b"boundary", b"")
     if not 1 <= len(boundary) <= 70:
         raise Refusal(400, "bad_request", "The multipart body has no boundary.")
     parser = MultipartParser(boundary, parts.callbacks())
     with closing(parts.sink):
-        await _read(request, parser.write, parts.sink)
+        await _write_stream(request, parser.write, parts.sink)
     if not parts.whole:
         raise Refusal(400, "cut_off", "The upload ended before it was whole.", "Send it again.")
     if not parts.sink.uploads:
@@ -74,17 +73,15 @@ async def _received(request: Request, folder: Path, name: str | None, most: int)
     return parts.sink.uploads
 
 
-async def _read(request: Request, write: Callable[[bytes], object], sink: _Sink) -> None:
-    """A chunk at a time, written by a thread: a slow disk must not keep others waiting."""
-    from python_multipart.exceptions import FormParserError
-
+async def _write_stream(request: Request, write: Callable[[bytes], object], sink: _FileSink) -> None:
+    """Write a body chunk by chunk in a thread: a slow disk must not keep others waiting."""
     gathered, received, began = bytearray(), 0, time.monotonic()
     try:
         async for chunk in request.stream():
             gathered += chunk
             received += len(chunk)
             seconds = time.monotonic() - began
-            if seconds > _SLOW_SECONDS and received < _LEAST_RATE * seconds:
+            if seconds > _SLOW_SECONDS and received < _SLOW_RATE * seconds:
                 raise Refusal(408, "too_slow", "The upload comes too slowly.", "Send it over a faster connection.")
             if len(gathered) >= 1 << 18:
                 sink.check_room()
@@ -95,18 +92,20 @@ async def _read(request: Request, write: Callable[[bytes], object], sink: _Sink)
         raise Refusal(400, "bad_request", "The multipart body cannot be read.", "Send it as browsers do.") from error
 
 
-class _Sink:
-    """Files one after the other, each named by its number: what they are called never becomes a path here."""
+class _FileSink:
+    """Write files one after the other, each named by its number: names of uploads never become paths."""
 
-    def __init__(self, folder: Path, most: int) -> None:
+    def __init__(self, folder: Path, limit: int) -> None:
         self.uploads: list[Upload] = []
-        self._folder, self._most, self._size = folder, most, 0
+        self._folder, self._most, self._size = folder, limit, 0
         self._file: BinaryIO | None = None
         self._name = ""
 
     def begin(self, name: str) -> None:
-        if len(self.uploads) >= MOST_FILES:
-            raise Refusal(413, "too_many_files", f"A request may have {MOST_FILES:,} files.", "Send several requests.")
+        if len(self.uploads) >= FILES_PER_REQUEST:
+            raise Refusal(
+                413, "too_many_files", f"A request may have {FILES_PER_REQUEST:,} files.", "Send several requests."
+            )
         self._name, self._size = name, 0
         self._file = (self._folder / f"{len(self.uploads)}.part").open("xb")
 
@@ -132,15 +131,15 @@ class _Sink:
             self._file.close()
 
     def check_room(self) -> None:
-        if shutil.disk_usage(self._folder).free < _FREE:
+        if shutil.disk_usage(self._folder).free < _FREE_BYTES:
             raise StoreError("The disk is nearly full, so nothing is uploaded.", "Free some space.")
 
 
 @dataclass
-class _Parts:
-    """What a multipart parser tells, made into files. Parts without a filename are passed over."""
+class _MultipartFiles:
+    """Turn the callbacks of a multipart parser into files. Parts without a filename are passed over."""
 
-    sink: _Sink
+    sink: _FileSink
     whole: bool = False
     _header: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
     _headers: dict[bytes, bytes] = field(default_factory=dict)
@@ -164,8 +163,8 @@ class _Parts:
 
     def header_end(self) -> None:
         self._headers[bytes(self._header[0]).lower()] = bytes(self._header[1])
-        for one in self._header:
-            one.clear()
+        for buffer in self._header:
+            buffer.clear()
         if len(self._headers) > 20:
             raise Refusal(400, "bad_request", "A part of the multipart body has too many headers.")
 
@@ -186,5 +185,5 @@ class _Parts:
     @staticmethod
     def _add(to: bytearray, more: bytes) -> None:
         to += more
-        if len(to) > _HEADER:
+        if len(to) > _HEADER_BYTES:
             raise Refusal(400, "bad_request", "A header of the multipart body is too long.")

@@ -1,31 +1,44 @@
-"""Indexing on behalf of calls: one build per document, watched by whoever asked, stopped when nobody is left."""
+"""Index files on behalf of calls: one build per document, also as a background task of the protocol (SEP-2663)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import mcp_types
+from fastmcp import Context, FastMCP
+from fastmcp.server.extensions import MethodBinding, ServerExtension, ToolCallContinuation, ToolCallOutcome
+from fastmcp.utilities.tasks import TASKS_EXTENSION_ID, TaskConfig
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, ConfigDict
 
 from hybrid_core.errors import StoreError
-from hybrid_core.text.plural import counted
-from hybrid_pageindex.engine import Engine
-from hybrid_pageindex.services.standby import Standby
+from hybrid_core.text.prose import counted
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Standby
 
 if TYPE_CHECKING:
-    from indexers.stages.report import FileResult, IndexProgress
+    from indexers.jobs.report import FileResult, IndexProgress
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
 _KEPT = 50  # finished builds that can still be asked for
 _STAGES = {"parse": "page", "ocr": "by OCR, page", "refine": "refining, page", "describe": "describing page",
            "tree": "checking the outline", "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
-
-Tell = Callable[["Build"], Awaitable[None]]
-Leave = Callable[[], Awaitable[bool]]
+BuildReport = Callable[["Build"], Awaitable[None]]
+BuildExit = Callable[[], Awaitable[bool]]
+_METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
+_POLL = timedelta(seconds=1)  # what clients are told to leave between two looks
+_AT_ONCE = 16
 
 
 class Build:
-    """The indexing of some files, on behalf of the calls that ask for just these."""
+    """The indexing of some files, on behalf of the calls that ask for these."""
 
     def __init__(self, files: tuple[Path, ...], library: str, sources: Sequence[Path]) -> None:
         """``sources`` are what an update looks at later."""
@@ -38,26 +51,24 @@ class Build:
 
     @property
     def share(self) -> float:
-        """How much is done, 0 to 1."""
+        """Return the share that is done, 0 to 1."""
         if self.task.done():
             return 1.0
         now = self.progress
         return now.bytes_done / now.bytes if now and now.bytes else 0.0
 
-    def said(self) -> str:
+    def summary(self) -> str:
         now = self.progress
         if now is None or not (now.file or now.files_done):
             return "waiting for its turn"
-        said = f"{now.files_done} of {counted(len(self.files), 'file')}, {counted(now.pages_done, 'page')}"
+        counts = f"{now.files_done} of {counted(len(self.files), 'file')}, {counted(now.pages_done, 'page')}"
         scans = f", {now.scans_done} by OCR" if now.scans_done else ""
-        return f"{said}{scans}" if self.task.done() else f"{said}{scans}{_place(now)}"
+        return f"{counts}{scans}" if self.task.done() else f"{counts}{scans}{_current_file(now)}"
 
-    async def watch(self, tell: Tell, leave: Leave) -> list[FileResult] | None:
-        """Wait for what became of each file, telling how far it is; None where ``leave`` says that it need not be
-        waited for.
+    async def watch(self, tell: BuildReport, leave: BuildExit) -> list[FileResult] | None:
+        """Report progress until the build ends. Return the files, or None where ``leave`` ends the waiting.
 
-        Where nobody waits any more, whether called off or content, the work stops unless it is ``kept``. Raises what
-        the work raises.
+        The work stops once nobody waits, unless it is ``kept``. Raise what the work raises.
         """
         self.waiting += 1
         try:
@@ -79,7 +90,7 @@ class Build:
 
 
 class Builds:
-    """The builds of one server, which is a worker too: it does what its calls ask for, and what others left behind."""
+    """The builds of one server, which also works on jobs that others left."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -89,7 +100,7 @@ class Builds:
         self._closed = False
 
     async def work(self) -> None:
-        """Do what was asked for here and what others left, until it is cancelled."""
+        """Work on jobs until cancelled."""
         await self._standby.run()
 
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
@@ -98,9 +109,9 @@ class Builds:
             raise StoreError("The server is ending.", "Call it again when it runs again; what was indexed stays.")
         name = library or self._engine.settings.library
         key = (name, *sorted(files))
-        held = self._running.get(key)
-        if held is not None and not held.stopping:
-            return held
+        running = self._running.get(key)
+        if running is not None and not running.stopping:
+            return running
         build = self._running[key] = Build(files, name, sources or files)
         build.task = asyncio.create_task(self._index(build))
         self._standby.wake()
@@ -111,7 +122,7 @@ class Builds:
         return list(self._running.values())
 
     def failed(self, library: str | None) -> list[tuple[Build, str]]:
-        """Builds nobody waited for that broke off, with the reason."""
+        """Return failed builds that nobody waited for, with the reason."""
         return [
             (build, str(error))
             for build in self._finished
@@ -130,11 +141,11 @@ class Builds:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _index(self, build: Build) -> list[FileResult]:
-        def told(progress: IndexProgress) -> None:
+        def record(progress: IndexProgress) -> None:
             build.progress = progress
 
         report = await self._engine.index(
-            list(build.files), library=build.library, sources=build.sources, on_progress=told
+            list(build.files), library=build.library, sources=build.sources, on_progress=record
         )
         return list(report.files)
 
@@ -146,9 +157,97 @@ class Builds:
         self._finished = [*self._finished[-_KEPT + 1 :], build]
 
 
-def _place(now: IndexProgress) -> str:
-    """Where the file that moved last is."""
+def _current_file(now: IndexProgress) -> str:
+    """Return the stage and page of the file that moved last."""
     if not now.file and now.stage != "embed":
         return ""
     where = f"; {Path(now.file).name}: {_STAGES[now.stage]}" if now.file else f"; {_STAGES[now.stage]}"
     return f"{where} {now.stage_done} of {now.stage_pages}" if now.stage_pages else where * (now.stage != "parse")
+
+
+def tasks_installed() -> bool:
+    """Return whether the package is installed."""
+    return find_spec("fastmcp_tasks") is not None
+
+
+def task_config() -> TaskConfig:
+    """Return the declaration of a tool that runs as a task for clients which know them."""
+    return TaskConfig("optional", poll_interval=_POLL) if tasks_installed() else TaskConfig("forbidden")
+
+
+def add_task_extension(server: FastMCP, builds: Builds) -> None:
+    """Add the extension. ``builds`` are stopped first at the server's end: the package waits for what is running."""
+    if tasks_installed():
+        server.add_extension(_TaskExtension(builds))
+
+
+class _Params(BaseModel):
+    """Accept any parameters: the package checks them."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class _TaskExtension(ServerExtension):
+    """Stand for the package's extension until a task is wanted.
+
+    Tasks live in this process's memory: they end with the server, as the builds behind them do.
+    """
+
+    identifier = TASKS_EXTENSION_ID
+
+    def __init__(self, builds: Builds) -> None:
+        self._builds = builds
+        self._starting = asyncio.Lock()
+        self._end = asyncio.Event()
+        self._real: ServerExtension | None = None
+        self._life: asyncio.Task[None] | None = None
+
+    def methods(self) -> Sequence[MethodBinding]:
+        versions = frozenset(MODERN_PROTOCOL_VERSIONS)
+        return [MethodBinding(name, _Params, self._handler(at), versions) for at, name in enumerate(_METHODS)]
+
+    async def intercept_tool_call(
+        self, params: mcp_types.CallToolRequestParams, context: Context, call_next: ToolCallContinuation
+    ) -> ToolCallOutcome:
+        tool = await self.server.get_tool(params.name)
+        if tool is None or not tool.task_config.supports_tasks():
+            return await call_next()
+        if context.client_extension_settings(self.identifier) is None:
+            return await call_next()
+        return await (await self._started()).intercept_tool_call(params, context, call_next)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self._builds.close()
+            self._end.set()
+            if self._life is not None:
+                await self._life
+
+    def _handler(self, at: int) -> Any:
+        async def handle(context: Any, params: _Params) -> Any:
+            method = (await self._started()).methods()[at]
+            return await method.handler(context, method.params_type.model_validate(params.model_dump(by_alias=True)))
+
+        return handle
+
+    async def _started(self) -> ServerExtension:
+        async with self._starting:
+            if self._real is None:
+                package = await asyncio.to_thread(import_module, "fastmcp_tasks")
+                server = self.server
+                bound = type("Bound", (package.TasksExtension,), {"server": property(lambda _: server)})
+                real: ServerExtension = bound(url="memory://", concurrency=_AT_ONCE)  # add_extension comes too late
+                ready = asyncio.get_running_loop().create_future()
+                self._life = asyncio.create_task(self._live(real, ready))
+                await ready
+                self._real = real
+            return self._real
+
+    async def _live(self, real: ServerExtension, ready: asyncio.Future[None]) -> None:
+        """The package's own lifespan, entered and left in one task."""
+        async with real.lifespan():
+            ready.set_result(None)
+            await self._end.wait()

@@ -1,4 +1,4 @@
-"""What all tools share: the engine, what they may read, running builds, and how documents are found by path."""
+"""Share what all tools need: the engine, the files that may be read, builds, and the progress of calls."""
 
 from __future__ import annotations
 
@@ -14,30 +14,34 @@ from typing import Any, ParamSpec, TypeVar
 
 from fastmcp import Context
 from fastmcp.exceptions import ToolError
+from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from fastmcp.utilities.types import Image
 from mcp_types import TextContent
 
 from hybrid_core.errors import DocumentError, NotFoundError, PageIndexError, UsageError
 from hybrid_core.types.documents import Document
+from hybrid_core.types.results import ReasoningStep
 from hybrid_pageindex.doors.mcp.access import Access
-from hybrid_pageindex.doors.mcp.builds import Build, Builds, Tell
-from hybrid_pageindex.doors.mcp.progress import Progress
-from hybrid_pageindex.engine import Engine
-from hybrid_pageindex.services.pictures import MOST_BYTES, SIDE
-from indexers.stages.report import FileResult
+from hybrid_pageindex.doors.mcp.builds import Build, BuildReport, Builds
+from hybrid_pageindex.engine.documents.page_views import MOST_BYTES, SIDE
+from hybrid_pageindex.engine.engine import Engine
+from indexers.jobs.report import FileResult
 
+_SILENCE = 0.7  # seconds: what is promised is one, and the loop may be busy
+_STEP = 1e-3  # what a report adds at least: the protocol wants every number to be larger than the last
+_LINE = 200  # characters of a message
+_KEY = "progress"
 P = ParamSpec("P")
 T = TypeVar("T")
-
 _PATIENCE = 20.0  # seconds
-_QUESTION = 10_000  # characters
-_NAME = 2_000
+_TEXT_LENGTH = 10_000  # characters
+_NAME_LENGTH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """``budget`` is the tokens that one answer may take. ``turn`` is held by a call while it works."""
+    """What all tools share. ``budget`` is in tokens of one answer; a call holds ``turn`` while it works."""
 
     engine: Engine
     access: Access
@@ -46,16 +50,16 @@ class Door:
     turn: asyncio.Semaphore
 
     async def document(self, name: str, library: str = "") -> Document:
-        """A published document by id, name or path. Raises NotFoundError."""
-        found = await self.engine.info(short("document", name, _NAME), library=library or None)
-        if not found.published:
+        """Return a published document by id, name or path. Raise NotFoundError."""
+        document = await self.engine.info(check_length("document", name, _NAME_LENGTH), library=library or None)
+        if not document.published:
             raise NotFoundError(
-                f"{found.name} could not be indexed: {found.error}", "Mend the file and build it again."
+                f"{document.name} could not be indexed: {document.error}", "Mend the file and build it again."
             )
-        return found
+        return document
 
     async def picture(self, doc_id: str, pages: list[int], library: str = "", *, sheet: bool = False) -> bytes:
-        """A page as JPEG, as large as a model can see it, or several on a contact sheet."""
+        """Return a page as JPEG, as large as a model can see it, or several on a contact sheet."""
         if sheet:
             return await self.engine.contact_sheet(doc_id, pages, library=library or None)
         (page,) = pages
@@ -64,57 +68,58 @@ class Door:
         )
 
     async def at_path(self, file_path: str, ctx: Context) -> Document:
-        """The document at a path, built where it is new or changed and below a root."""
-        short("file_path", file_path, _NAME)
-        known, path = await self.meant(file_path)
+        """Return the document at a path. Build it where it is new or changed and below a root."""
+        check_length("file_path", file_path, _NAME_LENGTH)
+        indexed, path = await self.find_path(file_path)
         if path is None or self.access.read_only or not path.is_file():
-            if known is not None and known.published:
-                return known
+            if indexed is not None and indexed.published:
+                return indexed
             if path is None:
                 raise self.access.refused(file_path)
             self.access.file(file_path)
             self.access.check_writing()
-        if known is not None and known.published and self.access.unchanged(path, known):
-            return known
+        if indexed is not None and indexed.published and self.access.unchanged(path, indexed):
+            return indexed
         await self.build(path, ctx, published=True)
         return await self.document(str(path))
 
     async def build(self, file: Path, ctx: Context, *, published: bool) -> tuple[Build, bool]:
-        """Index a file: the build, and whether the file can be searched.
+        """Index a file. Return the build and whether the file can be searched.
 
-        A call waits until nothing is left to do, but not longer than its patience for what OCR or models still add
-        or, unless it must be ``published``, for anything. Raises DocumentError for a file that cannot be indexed.
+        A call waits for OCR and models no longer than its patience, and for anything unless it must be ``published``.
+        Raise DocumentError for a file that cannot be indexed.
         """
-        build, late = self.builds.start((file,), None), patience(ctx)
+        build, late = self.builds.start((file,), None), patience_over(ctx)
         ready = False
 
         async def leave() -> bool:
             nonlocal ready
             waited = late()
             if waited and published:
-                now = await self._known(str(file))
+                now = await self._find_indexed(str(file))
                 ready = now is not None and self.access.unchanged(file, now)
             enough = waited and (ready or not published)
             build.kept = build.kept or enough
             return enough
 
-        done = await build.watch(await teller(ctx), leave)
+        done = await build.watch(await build_reporter(ctx), leave)
         check_built(done or ())
         return build, ready or done is not None
 
-    async def meant(self, file_path: str) -> tuple[Document | None, Path | None]:
-        """What is indexed of a path, and where it lies below a root. A file that is there is never taken for another
-        document of the same name.
+    async def find_path(self, file_path: str) -> tuple[Document | None, Path | None]:
+        """Return the indexed document of a path, and the path below a root.
+
+        A file that exists is never taken for another document of the same name.
         """
         path = self.access.may_read(file_path)
         if path is None or not path.is_file():
-            return await self._known(file_path), path
-        known = await self._known(str(path))
-        if known is None and Path(file_path).expanduser().is_absolute():
-            known = await self._known(file_path)  # the command line indexes a link by its own name
-        return known, path
+            return await self._find_indexed(file_path), path
+        indexed = await self._find_indexed(str(path))
+        if indexed is None and Path(file_path).expanduser().is_absolute():
+            indexed = await self._find_indexed(file_path)  # the command line indexes a link by its own name
+        return indexed, path
 
-    async def _known(self, name: str) -> Document | None:
+    async def _find_indexed(self, name: str) -> Document | None:
         try:
             return await self.engine.info(name)
         except NotFoundError:
@@ -122,37 +127,37 @@ class Door:
 
 
 def check_built(files: Iterable[FileResult]) -> None:
-    """Raises DocumentError with the first failure."""
+    """Raise DocumentError with the first failure."""
     for file in files:
         if file.status == "failed":
             raise DocumentError(f"{file.path}: {file.error}", "Mend the file and build it again.")
 
 
-def patience(ctx: Context) -> Callable[[], bool]:
-    """Whether a call has waited long enough for a build; a background task never has."""
+def patience_over(ctx: Context) -> Callable[[], bool]:
+    """Return a check whether a call has waited long enough for a build; a background task never has."""
     end = time.monotonic() + _PATIENCE
     return lambda: not ctx.is_background_task and time.monotonic() >= end
 
 
-async def teller(ctx: Context) -> Tell:
-    """Reports a build's progress to the client."""
+async def build_reporter(ctx: Context) -> BuildReport:
+    """Return a callback that reports a build's progress to the client."""
     progress = await Progress.of(ctx)
 
     async def tell(build: Build) -> None:
-        await progress.tell(build.said(), build.share)
+        await progress.tell(build.summary(), build.share)
 
     return tell
 
 
-def short(name: str, given: str, most: int = _QUESTION) -> str:
-    """Raises UsageError where a text is too long to be what it should be."""
-    if len(given) > most:
-        raise UsageError(f"{name} has {len(given)} characters.", f"Use at most {most}.")
-    return given
+def check_length(name: str, text: str, limit: int = _TEXT_LENGTH) -> str:
+    """Return a text. Raise UsageError where it is too long."""
+    if len(text) > limit:
+        raise UsageError(f"{name} has {len(text)} characters.", f"Use at most {limit}.")
+    return text
 
 
-def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """A tool whose errors of ours reach the model as what happened and what to do."""
+def report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Report errors of ours to the model: what happened and what to do."""
 
     @wraps(tool)
     async def call(*arguments: P.args, **named: P.kwargs) -> T:
@@ -164,7 +169,70 @@ def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return call
 
 
-def pictured(said: dict[str, Any], images: list[bytes]) -> ToolResult:
-    """An answer with JPEG images beside it."""
-    text = TextContent(type="text", text=json.dumps(said, ensure_ascii=False, separators=(",", ":")))
-    return ToolResult([text, *(Image(data=image, format="jpeg").to_image_content() for image in images)], said)
+def with_images(answer: dict[str, Any], images: list[bytes]) -> ToolResult:
+    """Return an answer with JPEG images beside it."""
+    text = TextContent(type="text", text=json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+    return ToolResult([text, *(Image(data=image, format="jpeg").to_image_content() for image in images)], answer)
+
+
+class Progress:
+    """The progress of one call. ``note`` may be called from any thread."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._said = "working"
+        self._value = 0.0
+        self._known = False  # whether it was told how much is done
+        self._began = self._told = time.monotonic()
+
+    @classmethod
+    async def of(cls, ctx: Context) -> Progress:
+        """Return the call's own progress; for a background task nobody listens to the clock."""
+        return cls(ctx) if ctx.is_background_task else await ctx.get_state(_KEY) or cls(ctx)
+
+    def note(self, message: str) -> None:
+        """Set the message that is sent when nothing else is."""
+        message = " ".join(message.split())
+        self._said = message if len(message) <= _LINE else message[: _LINE - 1] + "…"
+
+    def step(self, step: ReasoningStep) -> None:
+        """Note a step of the model that looks for the answer."""
+        self.note(f"{step.kind}: {step.text}")
+
+    async def tell(self, message: str, share: float) -> None:
+        """Send the message and the share that is done, 0 to 1."""
+        self.note(message)
+        self._known = True
+        await self._report(100 * share, self._said)
+
+    async def keep_telling(self) -> None:
+        """Repeat the last message, with the seconds since the call began, whenever nothing else is sent."""
+        while True:
+            await asyncio.sleep(max(self._told + _SILENCE - time.monotonic(), 0))
+            if time.monotonic() >= self._told + _SILENCE:
+                await self._report(0, f"{self._said} ({time.monotonic() - self._began:.0f} s)")
+
+    async def _report(self, value: float, message: str) -> None:
+        self._told = time.monotonic()
+        self._value = max(self._value + _STEP, value)
+        total = 100 if self._known and self._value <= 100 else None
+        await self._ctx.report_progress(self._value, total, message)
+
+
+class Heartbeat(Middleware):
+    """Give every call its progress, and a clock to those whose client listens."""
+
+    async def on_request(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
+        ctx = context.fastmcp_context
+        if ctx is None or ctx.request_context is None:
+            return await call_next(context)
+        progress = Progress(ctx)
+        await ctx.set_state(_KEY, progress, serializable=False)
+        if (ctx.request_context.meta or {}).get("progressToken") is None:
+            return await call_next(context)
+        clock = asyncio.create_task(progress.keep_telling())
+        clock.add_done_callback(lambda done: done.cancelled() or done.exception())  # looked at: the client may be gone
+        try:
+            return await call_next(context)
+        finally:
+            clock.cancel()

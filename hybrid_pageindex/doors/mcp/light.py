@@ -1,4 +1,4 @@
-"""The three tools of PageIndex-Light, one file at a time, in its response shapes."""
+"""Register the three tools of PageIndex-Light, one file at a time, in its response shapes."""
 
 from __future__ import annotations
 
@@ -9,75 +9,96 @@ from fastmcp.tools import ToolResult
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
-from hybrid_pageindex.doors.mcp.budget import cost, cursor, fitting, goes_on, longest, reach, resume
-from hybrid_pageindex.doors.mcp.door import Door, pictured, short, told
-from hybrid_pageindex.doors.mcp.progress import Progress
-from hybrid_pageindex.doors.mcp.shapes import hint, page_range, quoted, relevance, schema, without_empty
-from hybrid_pageindex.doors.mcp.tasks import as_task
+from hybrid_pageindex.doors.mcp.builds import task_config
+from hybrid_pageindex.doors.mcp.door import Door, Progress, check_length, report_errors, with_images
+from hybrid_pageindex.doors.mcp.payloads import (
+    count_json_tokens,
+    cut_text,
+    fit_items,
+    has_more,
+    hint,
+    make_cursor,
+    output_schema,
+    page_range,
+    read_cursor,
+    relevance_line,
+    result_limit,
+    untrusted_fields,
+    without_empty,
+)
 
 _SUMMARY = 120  # tokens of one page's summary, so that a list of pages stays a list
 _AHEAD = 200  # pages that are read to fill one answer
 
 
-def register(server: FastMCP, door: Door) -> None:
+def register_light_tools(server: FastMCP, door: Door) -> None:
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-        output_schema=schema(
+        output_schema=output_schema(
             status="s", file_path="s", total_pages="i", untrusted="s", pages="a?", results="a?", next="a",
         ),
     )  # fmt: skip
-    @told
+    @report_errors
     async def get_index(
         file_path: str, ctx: Context, query: str = "", top_k: int = 5, cursor: str = ""
     ) -> dict[str, Any]:
         """One file: with query its best pages, without it every page's summary. Indexes the file on first use."""
         document = await door.at_path(file_path, ctx)
-        head = {"file_path": document.path, "total_pages": document.pages} | quoted("text", "summary", "relevance")
+        head = {"file_path": document.path, "total_pages": document.pages} | untrusted_fields(
+            "text", "summary", "relevance"
+        )
         call = {"file_path": file_path, "query": query, "top_k": top_k}
         progress = await Progress.of(ctx)
         progress.note("looking for its best pages" if query.strip() else "reading its pages")
         async with door.turn:
             if query.strip():
-                asked = {"query": short("query", query)}
-                return {"status": "search"} | head | asked | await _found(door, document, call, cursor, progress)
-            shown = await _pages(door, document.doc_id, document.pages, call, cursor)
+                query_field = {"query": check_length("query", query)}
+                return (
+                    {"status": "search"}
+                    | head
+                    | query_field
+                    | await _search_pages(door, document, call, cursor, progress)
+                )
+            shown = await _list_pages(door, document.doc_id, document.pages, call, cursor)
             return {"status": "success"} | head | {"indexed_at": document.indexed_at} | shown
 
     @server.tool(
         annotations={"readOnlyHint": True, "openWorldHint": False},
-        output_schema=schema(file_path="s", page="i", untrusted="s", text="s", summary="s", indexed_at="s"),
+        output_schema=output_schema(file_path="s", page="i", untrusted="s", text="s", summary="s", indexed_at="s"),
     )
-    @told
+    @report_errors
     async def get_detail(file_path: str, page: int, image: bool = False, cursor: str = "") -> ToolResult:
         """One page of an indexed file: text and summary, with image=true also the page drawn."""
-        document = await _indexed(door, file_path)
+        document = await _find_indexed(door, file_path)
         (read,) = await door.engine.pages(document.doc_id, page)
         call = {"file_path": file_path, "page": page}
-        _, start = resume(call, cursor)
-        text = longest(read.text[start:], max(door.budget - 3 * _SUMMARY, _SUMMARY))
+        _, start = read_cursor(call, cursor)
+        text = cut_text(read.text[start:], max(door.budget - 3 * _SUMMARY, _SUMMARY))
         end = start + len(text)
-        described = "" if start else longest(read.described, _SUMMARY)
-        said = without_empty({"described": described, "cursor": _goes_on(call, end) if end < len(read.text) else ""})
-        said = {
-            "file_path": document.path, "page": page, **quoted("text", "summary", "described"), "text": text,
-            "summary": read.summary, "indexed_at": read.indexed_at, **said,
+        described = "" if start else cut_text(read.described, _SUMMARY)
+        answer = without_empty(
+            {"described": described, "cursor": make_cursor(call, 0, end) if end < len(read.text) else ""}
+        )
+        answer = {
+            "file_path": document.path, "page": page, **untrusted_fields("text", "summary", "described"), "text": text,
+            "summary": read.summary, "indexed_at": read.indexed_at, **answer,
         }  # fmt: skip
-        return pictured(said, [await door.picture(document.doc_id, [page])] if image else [])
+        return with_images(answer, [await door.picture(document.doc_id, [page])] if image else [])
 
     @server.tool(
         annotations={"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
-        output_schema=schema(status="s", file_path="s", progress="s?", next="a"),
-        task=as_task(),
+        output_schema=output_schema(status="s", file_path="s", progress="s?", next="a"),
+        task=task_config(),
     )
-    @told
+    @report_errors
     async def build_index(file_path: str, ctx: Context) -> dict[str, Any]:
         """Index a file in the background; a long one answers status "building": ask index_status later."""
         door.access.check_writing()
-        file = door.access.file(short("file_path", file_path, 2000))
+        file = door.access.file(check_length("file_path", file_path, 2000))
         build, ready = await door.build(file, ctx, published=False)
         if not ready:
             later = hint("index_status", "see how far it is")
-            return {"status": "building", "file_path": str(file), "progress": build.said(), "next": [later]}
+            return {"status": "building", "file_path": str(file), "progress": build.summary(), "next": [later]}
         document = await door.document(str(file))
         ask = hint(
             "search", "ask this document; put your question in", question="YOUR QUESTION", documents=[document.doc_id]
@@ -88,52 +109,48 @@ def register(server: FastMCP, door: Door) -> None:
         }  # fmt: skip
 
 
-def _goes_on(call: dict[str, Any], within: int) -> str:
-    return cursor(call, 0, within)
-
-
-async def _indexed(door: Door, file_path: str) -> Document:
-    """The published document at a path, never built here. Raises NotFoundError with why not, or what to call."""
-    known, path = await door.meant(short("file_path", file_path, 2000))
-    if known is not None:
-        return await door.document(known.doc_id)
+async def _find_indexed(door: Door, file_path: str) -> Document:
+    """Return the published document at a path, never built here. Raise NotFoundError with the tool to call."""
+    indexed, path = await door.find_path(check_length("file_path", file_path, 2000))
+    if indexed is not None:
+        return await door.document(indexed.doc_id)
     if path is None:
         raise door.access.refused(file_path)
     raise NotFoundError(f"{file_path} is not indexed.", "Call get_index or build_index with it first.")
 
 
-async def _found(
-    door: Door, document: Document, call: dict[str, Any], given: str, progress: Progress
+async def _search_pages(
+    door: Door, document: Document, call: dict[str, Any], cursor: str, progress: Progress
 ) -> dict[str, Any]:
-    """The best pages of one document."""
-    start, _ = resume(call, given)
+    """Return the best pages of one document."""
+    start, _ = read_cursor(call, cursor)
     top_k = call["top_k"]
-    most = reach(start, top_k)
-    found = await door.engine.search(call["query"], documents=[document.doc_id], top_k=most, on_step=progress.step)
-    wanted = found.results[start:]
-    results = fitting([{"page": page.page, "relevance": relevance(page)} for page in wanted], door.budget)
+    limit = result_limit(start, top_k)
+    result = await door.engine.search(call["query"], documents=[document.doc_id], top_k=limit, on_step=progress.step)
+    pages = result.results[start:]
+    results = fit_items([{"page": page.page, "relevance": relevance_line(page)} for page in pages], door.budget)
     end = start + len(results)
-    more = cursor(call, end) if goes_on(found.results, end, most) else ""
+    more = make_cursor(call, end) if has_more(result.results, end, limit) else ""
     hints = []
-    for page in wanted[:2]:
+    for page in pages[:2]:
         section = page.section
         where = f"best in «{section.title}», pages {page_range(section.start_page, section.end_page)}"
         hints.append(hint("get_detail", where, file_path=document.path, page=page.page))
-    if not found.results:
+    if not result.results:
         hints.append(hint("get_index", "no page fits: see what each page says", file_path=document.path))
     return without_empty({"cursor": more}) | {"results": results, "next": hints}
 
 
-async def _pages(door: Door, doc_id: str, total: int, call: dict[str, Any], given: str) -> dict[str, Any]:
-    """Every page's summary from a cursor on; with its text where all of that fits."""
-    start, _ = resume(call, given)
+async def _list_pages(door: Door, doc_id: str, total: int, call: dict[str, Any], cursor: str) -> dict[str, Any]:
+    """Return every page's summary after a cursor, with its text where all of that fits."""
+    start, _ = read_cursor(call, cursor)
     numbers = range(start + 1, min(total, start + _AHEAD) + 1)
     read = await door.engine.pages(doc_id, list(numbers))
     whole = [{"page": page.page, "text": page.text, "summary": page.summary} for page in read]
-    if start == 0 and total <= _AHEAD and cost(whole) <= door.budget:
+    if start == 0 and total <= _AHEAD and count_json_tokens(whole) <= door.budget:
         return {"pages": whole, "next": []}
-    pages = fitting([{"page": page.page, "summary": longest(page.summary, _SUMMARY)} for page in read], door.budget)
+    pages = fit_items([{"page": page.page, "summary": cut_text(page.summary, _SUMMARY)} for page in read], door.budget)
     end = start + len(pages)
-    more = cursor(call, end) if end < total else ""
+    more = make_cursor(call, end) if end < total else ""
     hints = [hint("get_index", "ask for the best pages instead", file_path=call["file_path"], query="YOUR QUESTION")]
     return without_empty({"cursor": more}) | {"pages": pages, "next": hints}

@@ -1,4 +1,4 @@
-"""Documents, their trees and their pages as resources, and completions of their names."""
+"""Register documents, trees and pages as resources, completions of their names, and prompts."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from fastmcp.resources import ResourceContent, ResourceResult
 
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.text.tokens import fold
-from hybrid_pageindex.doors.mcp import budget, shapes
 from hybrid_pageindex.doors.mcp.door import Door
-from hybrid_pageindex.services.reading import PageRead
+from hybrid_pageindex.doors.mcp.payloads import count_json_tokens, document_payload, fit_items, node_payload
+from hybrid_pageindex.engine.documents.reading import PageRead
 
-_MOST = 100  # names that a completion may give
+_COMPLETIONS = 100  # names that a completion may give
 
 
-def register(server: FastMCP, door: Door) -> None:
+def register_resources(server: FastMCP, door: Door) -> None:
     @server.resource("pageindex://{library}/{document}", mime_type="application/json")
     async def document(library: str, document: str) -> ResourceResult:
         """A document: title, kind, years, description."""
-        with _Told():
-            return _json(shapes.document(await door.document(document, library)))
+        with _ResourceErrors():
+            return _json_resource(document_payload(await door.document(document, library)))
 
     @server.resource("pageindex://{library}/{document}/outline", mime_type="application/json")
     async def outline(library: str, document: str) -> ResourceResult:
         """A document's section tree, as deep as fits."""
-        with _Told():
+        with _ResourceErrors():
             for depth in (None, 3, 2, 1):
                 tree = await door.engine.outline(document, library=library, depth=depth)
-                nodes = [shapes.node(entry, None) for entry in tree.nodes]
-                if budget.cost(nodes) <= door.budget:
+                nodes = [node_payload(entry, None) for entry in tree.nodes]
+                if count_json_tokens(nodes) <= door.budget:
                     break
-            return _json({"document": tree.document.name, "nodes": budget.fitting(nodes, door.budget)})
+            return _json_resource({"document": tree.document.name, "nodes": fit_items(nodes, door.budget)})
 
     @server.resource("pageindex://{library}/{document}/page/{page}", mime_type="text/plain")
     async def page(library: str, document: str, page: str) -> str:
         """The text of a page."""
-        with _Told():
-            return (await _page(door, library, document, page)).text
+        with _ResourceErrors():
+            return (await _read_page(door, library, document, page)).text
 
     @server.resource("pageindex://{library}/{document}/page/{page}/image", mime_type="image/jpeg")
     async def page_image(library: str, document: str, page: str) -> bytes:
         """A page drawn from the original file."""
-        with _Told():
-            number = (await _page(door, library, document, page)).page
+        with _ResourceErrors():
+            number = (await _read_page(door, library, document, page)).page
             return await door.picture(document, [number], library)
 
     @server.completion
@@ -57,24 +57,24 @@ def register(server: FastMCP, door: Door) -> None:
         context: mcp_types.CompletionContext | None,
     ) -> list[str] | None:
         """Names of libraries and documents that begin with, then that hold, what was typed."""
-        said = (context.arguments if context else None) or {}
+        typed_arguments = (context.arguments if context else None) or {}
         try:
             if argument.name == "library":
                 names = [size.name for size in await door.engine.libraries()]
             elif argument.name in ("document", "first", "second"):
-                found = await door.engine.documents(library=said.get("library") or None)
-                names = [document.name for document in found if document.published]
+                documents = await door.engine.documents(library=typed_arguments.get("library") or None)
+                names = [document.name for document in documents if document.published]
             else:
                 return None
         except PageIndexError:  # no such library: nothing to complete
             return []
         typed = fold(argument.value)
         begin = [name for name in names if fold(name).startswith(typed)]
-        return (begin + [name for name in names if typed in fold(name) and name not in begin])[:_MOST]
+        return (begin + [name for name in names if typed in fold(name) and name not in begin])[:_COMPLETIONS]
 
 
-class _Told:
-    """Errors of ours become errors of the protocol that say what to do."""
+class _ResourceErrors:
+    """Turn errors of ours into errors of the protocol that say what to do."""
 
     def __enter__(self) -> None:
         return None
@@ -84,12 +84,34 @@ class _Told:
             raise ResourceError(str(error), log_level=INFO) from error
 
 
-async def _page(door: Door, library: str, document: str, page: str) -> PageRead:
-    """Raises UsageError for anything but one page that is there."""
+async def _read_page(door: Door, library: str, document: str, page: str) -> PageRead:
+    """Return one page. Raise UsageError where the number is none."""
     if not page.isdecimal():
         raise UsageError(f"'{page[:50]}' is no page number.", "Read pageindex://LIBRARY/DOCUMENT/page/7.")
     return (await door.engine.pages(document, int(page[:9]), library=library))[0]
 
 
-def _json(value: object) -> ResourceResult:
+def _json_resource(value: object) -> ResourceResult:
     return ResourceResult([ResourceContent(json.dumps(value, ensure_ascii=False), mime_type="application/json")])
+
+
+def register_prompts(server: FastMCP) -> None:
+    @server.prompt
+    def answer_with_citations(question: str, document: str = "") -> str:
+        """Answer a question from the library, every statement with document and page."""
+        where = f' in the document "{document}"' if document else ""
+        return (
+            f"Answer this question{where} from the indexed documents: {question}\n\n"
+            "Search first, then read the pages that fit; follow the answers' next hints where evidence is weak. "
+            "Quote figures as they are printed, with their unit and period. After every statement cite "
+            "[document, page N]. If the pages do not say it, say so instead of guessing."
+        )
+
+    @server.prompt
+    def compare_documents(first: str, second: str, topic: str) -> str:
+        """Compare what two documents say about a topic, side by side with pages."""
+        return (
+            f'Compare what "{first}" and "{second}" say about: {topic}\n\n'
+            "Search each of them separately (documents=[…]), read the best pages of both, then write a table: one row "
+            "per aspect, one column per document, every cell with [page N]. Name what only one of them says."
+        )

@@ -16,17 +16,18 @@ from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import Tool, ToolResult
 from pydantic import ValidationError as PydanticValidationError
 
-from hybrid_core.llm.metering import charged
+from hybrid_core.llm.budget import charged
 from hybrid_pageindex import __version__
-from hybrid_pageindex.doors.mcp import finding, jobs, keeping, light, prompts, resources, talking, tasks
 from hybrid_pageindex.doors.mcp.access import Access
-from hybrid_pageindex.doors.mcp.asking import asking
-from hybrid_pageindex.doors.mcp.budget import BUDGET
-from hybrid_pageindex.doors.mcp.builds import Builds
-from hybrid_pageindex.doors.mcp.door import Door
-from hybrid_pageindex.doors.mcp.limits import LimitedEngine
-from hybrid_pageindex.doors.mcp.progress import Heartbeat
-from hybrid_pageindex.engine import Engine
+from hybrid_pageindex.doors.mcp.builds import Builds, add_task_extension
+from hybrid_pageindex.doors.mcp.callers import LimitedEngine, tool_caller
+from hybrid_pageindex.doors.mcp.door import Door, Heartbeat
+from hybrid_pageindex.doors.mcp.libraries import register_library_tools
+from hybrid_pageindex.doors.mcp.light import register_light_tools
+from hybrid_pageindex.doors.mcp.payloads import ANSWER_TOKENS
+from hybrid_pageindex.doors.mcp.resources import register_prompts, register_resources
+from hybrid_pageindex.doors.mcp.search import register_conversation_tools, register_search_tools
+from hybrid_pageindex.engine.engine import Engine
 
 INSTRUCTIONS = """\
 Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \
@@ -36,11 +37,15 @@ best_pages. To count or to list all pages with exact words, grep; what changed b
 Every answer's next lists the calls worth making; a cursor continues the same call. \
 For one file by path: get_index(file_path, query), then get_detail(file_path, page)."""
 _AT_ONCE = 16  # tool calls that work at the same time; more wait for their turn
-_WRITING = frozenset({"build_index", "add_documents", "remove_documents", "name_library"})
-_PATIENT = ("get_index", "build_index", "add_documents")  # mostly wait for builds, which must keep nobody from reading
+_WRITING_TOOLS = frozenset({"build_index", "add_documents", "remove_documents", "name_library"})
+_WAITING_TOOLS = (
+    "get_index",
+    "build_index",
+    "add_documents",
+)  # mostly wait for builds, which must keep nobody from reading
 
 
-def build_server(engine: Engine, access: Access, budget: int = BUDGET, *, limited: bool = False) -> FastMCP:
+def build_server(engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *, limited: bool = False) -> FastMCP:
     """``budget`` is the tokens that one answer may take. ``limited``: each call stays within the libraries that its
     caller may read, and ``access`` must be read-only.
     """
@@ -65,17 +70,21 @@ def build_server(engine: Engine, access: Access, budget: int = BUDGET, *, limite
         INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
-        middleware=[Heartbeat(), _Calls(turn), _Listed(read_only=access.read_only)],
+        middleware=[Heartbeat(), _ToolCalls(turn), _ToolList(read_only=access.read_only)],
         mask_error_details=True,  # of errors that are not ours
     )
-    for part in (finding, talking, light, keeping, jobs, resources, prompts):
-        part.register(server, door)
-    tasks.add(server, builds)
+    register_search_tools(server, door)
+    register_conversation_tools(server, door)
+    register_light_tools(server, door)
+    register_library_tools(server, door)
+    register_resources(server, door)
+    register_prompts(server)
+    add_task_extension(server, builds)
     return server
 
 
-class _Calls(Middleware):
-    """Around calls: a limit on how many tools work at once, and arguments that do not fit are named."""
+class _ToolCalls(Middleware):
+    """Limit how many tools work at once, and name arguments that do not fit."""
 
     def __init__(self, turn: asyncio.Semaphore) -> None:
         self._turn = turn
@@ -86,14 +95,14 @@ class _Calls(Middleware):
         call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
     ) -> ToolResult:
         if context.message.arguments:  # some clients send null for what is not given
-            given = {name: value for name, value in context.message.arguments.items() if value is not None}
-            context = context.copy(message=context.message.model_copy(update={"arguments": given}))
-        async with nullcontext() if context.message.name in _PATIENT else self._turn:
+            arguments = {name: value for name, value in context.message.arguments.items() if value is not None}
+            context = context.copy(message=context.message.model_copy(update={"arguments": arguments}))
+        async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
             try:
-                with charged(who=asking().name):
+                with charged(who=tool_caller().name):
                     return await call_next(context)
             except ValidationError as error:
-                raise ToolError(_complaint(error)) from error
+                raise ToolError(_argument_errors(error)) from error
 
     async def on_get_prompt(
         self,
@@ -101,18 +110,18 @@ class _Calls(Middleware):
         call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
     ) -> PromptResult:
         prompt = context.fastmcp_context and await context.fastmcp_context.fastmcp.get_prompt(context.message.name)
-        given = context.message.arguments or {}
-        wanted = [argument.name for argument in (prompt and prompt.arguments) or () if argument.required]
-        if missing := [name for name in wanted if name not in given]:
+        arguments = context.message.arguments or {}
+        required = [argument.name for argument in (prompt and prompt.arguments) or () if argument.required]
+        if missing := [name for name in required if name not in arguments]:
             raise PromptError(f"{', '.join(missing)}: missing.", log_level=INFO)
         return await call_next(context)
 
 
-class _Listed(Middleware):
-    """The list of tools: without those that a read-only server refuses, and without metadata of the framework."""
+class _ToolList(Middleware):
+    """List tools without those that a read-only server refuses, and without metadata of the framework."""
 
     def __init__(self, *, read_only: bool) -> None:
-        self._hidden = _WRITING if read_only else frozenset()
+        self._hidden = _WRITING_TOOLS if read_only else frozenset()
 
     async def on_list_tools(
         self,
@@ -129,10 +138,10 @@ def _no_metadata() -> None:
     return None
 
 
-def _complaint(error: ValidationError) -> str:
-    """What is wrong with which argument, without what was given."""
+def _argument_errors(error: ValidationError) -> str:
+    """Describe what is wrong with which argument, without its value."""
     if not isinstance(error.__cause__, PydanticValidationError):
         return str(error)
     details = error.__cause__.errors(include_url=False, include_context=False, include_input=False)
-    said = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)
-    return said.replace("a valid tuple", "a valid list")  # as the schema calls it
+    text = " ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}." for each in details)
+    return text.replace("a valid tuple", "a valid list")  # as the schema calls it

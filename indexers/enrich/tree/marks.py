@@ -1,15 +1,20 @@
-"""Headings of a tree in their places: those it has, and those a model names, which count only where they stand."""
+"""The headings of a tree at their places, and the stored pages as a model is shown them.
+
+A heading that a model names counts only where it stands on its page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hybrid_core.types.documents import HeadingSource, Section
-from indexers.outline.locate import find_on_page
+from hybrid_core.llm.budget import cut, estimate, shares
+from hybrid_core.types.documents import HeadingSource, Line, Page, ParsedPage, Section
+from indexers.outline.heading import find_on_page
 from indexers.outline.numbering import bare, compact
 from indexers.outline.tree import HeadingMark
-from indexers.outline.view import DocumentView, PageView
+from indexers.outline.view import DocumentView, PageView, Unit, view
 
 SURE: frozenset[HeadingSource] = frozenset({"bookmark", "printed_toc", "markup", "clause", "model"})
 _LEAST = 0.55  # how well a title that a model names must match a line
@@ -18,7 +23,7 @@ _DEEPEST = 6
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the headings that a model named."""
+    """Counts of the headings that a model named, by outcome."""
 
     named: int = 0
     elsewhere: int = 0  # on a page that was not shown
@@ -27,20 +32,20 @@ class Counts:
     dropped: int = 0  # of those that the tree had, found wrong
     moved: int = 0
 
-    def told(self) -> list[str]:
+    def notes(self) -> list[str]:
         lost = self.elsewhere + self.missing
-        said = []
+        lines = []
         if lost:
-            said.append(f"tree: {lost} of {self.named} headings that the model named stand on no page it was shown")
+            lines.append(f"tree: {lost} of {self.named} headings that the model named stand on no page it was shown")
         if self.unplaced:
-            said.append(f"tree: {self.unplaced} entries of the printed contents were found on no page")
+            lines.append(f"tree: {self.unplaced} entries of the printed contents were found on no page")
         if self.dropped or self.moved:
-            said.append(f"tree: {self.dropped} headings were taken out and {self.moved} moved, as the model found")
-        return said
+            lines.append(f"tree: {self.dropped} headings were taken out and {self.moved} moved, as the model found")
+        return lines
 
 
 def marks_of(sections: Sequence[Section]) -> list[HeadingMark]:
-    """A tree's headings, levels counted without what stands for no heading."""
+    """Return a tree's headings, levels counted without what stands for no heading."""
     depth: dict[str | None, int] = {None: 0}
     marks = []
     for section in sections:
@@ -52,7 +57,7 @@ def marks_of(sections: Sequence[Section]) -> list[HeadingMark]:
 
 
 def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> HeadingMark:
-    """A heading that a model named, at a line; ``unit`` -1 is the top of a page that has no text."""
+    """Return a heading that a model named, at a line; ``unit`` -1 is the top of a page that has no text."""
     shown = doc[page]
     y = shown.units[unit].y0 if unit >= 0 else 0.0
     anchor = shown.offset(unit) if unit >= 0 else 0
@@ -66,16 +71,16 @@ def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> 
     )
 
 
-def find(doc: DocumentView, title: str, page: int, least: float = _LEAST) -> int | None:
-    """The line of a page on which a title stands; None where it does not."""
-    return find_on_page(compact(title), bare(title), doc[page], None, least)
+def find(doc: DocumentView, title: str, page: int, min_score: float = _LEAST) -> int | None:
+    """Return the line of a page on which a title stands; None where it does not."""
+    return find_on_page(compact(title), bare(title), doc[page], None, min_score)
 
 
 def unit_of(page: PageView, mark: HeadingMark) -> int | None:
-    """The line of a mark's title near its anchor; None where it is not there."""
-    found = find_on_page(compact(mark.title), bare(mark.title), page, mark.y or None, 0.0)
-    if found is not None:
-        return found
+    """Return the line of a mark's title near its anchor; None where it is not there."""
+    position = find_on_page(compact(mark.title), bare(mark.title), page, mark.y or None, 0.0)
+    if position is not None:
+        return position
     # a title may stand above or below others of its words, or be put together from two lines
     words = compact(mark.title)
     at = next((i for i, unit in enumerate(page.units) if page.offset(i) >= mark.anchor and unit.text), None)
@@ -86,30 +91,30 @@ def unit_of(page: PageView, mark: HeadingMark) -> int | None:
 
 
 def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] | None]:
-    """The places that make the longest run without going back; None for the others."""
-    known = [i for i, place in enumerate(places) if place is not None]
+    """Return the places that make the longest run without going back; None for the others."""
+    placed = [i for i, place in enumerate(places) if place is not None]
     best: dict[int, tuple[int, int]] = {}  # length of the longest run that ends here, and what comes before
-    for at, i in enumerate(known):
+    for at, i in enumerate(placed):
         best[i] = (1, -1)
-        for j in known[max(0, at - 400) : at]:
-            before, here = places[j], places[i]
-            if before is not None and here is not None and before <= here and best[j][0] + 1 > best[i][0]:
+        for j in placed[max(0, at - 400) : at]:
+            before, current = places[j], places[i]
+            if before is not None and current is not None and before <= current and best[j][0] + 1 > best[i][0]:
                 best[i] = (best[j][0] + 1, j)
-    kept = set()
+    chain = set()
     i = max(best, key=lambda i: best[i][0], default=-1)
     while i >= 0:
-        kept.add(i)
+        chain.add(i)
         i = best[i][1]
-    return [place if i in kept else None for i, place in enumerate(places)]
+    return [place if i in chain else None for i, place in enumerate(places)]
 
 
 def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """In reading order; those at one place in the order that they have."""
+    """Sort marks in reading order; those at one place keep their order."""
     return sorted(marks, key=lambda mark: (mark.page, mark.anchor))
 
 
 def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """A new frame with what the tree had inside its sections, one level or more below them."""
+    """Return a new frame with what the tree had inside its sections, one level or more below them."""
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
     joined = list(frame)
@@ -117,7 +122,7 @@ def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[He
         mark for mark in finer if (mark.page, mark.anchor) not in places and (mark.page, bare(mark.title)) not in titles
     ]
     new = set(map(id, frame))
-    made: list[HeadingMark] = []
+    marks_out: list[HeadingMark] = []
     holder, top = 0, 0  # level of the section of the frame, and the highest of the old ones in it
     for mark in in_places(joined):
         if id(mark) in new:
@@ -125,5 +130,107 @@ def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[He
         else:
             top = min(top or mark.level, mark.level)
             mark = replace(mark, level=holder + 1 + mark.level - top)
-        made.append(mark)
-    return made
+        marks_out.append(mark)
+    return marks_out
+
+
+_SIZE = 10.0  # of all type, in points; boxes are as high as their letters and tell little
+_STEP = 20.0  # points from line to line where a format has no places on pages
+_LINE, _PASSAGE = 160, 110  # characters shown of a line of a page, and of one in a passage
+_BEFORE, _AFTER = 2, 5  # lines around a heading that is checked
+_CELL = "  "
+_GROUP_STEP = 4
+
+
+def seen(pages: Sequence[Page]) -> DocumentView:
+    """Return the pages' lines with their stored places. Type is not stored: all counts as of one face and size."""
+    return view([_parsed(page) for page in pages])
+
+
+def _parsed(page: Page) -> ParsedPage:
+    texts = page.visible.split("\n") if page.text else []
+    if len(page.boxes) == len(texts):
+        placed = [(*map(float, box),) for box in page.boxes]
+        height = page.height
+    else:  # in the middle of a page, where no line is taken for a running head
+        height = _STEP * len(texts) / 0.6
+        placed = [(72.0, 0.2 * height + _STEP * at, 500.0, 0.2 * height + _STEP * at + 12) for at in range(len(texts))]
+    lines = [
+        Line(text, x0, y0, x1, y1, _SIZE, False, False, str(y1 - y0))  # letters' height tells running heads apart
+        for text, (x0, y0, x1, y1) in zip(texts, placed, strict=True)
+    ]
+    return ParsedPage(page.number, page.label, page.width, height, tuple(lines), 0, page.needs_ocr, page.ocr)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pages shown together, numbered from 1 within the group, so that pages before them may come and go."""
+
+    numbers: tuple[int, ...]
+    text: str
+
+    def page(self, shown: int) -> int:
+        """Return the document's page of a number in the text, 0 where the text shows no such page."""
+        return self.numbers[shown - 1] if 1 <= shown <= len(self.numbers) else 0
+
+
+def groups(
+    doc: DocumentView, numbers: Sequence[int], tokens: int, overlap: int = 0, head: Callable[[int], str] = lambda n: ""
+) -> list[Group]:
+    """Return runs of the given pages of at most ``tokens``, each beginning with the last ``overlap`` pages of the one
+    before.
+
+    How many pages make a group depends on the whole only roughly, so that a small change leaves the other groups as
+    they were. ``head`` says what stands beside a page's number.
+    """
+    if not numbers:
+        return []
+    texts = {number: abridged(doc[number]) for number in numbers}
+    mean = max(1, sum(map(estimate, texts.values())) // len(numbers))
+    size = max(_GROUP_STEP, tokens // mean // _GROUP_STEP * _GROUP_STEP)
+    group_list = []
+    for start in range(0, max(1, len(numbers) - overlap), size - overlap):
+        inside = tuple(numbers[start : start + size])
+        budgets = shares([estimate(texts[number]) for number in inside], tokens)
+        parts = [
+            f"[page {at}]{head(number)}\n{cut(texts[number], room)}"
+            for at, (number, room) in enumerate(zip(inside, budgets, strict=True), 1)
+        ]
+        group_list.append(Group(inside, "\n".join(parts)))
+    return group_list
+
+
+def abridged(page: PageView) -> str:
+    """Return the lines of a page that may be headings or begin a paragraph; "…" for what is left out."""
+    if not page.units:
+        return ""
+    widest = sorted(unit.x1 - unit.x0 for unit in page.units)[-1 - len(page.units) // 10]
+    shown: list[str] = []
+    before: Unit | None = None
+    for unit in page.units:
+        goes_on = before is not None and _full(before, widest) and unit.y0 - before.y0 < 2 * (before.y1 - before.y0 + 2)
+        follows = goes_on and (_full(unit, widest) or not unit.text[:1].isupper())
+        if follows or _figures(unit.text):
+            if shown and not shown[-1].endswith("…"):
+                shown[-1] += " …"
+        else:
+            shown.append(unit.text[:_LINE])
+        before = unit
+    return "\n".join(shown)
+
+
+def _full(unit: Unit, widest: float) -> bool:
+    return unit.x1 - unit.x0 > 0.8 * widest and len(unit.text) > 40
+
+
+def _figures(text: str) -> bool:
+    """Return whether a text is a row of a table, or a line without words."""
+    return sum(map(str.isalpha, text)) < 0.5 * len(re.sub(r"\s+", "", text)) or (
+        _CELL in text and any(map(str.isdigit, text.rsplit(_CELL, 1)[-1]))
+    )
+
+
+def passage(page: PageView, unit: int) -> str:
+    """Return a few lines around one."""
+    lines = [line_unit.text[:_PASSAGE] for line_unit in page.units[max(0, unit - _BEFORE) : unit + _AFTER + 1]]
+    return "\n".join(lines)

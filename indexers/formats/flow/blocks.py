@@ -1,7 +1,8 @@
-"""The one form of everything that flows: blocks in reading order, each with its place in the file."""
+"""Blocks: the common form of all flowing text, in reading order, each with its place in the file."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from hybrid_core.types.documents import LineRole
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """``number`` is the one the file counts for it («3.1.2»), "" where it has none or writes it in the text."""
+    """``number`` is the one the file counts for it ("3.1.2"), "" where it has none or writes it in the text."""
 
     level: int  # 1 is the top
     text: str
@@ -81,7 +82,7 @@ Block = Heading | Paragraph | Item | Table | Code | Picture | Note
 class Part:
     """Blocks that no page shares with another part: a slide, rows of a sheet, a message, a chapter's file.
 
-    ``label`` names it to a reader («slide 3», «Sales!A1:H50»), "" where the format has no such name: then pages are
+    ``label`` names it to a reader ("slide 3", "Sales!A1:H50"), "" where the format has no such name: then pages are
     named by their headings' numbers or their paragraphs. ``whole``: it is one page however long.
     """
 
@@ -92,10 +93,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What a reader made of a file. ``parts`` are read once, one after the other.
+    """The blocks and metadata of a file. ``parts`` can be iterated once.
 
     ``printed``: the page's number as printed where a block begins, by its place; a block without one is on the page of
-    the one before it. ``clauses``: numbered paragraphs («Article 12», «§ 5») may be its headings. ``images`` gives the
+    the one before it. ``clauses``: numbered paragraphs ("Article 12", "§ 5") may be its headings. ``images`` gives the
     bytes of a picture by its name, also after ``close``; None where the format has none.
     """
 
@@ -106,3 +107,53 @@ class Flow:
     clauses: bool = False
     close: Callable[[], None] = lambda: None
     images: Callable[[str], bytes] | None = None
+
+
+_SHELLS = frozenset("bash sh shell zsh fish console terminal shell-session powershell ps1 pwsh bat cmd dos".split())
+_CONFIGS = frozenset("yaml yml toml ini cfg conf json jsonc json5 properties env dotenv hcl nginx".split())
+_PROSE = frozenset("text txt plain plaintext output log none".split())
+_FIGURES = frozenset("mermaid plantuml puml dot graphviz".split())
+
+_MOST = 0.8  # share of the lines that must look alike
+_PROMPT = re.compile(r"\s*(?:[$%#>]|\[?[\w.-]+@[\w.-]+[:~ \w/]*\]?[$#]|PS [A-Z]:\\[^>]*>)\s+[A-Za-z./]")
+_PROGRAMS = frozenset(
+    "apk apt apt-get ansible ansible-playbook aws az brew cargo cat cd chmod chown conda cp crontab curl df dig "
+    "dnf docker docker-compose du echo etcdctl export find firewall-cmd gcloud git grep gunzip gzip helm "
+    "hostnamectl ip iptables journalctl jq kill kubectl less ln ls make mkdir mount mv mysql mysqldump nc netstat "
+    "nginx node npm npx openssl pg_dump pg_restore ping pip pip3 pkill podman ps psql python python3 rabbitmqctl "
+    "redis-cli redis-server rm rpm rsync scp sed service sftp source ss ssh sudo supervisorctl sysctl systemctl "
+    "tail tar tee telnet terraform top touch ufw umount unzip useradd usermod vault vi vim wget yarn yum".split()
+)
+_SETTING = re.compile(
+    r"\s*(?:-\s+)?[\"']?[A-Za-z_][\w. -]*[\"']?\s*(?:=|:(?!:))\s*[^({;]*[,{\[]?\s*|\s*\[[\w. -]+\]\s*"
+)
+_BRACKETS = re.compile(r"\s*[\]\[{}(),]*\s*")
+
+
+def code_role(language: str, text: str = "") -> LineRole:
+    """Return the role of code by its language, as a fence or a class names it; "": by its lines."""
+    language = language.strip("{}.").lower()
+    if language in _SHELLS:
+        return "command"
+    if language in _CONFIGS:
+        return "config"
+    if language in _FIGURES:
+        return "image"
+    if language in _PROSE:
+        return "plain"
+    return "code" if language else _told_by_lines(text)
+
+
+def _told_by_lines(text: str) -> LineRole:
+    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith(("#", "//"))]
+    worded = [line for line in lines if not _BRACKETS.fullmatch(line)]
+    commands = sum(map(_is_command, lines))
+    if commands and (commands >= _MOST * len(lines) or _PROMPT.match(lines[0])):
+        return "command"
+    settings = sum(_SETTING.fullmatch(line) is not None for line in worded)
+    return "config" if settings >= 2 and settings >= _MOST * len(worded) else "code"
+
+
+def _is_command(line: str) -> bool:
+    words = line.split(maxsplit=2)
+    return bool(_PROMPT.match(line)) or (words[0] in _PROGRAMS and not (len(words) > 1 and words[1] in "=:"))

@@ -17,12 +17,33 @@ from typing import Any
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import LineRole
 from hybrid_core.types.locators import place_span
-from indexers.formats.code_roles import code_role
-from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
+from indexers.formats.flow.blocks import (
+    Block,
+    Code,
+    Flow,
+    Heading,
+    Item,
+    Note,
+    Paragraph,
+    Part,
+    Picture,
+    Table,
+    code_role,
+)
 from indexers.formats.limits import ParseLimits
-from indexers.formats.markdown.blocks import TitledLine
-from indexers.formats.marked_file import MarkedFile, PageLines, page_borders, with_clauses
-from indexers.formats.text_pages import HEADING, INSIDE, PARAGRAPH, cut_pages, repeat_heads
+from indexers.formats.text_pages import (
+    HEADING,
+    INSIDE,
+    PARAGRAPH,
+    MarkedFile,
+    MarkedText,
+    PageLines,
+    TitledLine,
+    cut_pages,
+    page_borders,
+    repeat_heads,
+    with_clauses,
+)
 
 _LONGEST_LINE = 1_600  # characters; a longer paragraph is several lines, or a page could not end inside it
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=[。！？；])|\s")
@@ -55,10 +76,10 @@ class _Text:
         self.places.append(place)
 
     def end_part(self) -> None:
-        """A part ends with what it says."""
+        """Drop blank lines at the end of a part."""
         while len(self.lines) > self.start and not self.lines[-1]:
-            for held in (self.lines, self.roles, self.borders, self.places):
-                held.pop()
+            for column in (self.lines, self.roles, self.borders, self.places):
+                column.pop()
 
     def repeat_heads(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         """Write a table's heads once more where a page begins inside it. Return the pages with their new lines."""
@@ -90,12 +111,12 @@ class FlowFile(MarkedFile):
                 limits.check("max_pages", len(pages.made), f"{path}: it has {len(pages.made):,} pages")
         finally:
             flow.close()
-        metadata = {key: said for key, value in flow.metadata.items() if (said := _plain(value)[:_LONGEST_FIELD])}
-        super().__init__(
-            text.lines, text.roles, pages.made or [PageLines(0, 0, "")],
-            with_clauses(text.headings, text.lines, text.paragraphs if flow.clauses else ()),
-            metadata, flow.warnings, limits, text.places, pages.pictures, flow.images,
-        )  # fmt: skip
+        metadata = {
+            key: shortened for key, value in flow.metadata.items() if (shortened := _plain(value)[:_LONGEST_FIELD])
+        }
+        headings = with_clauses(text.headings, text.lines, text.paragraphs if flow.clauses else ())
+        marked = MarkedText(text.lines, text.roles, pages.made or [PageLines(0, 0, "")], headings, text.places)
+        super().__init__(marked, metadata, flow.warnings, limits, pages.pictures, flow.images)
 
 
 class _Pages:
@@ -107,7 +128,7 @@ class _Pages:
         self._passed = ""  # the printed page number that was passed last
 
     def cut(self, text: _Text, part: Part, start: int) -> None:
-        """The pages of a part, whose lines begin at ``start``."""
+        """Cut the pages of a part, whose lines begin at ``start``."""
         end = len(text.lines)
         if part.whole:
             spans = [(start, end)]
@@ -134,7 +155,7 @@ class _Pages:
             self.made.append(PageLines(first, stop, label))
 
     def _printed(self, places: Sequence[str]) -> str:
-        """The number printed where the page begins, "" where the file tells none up to there."""
+        """Return the number printed where the page begins, "" where the file tells none up to there."""
         printed = self._flow.printed
         label = (printed.get(places[0]) if places else "") or self._passed
         self._passed = next((printed[place] for place in reversed(places) if place in printed), self._passed)
@@ -142,7 +163,7 @@ class _Pages:
 
 
 def _named(text: _Text, first: int, end: int) -> str:
-    """By the number of the heading that the page begins under, else of the first on it, else by its paragraphs."""
+    """Name a page by the heading it begins under, else by the first on it, else by its paragraphs."""
     at = bisect_right(text.numbers, (first, "\uffff"))
     under = text.numbers[max(0, at - 1) : at] or text.numbers[at : at + 1]
     if under and under[0][0] < end:
@@ -187,12 +208,12 @@ def _write(block: Block, text: _Text) -> None:
         return None
     if isinstance(block, Table):
         return _table(block, text)
-    said, before, role = _said(block)
+    line_text, before, role = _line_of(block)
     if isinstance(block, Picture) and block.image:
         _write(Picture(block.text, place), text)
         text.pictures.append((len(text.lines), block.image))
         return None
-    pieces = [piece for line in said.split("\n") if (whole := _plain(line)) for piece in _pieces(whole)]
+    pieces = [piece for line in line_text.split("\n") if (whole := _plain(line)) for piece in _pieces(whole)]
     if not pieces:
         return None
     if not isinstance(block, Item) or not text.lines or text.roles[-1] != "text":
@@ -207,8 +228,8 @@ def _write(block: Block, text: _Text) -> None:
     return None
 
 
-def _said(block: Paragraph | Item | Picture | Note) -> tuple[str, str, LineRole]:
-    """A block's words, what is written before them, and their role."""
+def _line_of(block: Paragraph | Item | Picture | Note) -> tuple[str, str, LineRole]:
+    """Return a block's words, what is written before them, and their role."""
     if isinstance(block, Item):
         return block.text, f"{'  ' * min(block.depth, 8)}{block.mark} ", "text"
     if isinstance(block, Picture):
@@ -219,7 +240,7 @@ def _said(block: Paragraph | Item | Picture | Note) -> tuple[str, str, LineRole]
 
 
 def _table(table: Table, text: _Text) -> None:
-    """A row a line; a table of one cell is a box around paragraphs."""
+    """Write a table with a line per row; one of a single cell is a box around paragraphs."""
     rows = [[_plain(cell.replace("\n", " ")).replace("|", "\\|") for cell in row] for row in table.rows]
     rows = [row for row in rows if any(row)]
     if not rows:
@@ -252,7 +273,7 @@ def _verbatim(line: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """A long paragraph by its sentences, or by its words where these are as long."""
+    """Split a long paragraph into sentences, or into words if these are too long."""
     while len(text) > _LONGEST_LINE:
         ends = list(_SENTENCE_END.finditer(text, _LONGEST_LINE // 2, _LONGEST_LINE))
         best = next((m for m in reversed(ends) if m.start() and text[m.start() - 1] in ".!?;。！？；"), None)

@@ -1,18 +1,96 @@
-"""Packages and XML from strangers: nothing is expanded, nested or fetched beyond limits."""
+"""Safe reading of packages and XML: limits on expansion and nesting, entities without fetching."""
 
 from __future__ import annotations
 
+import html
 import io
+import re
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, LimitError, PasswordError
-from indexers.formats.flow.entities import put_in
 from indexers.formats.limits import ParseLimits
+
+_LONGEST, _MOST, _DEEPEST = 1_000, 1_000_000, 8  # characters of one, of all in a file, and one inside the other
+_SUBSET = re.compile(r"(<!DOCTYPE[^\[<>]{0,1000})\[(.{0,100000}?)\]\s{0,100}>", re.I | re.S)
+_DECLARED = re.compile(r"<!ENTITY\s{1,20}([\w:.-]{1,60})\s{1,20}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})')\s{0,20}>")
+_REFERENCE = re.compile(r"&([^\W\d][\w:.-]{0,60});")
+_MARKUP = re.compile(r"<[^<>]{0,1000}>")
+_OWN = frozenset(("amp", "lt", "gt", "quot", "apos"))
+
+
+class Entities:
+    """The texts of an XML file's entities. External, undeclared and overlong ones are empty."""
+
+    def __init__(self, declared: Mapping[str, str | None]) -> None:
+        self._declared = declared
+        self._words: dict[str, str | None] = {}
+        self._left = _MOST
+
+    def words(self, name: str) -> str:
+        """Return the text of a name, without markup, and count it among what all may have."""
+        text = self._text(name, 0) or ""
+        if len(text) > self._left:
+            return ""
+        self._left -= len(text)
+        return text
+
+    def _text(self, name: str, deep: int) -> str | None:
+        if name not in self._declared:
+            text = html.unescape(f"&{name};")
+            return "" if text.startswith("&") and name != "amp" else text
+        if name not in self._words:
+            self._words[name] = None  # also for who asks from inside it
+            self._words[name] = self._read(self._declared[name], deep)
+        return self._words[name]
+
+    def _read(self, content: str | None, deep: int) -> str | None:
+        if content is None or len(content) > _LONGEST or deep == _DEEPEST:
+            return None
+        parts: list[str] = []
+        at = 0
+        content = _MARKUP.sub("", content)
+        for match in _REFERENCE.finditer(content):
+            inner = self._text(match[1], deep + 1)
+            if inner is None:
+                return None
+            parts += (html.unescape(content[at : match.start()]), inner)
+            at = match.end()
+        text = "".join((*parts, html.unescape(content[at:])))
+        return text if len(text) <= _LONGEST else None
+
+
+def put_in(root: etree._Element) -> None:
+    """Replace the entities in a tree by their words, so that only elements are left in it."""
+    nodes: list[Any] = list(root.iter(etree.Entity))
+    if not nodes:
+        return
+    subset: Any = root.getroottree().docinfo.internalDTD
+    entities = Entities({} if subset is None else {entity.name: entity.content for entity in subset.iterentities()})
+    for node in nodes:
+        node.tail = entities.words(str(node.name)) + (node.tail or "")
+    etree.strip_elements(root, etree.Entity, with_tail=False)
+
+
+def put_in_text(source: str) -> str:
+    """Return an HTML text without the declarations at its beginning, and with the words that they name."""
+    subset = _SUBSET.search(source[:200_000])
+    if subset is None:
+        return source
+    declared = {match[1]: match[2] or match[3] or "" for match in _DECLARED.finditer(subset[2])}
+    entities = Entities(declared)
+
+    def named(match: re.Match[str]) -> str:
+        declares = match[1] in declared and match[1] not in _OWN
+        return html.escape(entities.words(match[1])) if declares else match[0]
+
+    return f"{source[: subset.start()]}{subset[1]}>{_REFERENCE.sub(named, source[subset.end() :])}"
+
 
 _RATIO = 200  # expanded to packed bytes of an entry; text that is far better packed is made to be so
 _SMALL = 16 * 2**20  # bytes below which the ratio does not matter: a blank sheet packs well
@@ -29,7 +107,7 @@ class Package:
     """
 
     def __init__(self, path: Path, limits: ParseLimits, data: bytes | None = None) -> None:
-        """``data``: its bytes, where they are no longer at ``path``."""
+        """Open a package. ``data``: its bytes, where they are no longer at ``path``."""
         self._path = path
         self.warnings: list[str] = []
         try:
@@ -50,7 +128,7 @@ class Package:
 
     @property
     def entries(self) -> list[zipfile.ZipInfo]:
-        """In the package's order."""
+        """Return the entries in the package's order."""
         return self._zip.infolist()
 
     @property
@@ -61,11 +139,11 @@ class Package:
         return name in self._entries
 
     def size(self, name: str) -> int:
-        """An entry's bytes, unpacked; 0 where it is missing."""
+        """Return an entry's bytes, unpacked; 0 where it is missing."""
         return self._entries[name].file_size if name in self._entries else 0
 
     def read(self, name: str) -> bytes:
-        """An entry's bytes. Raises DocumentError where it is missing or damaged."""
+        """Return an entry's bytes. Raise DocumentError if it is missing or damaged."""
         entry = self._entry(name)
         try:
             return self._zip.read(entry)
@@ -73,7 +151,7 @@ class Package:
             raise BrokenFileError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
 
     def stream(self, name: str) -> IO[bytes]:
-        """An entry to be read piece by piece. Raises as ``read``; what is damaged in it shows when it is read."""
+        """Open an entry to be read in pieces. Raise as ``read`` does; damage inside shows while reading."""
         entry = self._entry(name)
         try:
             return self._zip.open(entry)
@@ -81,7 +159,7 @@ class Package:
             raise BrokenFileError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
-        """Return an entry to be read. Raise DocumentError where it is missing, PasswordError where it is encrypted."""
+        """Return an entry to be read. Raise DocumentError where it is missing, PasswordError if it is encrypted."""
         entry = self._entries.get(name)
         if entry is None:
             raise BrokenFileError(f"{self._path}: damaged, «{name}» is missing in it.")
@@ -93,7 +171,7 @@ class Package:
         return self.root(name, self.read(name))
 
     def root(self, name: str, data: bytes) -> etree._Element:
-        """The root of an entry's XML text, which was read before."""
+        """Return the root of an entry's XML text, which was read before."""
         root, whole = read_xml(data, f"{self._path}: damaged, «{name}» in it")
         if not whole:
             self.warnings.append(f"«{name}» in it is damaged or nested too deeply, and was read only in part")
@@ -104,12 +182,12 @@ class Package:
 
 
 def words_of(element: etree._Element) -> str:
-    """All text inside an element, in order."""
+    """Return all text inside an element, in order."""
     return "".join(map(str, element.itertext()))
 
 
 def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
-    """The root of an XML text, and whether all of it could be read; ``what`` says whose text it is.
+    """Return the root of an XML text, and whether all of it could be read; ``what`` says whose text it is.
 
     Entities that it declares itself become their words within bounds; nothing is fetched. Depth and size of nodes are
     bounded by libxml2's own limits.

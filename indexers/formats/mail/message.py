@@ -1,8 +1,10 @@
-"""EML and MBOX -> a part for each message: its head, its text, and the names of what is attached."""
+"""EML and MBOX: one part per message with its head, its text and the names of its attachments."""
 
 from __future__ import annotations
 
+import mimetypes
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
@@ -13,9 +15,21 @@ from urllib.parse import unquote
 
 from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
+from indexers.formats.format import Member
 from indexers.formats.limits import ParseLimits
-from indexers.formats.mail.boxes import Mailbox, StrayLine, message_of
-from indexers.formats.mail.parts import ShownPictures, content_id, outlook_content, part_text, safe
+from indexers.formats.mail.parts import (
+    Mailbox,
+    ShownPictures,
+    StrayLine,
+    content,
+    content_id,
+    is_shown,
+    leaves,
+    message_of,
+    outlook_content,
+    part_text,
+    safe,
+)
 from indexers.formats.web.html import parse_html
 
 _HEAD = ("From", "To", "Cc", "Date")
@@ -25,7 +39,7 @@ _HTML = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|body)\b", re.
 
 
 def read_eml(path: Path, limits: ParseLimits) -> Flow:
-    """One message, and those it forwards whole. Raises DocumentError where the file is no mail."""
+    """Read a message and those it forwards whole. Raise DocumentError if the file is no mail."""
     data = path.read_bytes()
     if not data.strip():
         raise EmptyFileError(f"{path}: the file is empty.")
@@ -34,13 +48,13 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
         raise BrokenFileError(f"{path}: not a mail (it has no sender, subject or date).")
     metadata = {"title": _subject(message), "author": _field(message, "From"), "date": _date(message)}
     pictures = ShownPictures(lambda _: message_of(data))
-    found = {key: value for key, value in metadata.items() if value}
+    fields = {key: value for key, value in metadata.items() if value}
     warnings: list[str] = []
-    return Flow(_parts([message], pictures, warnings), found, warnings, images=pictures.read)
+    return Flow(_parts([message], pictures, warnings), fields, warnings, images=pictures.read)
 
 
 def read_mbox(path: Path, limits: ParseLimits) -> Flow:
-    """A box of messages, one after the other."""
+    """Read a mailbox, a part per message."""
     box = Mailbox(path)
     count = len(box)
     if not count:
@@ -56,24 +70,25 @@ def _parts(messages: Any, pictures: ShownPictures, warnings: list[str], several:
     for number, message in enumerate(messages, 1):
         names = pictures.of(number, message)
         inner: list[EmailMessage] = []
-        said = " · ".join(filter(None, (f"message {number}" if several else "", _date(message)[:10])))
-        yield Part(list(message_blocks(message, f"message {number}", inner, names, warnings)), said or "message")
+        label = " · ".join(filter(None, (f"message {number}" if several else "", _date(message)[:10])))
+        yield Part(list(message_blocks(message, f"message {number}", inner, names, warnings)), label or "message")
         deep = 0
         while inner and deep < _DEEPEST:
             deep += 1
-            one = inner.pop(0)
-            blocks = list(message_blocks(one, f"message {number}.{deep}", inner, names, warnings))
-            yield Part(blocks, f"{said} · attached message {deep}")
+            forwarded = inner.pop(0)
+            blocks = list(message_blocks(forwarded, f"message {number}.{deep}", inner, names, warnings))
+            yield Part(blocks, f"{label} · attached message {deep}")
 
 
 def message_blocks(
     message: EmailMessage, place: str, inner: list[EmailMessage], names: Mapping[int, str], warnings: list[str]
 ) -> Iterator[Block]:
-    """A message's blocks; messages attached to it are put into ``inner``. ``names`` are its pictures' as ShownPictures
-    has them: they stand where its HTML shows them, else after its text.
+    """Yield a message's blocks, and put messages attached to it into ``inner``.
+
+    ``names`` are its pictures' as ShownPictures has them. They stand where its HTML shows them, else after its text.
     """
     yield Heading(1, _subject(message), place=place)
-    head = [f"{name}: {said}" for name in _HEAD if (said := _field(message, name))]
+    head = [f"{name}: {value}" for name in _HEAD if (value := _field(message, name))]
     if strays := [str(defect) for defect in message.defects if isinstance(defect, StrayLine)]:
         warnings.append(f"{len(strays)} lines in the head of a message are no fields; they stand after it")
         head += strays
@@ -122,14 +137,14 @@ def _shown(pictures: Mapping[str, str], link: str) -> str:
 
 
 def _below(block: Block) -> Block:
-    """A heading of a mail's HTML stands under the subject."""
+    """Put a heading of a mail's HTML below the subject."""
     return Heading(block.level + 1, block.text, place=block.place) if isinstance(block, Heading) else block
 
 
 def _walk(message: Message, inner: list[EmailMessage], deep: int = 0) -> Iterator[Any]:
     if message.get_content_type() == "message/rfc822" and deep:
-        held = message.get_payload()
-        inner += [one for one in held if isinstance(one, EmailMessage)] if isinstance(held, list) else []
+        payload = message.get_payload()
+        inner += [child for child in payload if isinstance(child, EmailMessage)] if isinstance(payload, list) else []
     elif message.is_multipart() and deep < 50:
         for part in cast(list[Message], message.get_payload()):
             yield from _walk(part, inner, deep + 1)
@@ -146,8 +161,50 @@ def _subject(message: Message) -> str:
 
 
 def _date(message: Message) -> str:
-    said = _field(message, "Date")
+    date = _field(message, "Date")
     try:
-        return parsedate_to_datetime(said).isoformat(" ") if said else ""
+        return parsedate_to_datetime(date).isoformat(" ") if date else ""
     except (ValueError, TypeError, IndexError, OverflowError):
         return ""
+
+
+_INVITATION = "text/calendar"
+
+
+def eml_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """Yield the files attached to a message and to those it forwards whole."""
+    return attached(message_of(path.read_bytes()))
+
+
+def mbox_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """Yield the files attached to a mailbox's messages, each below its message: "message 3/report.pdf"."""
+    box = Mailbox(path)
+    for number in range(1, len(box) + 1):
+        for member in attached(message_of(box.read(number))):
+            yield Member(f"message {number}/{member.name}", member.read)
+
+
+def attached(message: EmailMessage) -> Iterator[Member]:
+    unnamed = Counter[str]()
+    for part in leaves(message):
+        name = safe(part.get_filename) or ""
+        kind = part.get_content_type()
+        disposition = part.get_content_disposition()
+        if (packed := outlook_content(part)) is not None:
+            for at, (title, data) in enumerate(packed.files, 1):
+                yield Member(title or f"attachment {at}", partial(_bytes, data))
+            continue
+        if is_shown(part) or kind == _INVITATION or not (name or disposition == "attachment"):
+            continue
+        if not name:
+            unnamed[kind] += 1
+            name = f"attachment {unnamed[kind]}{mimetypes.guess_extension(kind) or ''}"
+        yield Member(str(name), partial(_content, part))
+
+
+def _content(part: Any) -> list[bytes]:
+    return [content(part)]
+
+
+def _bytes(data: bytes) -> list[bytes]:
+    return [data]

@@ -1,4 +1,4 @@
-"""MSG (Outlook) -> one part: its head, its text, and the names of what is attached."""
+"""MSG (Outlook): one part with its head, its text and the names of its attachments."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import olefile
+from compressed_rtf import decompress
+
 from hybrid_core.errors import BrokenFileError, DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
-from indexers.formats.flow.pictures import may_show_words
+from indexers.formats.format import Member
 from indexers.formats.limits import ParseLimits
 from indexers.formats.mail.parts import rtf_text, safe
-from indexers.formats.members import Member
+from indexers.formats.pictures import may_show_words
 from indexers.formats.web.html import parse_html
 
 _SUBJECT, _BODY, _HTML, _SENDER, _ADDRESS, _TO, _CC = "0037", "1000", "1013", "0C1A", "5D01", "0E04", "0E03"
@@ -31,9 +34,7 @@ _DAMAGED = (OSError, ValueError, IndexError, struct.error)
 
 
 def read_msg(path: Path, limits: ParseLimits) -> Flow:
-    """A message that Outlook saved. Raises DocumentError where it is damaged."""
-    import olefile
-
+    """Read a message that Outlook saved. Raise DocumentError if it is damaged."""
     try:
         with olefile.OleFileIO(str(path)) as file:
             pictures = _pictures(file)
@@ -49,31 +50,29 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _pictures(file: Any) -> dict[str, str]:
-    """The streams of the pictures that the message's text shows, by the links it shows them with."""
-    found = {}
+    """Return the streams of the pictures that the message's text shows, by the links it shows them with."""
+    pictures = {}
     for folder, stream in _files(file):
         name = _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT)
         if (called := _shown_as(file, folder)) and may_show_words(name, file.get_size(stream)):
-            found[f"cid:{called}"] = stream
-    return found
+            pictures[f"cid:{called}"] = stream
+    return pictures
 
 
 def _files(file: Any) -> Iterator[tuple[str, str]]:
-    """The folders and streams of attached files, in order."""
+    """Yield the folders and streams of attached files, in order."""
     names = {"/".join(entry) for entry in file.listdir()}
     for stream in sorted(name for name in names if _FILE.fullmatch(name)):
         yield stream.rpartition("/")[0], stream
 
 
 def _shown_as(file: Any, folder: str) -> str:
-    """The content id of an attachment that is not listed, because the text shows it."""
+    """Return the content id of an attachment that is not listed, because the text shows it."""
     called = _string(file, f"{folder}/", _CONTENT_ID)
     return called.strip("<>") if called and (_fixed(file, _HIDDEN, f"{folder}/") or b"\0")[0] else ""
 
 
 def _stream(path: Path, name: str) -> bytes:
-    import olefile
-
     try:
         with olefile.OleFileIO(str(path)) as file:
             return bytes(file.openstream(name).read())
@@ -82,9 +81,7 @@ def _stream(path: Path, name: str) -> bytes:
 
 
 def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """The files attached to a message, and to those attached to it. Raises as ``read_msg``."""
-    import olefile
-
+    """Yield the files attached to a message and to messages inside it. Raise as ``read_msg`` does."""
     try:
         with olefile.OleFileIO(str(path)) as file:
             for folder, stream in _files(file):
@@ -106,7 +103,7 @@ def _blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Bloc
     yield Heading(1, " ".join(_string(file, "", _SUBJECT).split()), place="message 1")
     sender = " ".join(filter(None, (_string(file, "", _SENDER), _string(file, "", _ADDRESS))))
     head = (("From", sender), ("To", _string(file, "", _TO)), ("Cc", _string(file, "", _CC)), ("Date", _date(file)))
-    yield Paragraph("\n".join(f"{name}: {said}" for name, said in head if said), "message 1")
+    yield Paragraph("\n".join(f"{name}: {value}" for name, value in head if value), "message 1")
     body = _string(file, "", _BODY)
     if body.strip():
         for at, text in enumerate(body.replace("\r\n", "\n").split("\n\n"), 1):
@@ -119,13 +116,13 @@ def _blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Bloc
             yield Paragraph(line, f"message 1 paragraph {at}")
     for stream in pictures.values():
         yield Picture("", "message 1", stream)
-    for folder in sorted({one[0] for one in file.listdir() if one[0].startswith("__attach")}):
+    for folder in sorted({entry[0] for entry in file.listdir() if entry[0].startswith("__attach")}):
         if name := _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT):
             yield Item(f"Attached: {name}", place="message 1")
 
 
 def _string(file: Any, folder: str, tag: str) -> str:
-    """A property as text: Unicode, or bytes in the message's code page."""
+    """Return a property as text: Unicode, or bytes in the message's code page."""
     name = f"{folder}__substg1.0_{tag}"
     if file.exists(f"{name}001F"):
         return str(file.openstream(f"{name}001F").read().decode("utf-16-le", "replace").rstrip("\0"))
@@ -151,8 +148,6 @@ def _rtf(file: Any) -> str:
     """Return the text of a body that is RTF alone."""
     if not file.exists(f"__substg1.0_{_RTF}0102"):
         return ""
-    from compressed_rtf import decompress
-
     data = safe(lambda: decompress(file.openstream(f"__substg1.0_{_RTF}0102").read()))
     return rtf_text(data) if data else ""
 
@@ -169,7 +164,7 @@ def _date(file: Any) -> str:
 
 
 def _fixed(file: Any, tag: int, folder: str = "") -> bytes:
-    """The eight bytes of a property of fixed length; none where it is missing."""
+    """Return the eight bytes of a property of fixed length; none where it is missing."""
     if not file.exists(f"{folder}__properties_version1.0"):
         return b""
     data = file.openstream(f"{folder}__properties_version1.0").read()

@@ -1,47 +1,53 @@
-"""The parts of a message: files, texts, and pictures that the texts show."""
+"""Messages of a mailbox, and the parts of a message: files, texts, and pictures that the texts show."""
 
 from __future__ import annotations
 
+import codecs
+import re
 from collections.abc import Callable, Iterator
+from email import message_from_bytes, policy
+from email.errors import MessageDefect
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from striprtf.striprtf import rtf_to_text
+
 from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
-from indexers.formats.defects import plain_reason
-from indexers.formats.flow.pictures import picture_of_kind
+from indexers.formats.limits import plain_reason
+from indexers.formats.pictures import picture_of_kind
 
 _DEEPEST = 50
 _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
 
 def leaves(message: Any, deep: int = 0) -> Iterator[Any]:
-    """The parts of a message that hold no others, in order."""
-    held = message.get_payload() if message.is_multipart() else None
-    if not isinstance(held, list):
+    """Yield the parts of a message that hold no others, in order."""
+    payload = message.get_payload() if message.is_multipart() else None
+    if not isinstance(payload, list):
         yield message
     elif deep < _DEEPEST:
-        for part in held:
+        for part in payload:
             yield from leaves(part, deep + 1)
 
 
 def is_shown(part: Any) -> bool:
-    """Whether a part is a picture that a text of the message shows."""
+    """Return whether a part is a picture that a text of the message shows."""
     disposition, kind = part.get_content_disposition(), part.get_content_maintype()
     return bool(part["content-id"]) and disposition != "attachment" and kind == "image"
 
 
 class ShownPictures:
-    """Those of a file's messages that may show words, by names of our own: «2/5» is part 5 of message 2."""
+    """Pictures of a file's messages that may show words, by names of our own: "2/5" is part 5 of message 2."""
 
     def __init__(self, message: Callable[[int], EmailMessage]) -> None:
-        """``message`` reads one by its number, also when the file is closed."""
+        """Take ``message``, which reads a message by its number, also after the file was closed."""
         self._message = message
         self._read: tuple[int, list[Any]] = (0, [])  # the message that was asked for last, and its parts
 
     def of(self, number: int, message: EmailMessage) -> dict[int, str]:
-        """Their names by the identity of their parts, also of messages inside a message."""
+        """Return the pictures' names by the identity of their parts, also of messages inside a message."""
         return {
             id(part): f"{number}/{at}"
             for at, part in enumerate(leaves(message))
@@ -63,12 +69,12 @@ def content(part: Any) -> bytes:
 
 
 def content_id(part: Any) -> str:
-    """What a text calls a part by: ``cid:`` and this."""
+    """Return the id by which a text links a part: ``cid:`` followed by it."""
     return str(safe(lambda: part["content-id"]) or "").strip().strip("<>")
 
 
 def safe(get: Any) -> Any:
-    """A header's value; the standard library raises many types for damaged ones."""
+    """Return a header's value; None for damaged ones, for which the standard library raises many types."""
     try:
         return get()
     except Exception:  # noqa: BLE001
@@ -86,7 +92,7 @@ def part_text(part: Any) -> tuple[str, list[str]]:
 
 
 class OutlookContent(NamedTuple):
-    """What a ``winmail.dat`` (TNEF) holds: the text of the mail, or its HTML, and the files attached to it."""
+    """The contents of a ``winmail.dat`` (TNEF): the text of the mail, or its HTML, and the files attached to it."""
 
     text: str
     html: str
@@ -117,8 +123,6 @@ def outlook_content(part: Any) -> OutlookContent | None:
 
 def rtf_text(data: bytes) -> str:
     """Return the text of RTF, "" where there is none."""
-    from striprtf.striprtf import rtf_to_text
-
     return str(safe(lambda: rtf_to_text(data.decode("latin-1"), errors="replace")) or "")
 
 
@@ -126,3 +130,89 @@ def _packed_text(value: Any, page: str) -> str:
     if isinstance(value, bytes):
         value = safe(lambda: decode(value.rstrip(b"\0"), Path(), page)[0])
     return str(value or "").rstrip("\0")
+
+
+_DAY = rb"(?:mon|tue|wed|thu|fri|sat|sun|\d{4}-\d\d-\d\d|\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))"
+_BORDER = re.compile(rb"From \S.*?\b" + _DAY + rb"\b.*\d{4}|From \S.*\d\d:\d\d|From \S+\s*$", re.IGNORECASE)
+_FULL = re.compile(rb"From \S+ +[a-z]{3} [a-z]{3} +\d{1,2} \d\d:\d\d(?::\d\d)? .*\d{4}", re.IGNORECASE)
+_FIELD = re.compile(rb"[!-9;-~]{1,200}[ \t]*:")
+_SPACED = re.compile(rb"([!-9;-~]{1,200})[ \t]+:")
+_QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
+_HEAD_END = re.compile(rb"\r?\n\r?\n|\r\r")
+_MAX_LINE = 1_000_000
+_LINE_ENDS = re.compile(rb"\r\n|\n|\r")
+
+
+class Mailbox:
+    """An mbox file. Only the places of its messages are in memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._spans = list(_spans(path))
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def read(self, number: int) -> bytes:
+        """Return a message by its number from 1, without its border; ``>From`` is ``From`` again."""
+        start, end = self._spans[number - 1]
+        with self._path.open("rb") as file:
+            file.seek(start)
+            return _QUOTED.sub(rb"\1", file.read(end - start))
+
+
+def _spans(path: Path) -> Iterator[tuple[int, int]]:
+    """Yield where messages begin, after their border, and end. A border stands at the start or after a blank line."""
+    with path.open("rb") as file:
+        at, start, blank = 0, -1, True
+        line = file.readline(_MAX_LINE)
+        if line.startswith(codecs.BOM_UTF8):
+            at, line = 3, line[3:]
+        while line:
+            after = file.readline(_MAX_LINE)
+            if (
+                blank
+                and line.startswith(b"From ")
+                and (_FULL.match(line) or (_BORDER.match(line.rstrip()) and _FIELD.match(after)))
+            ):
+                if start >= 0:
+                    yield start, at
+                start = at + len(line)
+            blank = not line.strip()
+            at += len(line)
+            line = after
+        if start >= 0:
+            yield start, at
+
+
+def message_of(data: bytes) -> EmailMessage:
+    """Parse a message. Lines of its head that are no fields go to its ``defects`` as ``StrayLine``, not to its text."""
+    head, mended = _mended(data)
+    message = message_from_bytes(mended, policy=policy.default)
+    message.defects += [StrayLine(line) for line in head]
+    return message
+
+
+class StrayLine(MessageDefect):
+    """A line of a head that is no field."""
+
+
+def _mended(data: bytes) -> tuple[list[str], bytes]:
+    """Return stray lines of the head, and the message without them, its byte order mark and blank lines before it."""
+    data = data.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n\t ")
+    end = _HEAD_END.search(data)
+    if end is None:
+        return [], data
+    lines = _LINE_ENDS.split(data[: end.start()])
+    last = max((at for at, line in enumerate(lines) if _FIELD.match(line)), default=-1)
+    strays = [
+        at for at, line in enumerate(lines[: last + 1])
+        if not _FIELD.match(line) and line[:1] not in (b" ", b"\t") and not (at == 0 and line.startswith(b"From "))
+    ]  # fmt: skip
+    if len(strays) > 0.5 * len(lines):
+        return [], data
+    if not strays and not any(map(_SPACED.match, lines)):
+        return [], data
+    fields = [_SPACED.sub(rb"\1:", line, count=1) for at, line in enumerate(lines) if at not in strays]
+    mended = b"\r\n".join(fields) + data[end.start() :]
+    return [lines[at].decode("utf-8", "replace") for at in strays], mended

@@ -6,24 +6,22 @@ language. What was inserted under tracked changes is kept, what was deleted is d
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lxml import etree
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.text.plural import counted
+from hybrid_core.text.prose import counted
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
-from indexers.formats.flow.pictures import packed_pictures, picture_in
+from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
 from indexers.formats.flow.safety import Package, words_of
-from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.drawing_text import CHART, DRAWN, diagram_lines
-from indexers.formats.office.equations import EQUATION, equation
-from indexers.formats.office.numbering import Numbering
-from indexers.formats.office.ooxml import R, W, main_part, part, properties, relations
+from indexers.formats.office.ooxml import CHART, DRAWN, R, W, diagram_lines, main_part, part, properties, relations
+from indexers.formats.office.word_styles import Numbering, WordStyles, attribute, whole_number
+from indexers.formats.pictures import packed_pictures, picture_in
+from indexers.formats.web.html import html_text, parse_html
 
 _DROPPED = frozenset(f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "rt"))
 _ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
@@ -31,15 +29,8 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
-_CODE_STYLE = re.compile(r"\bcode\b|source ?code|sourcetext|verbatim|preformatted|listing|console|terminal", re.I)
 _TYPED = 0.8  # share of a document's paragraphs
-_MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|fixed", re.I)
 _DEEPEST = 25  # tables inside tables
-_HEADING_STYLE = re.compile(  # as files of other programs name Word's own styles, which store no outline level
-    r"(?:heading|überschrift|titre|título|titulo|encabezado|titolo|kop|rubrik|overskrift|otsikko|nagłówek|заголовок|nadpis|"
-    r"címsor|başlık|επικεφαλίδα|标题|標題|見出し|제목|כותרת|عنوان)\s?([1-9])"
-)
-_SHIFTS = {"superscript": 1, "subscript": -1}
 _INSIDE_CELL = 600  # characters of a table inside a cell that is written in its place
 _SYMBOLS = {  # of the fonts for signs, by their last byte
     "wingdings": {0x6F: "☐", 0xA8: "☐", 0x71: "☐", 0xFE: "☒", 0xFD: "☒", 0x78: "☒", 0xFC: "✓", 0xFB: "✗", 0xE0: "→"},
@@ -47,11 +38,10 @@ _SYMBOLS = {  # of the fonts for signs, by their last byte
                0x57: "Ω", 0x53: "Σ", 0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB4: "×", 0xB9: "≠", 0xBB: "≈",
                0xA5: "∞", 0xAE: "→", 0x2D: "−", 0xB7: "•"},
 }  # fmt: skip
-_BODY = 9  # the outline level that stands for none
 
 
 def read_docx(path: Path, limits: ParseLimits) -> Flow:
-    """A Word file (DOCX, DOCM, DOTX). Raises DocumentError where it is damaged beyond reading."""
+    """Read a Word file (DOCX, DOCM, DOTX). Raise DocumentError if it is damaged beyond reading."""
     package = Package(path, limits)
     name = main_part(package, path, "word/document.xml")
     root = part(package, name)
@@ -64,18 +54,8 @@ def read_docx(path: Path, limits: ParseLimits) -> Flow:
 
 
 @dataclass(slots=True)
-class _Style:
-    level: int | None = None  # outline level from 0
-    list: str | None = None
-    list_level: int | None = None
-    parent: str = ""
-    name: str = ""
-    mono: bool = False  # its font gives every character the same width
-
-
-@dataclass(slots=True)
 class _Words:
-    """What a paragraph says; what stands in it apart from its line comes after it."""
+    """The words of a paragraph, and the boxes, notes and pictures that come after it."""
 
     pieces: list[Piece] = field(default_factory=list)
     boxes: list[etree._Element] = field(default_factory=list)
@@ -93,8 +73,7 @@ class _Reader:
         self.warnings = package.warnings
         self._package, self._path = package, path
         self._related = relations(package, name)
-        self._styles, self._default = _styles(self._parts("styles"))
-        self._raised = _raised(self._parts("styles"))
+        self._styles = WordStyles(self._parts("styles"))
         self._numbering = Numbering.of(self._parts("numbering"))
         self._notes = {
             kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
@@ -102,16 +81,16 @@ class _Reader:
         }
         self.printed: dict[str, str] = {}
         self._count, self._page = 0, 1
-        said = [self._like_code(one) for one in root.iter(f"{W}p") if words_of(one).strip()]
-        self._typed = sum(said) > _TYPED * len(said)  # as on a typewriter, so that its fonts and styles say nothing
+        typed = [self._styles.is_code(paragraph) for paragraph in root.iter(f"{W}p") if words_of(paragraph).strip()]
+        self._typed = sum(typed) > _TYPED * len(typed)  # as on a typewriter, so that its fonts and styles say nothing
         if left_out := sum(len(words_of(run).split()) for run in root.iter(f"{W}r") if _is_hidden(run)):
             self.warnings.append(f"{counted(left_out, 'word')} of hidden text, which Word does not print, left out")
         self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None  # by Word, when it saved it
 
     def _parts(self, kind: str) -> list[etree._Element]:
-        """The roots of the document's parts of a kind; damaged ones are left out and said."""
+        """Return the roots of the document's parts of a kind; damaged ones are left out and said."""
         roots = []
-        for target in dict.fromkeys(target for found, target in self._related.values() if found == kind):
+        for target in dict.fromkeys(target for relation, target in self._related.values() if relation == kind):
             if target in self._package:
                 try:
                     roots.append(part(self._package, target))
@@ -120,7 +99,7 @@ class _Reader:
         return roots
 
     def parts(self, body: etree._Element) -> Iterator[Part]:
-        """The body, cut where a page or a section ends by the writer's will; then the running heads."""
+        """Yield the body, cut at the writer's page and section breaks, then the running heads."""
         blocks: list[Block] = []
         for child in body:
             before, after = _ends(child)
@@ -137,13 +116,13 @@ class _Reader:
             yield Part(heads, "headers and footers")
 
     def _running(self, kind: str) -> Iterator[Block]:
-        """Running heads, each once: they often hold the only date or number of a letter."""
-        said = set()
+        """Yield running heads, each once: they often hold the only date or number of a letter."""
+        texts = set()
         for root in self._parts(kind):
             for block in self._blocks(root, 0):
-                if (text := _said(block)) not in said:
-                    said.add(text)
-                    yield Paragraph(text, f"{kind} {len(said)}")
+                if (text := _block_text(block)) not in texts:
+                    texts.add(text)
+                    yield Paragraph(text, f"{kind} {len(texts)}")
 
     def _blocks(self, parent: Iterable[etree._Element], deep: int) -> Iterator[Block]:
         for child in parent:
@@ -166,9 +145,9 @@ class _Reader:
         text = linear(words.pieces).strip()
         if self._laid_out:
             self.printed[place] = f"p. {self._page - words.turned}"
-        level, (name, at) = self._ranked(paragraph)
+        level, (name, at) = self._styles.level_and_list(paragraph, self._numbering)
         mark = self._numbering.next(name, at) if name and (text or words.boxes) else ""
-        if text and level is None and not mark and not self._typed and self._like_code(paragraph):
+        if text and level is None and not mark and not self._typed and self._styles.is_code(paragraph):
             yield Code("".join(piece.text for piece in words.pieces), place=place)
         elif text and level is not None:
             yield Heading(level + 1, text, "" if mark == "-" else mark, place)
@@ -184,47 +163,12 @@ class _Reader:
             yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
         for kind, number in words.notes:
             if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
-                said = " ".join(filter(None, (_said(block) for block in self._blocks(note, _DEEPEST))))
-                yield Note(said, number if kind != "comment" else "comment", place)
-
-    def _like_code(self, paragraph: etree._Element) -> bool:
-        """Whether its style is one for code, or all its words are set in a monospaced font."""
-        style = _val(paragraph.find(f"{W}pPr"), "pStyle") or self._default
-        seen: set[str] = set()
-        while style in self._styles and style not in seen:
-            seen.add(style)
-            held = self._styles[style]
-            if _CODE_STYLE.search(held.name) or held.mono:
-                return True
-            style = held.parent
-        runs = [run for run in paragraph.iter(f"{W}r") if any((t.text or "").strip() for t in run.iter(f"{W}t"))]
-        return bool(runs) and all(_is_mono(run.find(f"{W}rPr")) for run in runs)
-
-    def _ranked(self, paragraph: etree._Element) -> tuple[int | None, tuple[str, int]]:
-        """A paragraph's outline level (None: body text), and its list with the level in it ("" where in none)."""
-        own = paragraph.find(f"{W}pPr")
-        style = _val(own, "pStyle") or self._default
-        level, name, at = _outline(_val(own, "outlineLvl")), None, None
-        numbered = None if own is None else own.find(f"{W}numPr")
-        if numbered is not None:
-            name, at = _val(numbered, "numId"), _number(_val(numbered, "ilvl"))
-        seen: set[str] = set()
-        linked: tuple[str, int] | None = None
-        while style in self._styles and style not in seen:
-            seen.add(style)
-            held = self._styles[style]
-            level = held.level if level is None else level
-            name = held.list if name is None else name
-            at = held.list_level if at is None else at
-            linked = linked or self._numbering.styles.get(style)
-            style = held.parent
-        if name is not None and at is None and linked is not None and linked[0] == name:
-            at = linked[1]
-        return (None if level is None or level >= _BODY else level), (name if name not in (None, "0") else "", at or 0)
+                note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
+                yield Note(note_text, number if kind != "comment" else "comment", place)
 
     def _read(self, element: etree._Element, words: _Words) -> None:
-        """The words of a paragraph in order, iteratively: a hostile file nests deeper than Python calls."""
-        waiting: list[tuple[etree._Element, tuple[int, bool]]] = [(one, (0, False)) for one in reversed(element)]
+        """Read a paragraph's words in order, iteratively: a hostile file nests deeper than Python calls."""
+        waiting: list[tuple[etree._Element, tuple[int, bool]]] = [(node, (0, False)) for node in reversed(element)]
         while waiting:
             child, how = waiting.pop()
             tag = child.tag
@@ -272,84 +216,79 @@ class _Reader:
                 if _is_hidden(child):
                     continue
                 if tag == f"{W}r" and (look := child.find(f"{W}rPr")) is not None:
-                    how = self._look(look)
-                waiting.extend((one, how) for one in reversed(child))
-
-    def _look(self, look: etree._Element) -> tuple[int, bool]:
-        """Whether a run stands above (1) or below (-1) its line, and whether it is struck out."""
-        style = self._raised.get(_val(look, "rStyle") or "", 0)
-        align = _val(look, "vertAlign")
-        shift = style if align is None else _SHIFTS.get(align, 0)
-        struck = _is_on(look.find(f"{W}strike")) or _is_on(look.find(f"{W}dstrike"))
-        return shift, struck
+                    struck = _is_on(look.find(f"{W}strike")) or _is_on(look.find(f"{W}dstrike"))
+                    how = (self._styles.shift(look), struck)
+                waiting.extend((node, how) for node in reversed(child))
 
     def _drawn(self, id: str) -> list[str]:
-        """What a chart or a diagram says."""
+        """Return the words of a chart or a diagram."""
         _, target = self._related.get(id, ("", ""))
         if target not in self._package:
             return []
         root = part(self._package, target)
         if root.tag.endswith("}dataModel"):
             return [" · ".join(line for _, line in diagram_lines(root))]
-        found = [one.text or "" for one in root.iter(f"{DRAWN}t", f"{CHART}v")]
-        return [" · ".join(dict.fromkeys(filter(None, (" ".join(text.split()) for text in found))))]
+        texts = [element.text or "" for element in root.iter(f"{DRAWN}t", f"{CHART}v")]
+        return [" · ".join(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))]
 
     def _chunk(self, id: str) -> Iterator[Block]:
-        """A file of another format that Word would join here: HTML is read."""
+        """Yield the blocks of a file that Word would join here, if it is HTML."""
         _, target = self._related.get(id, ("", ""))
         if target.lower().endswith((".html", ".htm", ".xhtml", ".mht")) and target in self._package:
-            from indexers.formats.web.html import html_text, parse_html
-
             source = html_text(self._package.read(target), self._path)[0]
             yield from parse_html(source, whole=True, place=f"{target} ").blocks
 
     def _table(self, table: etree._Element, deep: int) -> Iterator[Block]:
-        """Its rows; what a cell holds beside words (tables, headings) comes after it."""
+        """Yield a table, then the tables, headings and pictures inside its cells."""
         place = f"paragraph {self._count + 1}"
         rows: list[tuple[str, ...]] = []
-        held: list[Block] = []
+        blocks: list[Block] = []
         merges: dict[int, str] = {}  # column: the words of a cell that goes on below
         heads = 0
-        for row in _rows(table):
+        for row in _inside(table, f"{W}tr", f"{W}tbl"):
             cells: list[str] = []
             heads += heads == len(rows) and _is_on(row.find(f"{W}trPr/{W}tblHeader"))
             before = row.find(f"{W}trPr/{W}gridBefore")
-            cells += [""] * min(50, _number(None if before is None else before.get(f"{W}val")) or 0)
-            for cell in _cells(row):
+            cells += [""] * min(50, whole_number(None if before is None else before.get(f"{W}val")) or 0)
+            for cell in _inside(row, f"{W}tc", f"{W}tr"):
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
-                said: list[str] = []
+                words: list[str] = []
                 if merged is None or merged.get(f"{W}val") == "restart" or words_of(cell).strip():
                     read = [*self._blocks(cell, deep + 1)] if deep < _DEEPEST else [Paragraph(words_of(cell), place)]
-                    said = [_said(block) for block in read if not _is_apart(block)]
-                    held += read
+                    words = [_block_text(block) for block in read if not _is_apart(block)]
+                    blocks += read
                 elif merges.get(len(cells)):
-                    said = [merges[len(cells)]]
-                merges[len(cells)] = " ".join(said) if merged is not None else ""
+                    words = [merges[len(cells)]]
+                merges[len(cells)] = " ".join(words) if merged is not None else ""
                 span = cell.find(f"{W}tcPr/{W}gridSpan")
-                cells += [" ".join(said)] + [""] * (
-                    min(63, _number(None if span is None else span.get(f"{W}val")) or 1) - 1
+                cells += [" ".join(words)] + [""] * (
+                    min(63, whole_number(None if span is None else span.get(f"{W}val")) or 1) - 1
                 )
             rows.append(tuple(cells))
         if max(map(len, rows), default=0) == 1:
-            yield from held  # a box around paragraphs
+            yield from blocks  # a box around paragraphs
             return
         yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from (
-            block for block in held
+            block for block in blocks
             if _is_apart(block) or isinstance(block, Heading) or (isinstance(block, Picture) and block.image)
         )  # fmt: skip
 
 
 def _ends(paragraph: etree._Element) -> tuple[bool, bool]:
-    """Whether a page ends before a paragraph of the body, and after it."""
+    """Return whether a page ends before a paragraph of the body, and after it."""
     own = paragraph.find(f"{W}pPr") if paragraph.tag == f"{W}p" else None
     breaks = (
-        [one for one in paragraph.iter(f"{W}br") if one.get(f"{W}type") == "page"] if paragraph.tag == f"{W}p" else []
+        [element for element in paragraph.iter(f"{W}br") if element.get(f"{W}type") == "page"]
+        if paragraph.tag == f"{W}p"
+        else []
     )
-    first = next((one for one in paragraph.iter(f"{W}t", f"{W}br") if one.tag == f"{W}t" or one in breaks), None)
+    first = next(
+        (element for element in paragraph.iter(f"{W}t", f"{W}br") if element.tag == f"{W}t" or element in breaks), None
+    )
     leads = bool(breaks) and first is breaks[0]
     section = None if own is None else own.find(f"{W}sectPr")
-    ends = section is not None and (_val(section, "type") or "nextPage") != "continuous"
+    ends = section is not None and (attribute(section, "type") or "nextPage") != "continuous"
     return leads or (own is not None and own.find(f"{W}pageBreakBefore") is not None), ends or bool(breaks[leads:])
 
 
@@ -362,37 +301,37 @@ def _is_on(switch: etree._Element | None) -> bool:
 
 
 def _is_apart(block: Block) -> bool:
-    """Whether a table inside a cell is too long to be written in its place there."""
-    return isinstance(block, Table) and len(_said(block)) > _INSIDE_CELL
+    """Return whether a table inside a cell is too long to be written in its place there."""
+    return isinstance(block, Table) and len(_block_text(block)) > _INSIDE_CELL
 
 
 def _symbol(sign: etree._Element) -> str:
-    """A sign of a font whose characters are no letters."""
+    """Return a sign of a font whose characters are no letters."""
     try:
         code = int(sign.get(f"{W}char") or "", 16)
     except ValueError:
         return ""
     font = (sign.get(f"{W}font") or "").lower()
-    signs = next((held for name, held in _SYMBOLS.items() if font.startswith(name)), None)
+    signs = next((table for name, table in _SYMBOLS.items() if font.startswith(name)), None)
     if signs is not None:
         return signs.get(code & 0xFF, "")
     return chr(code) if 0x20 <= code < 0xE000 and not 0xD800 <= code < 0xE000 else ""
 
 
 def _form_field(data: etree._Element) -> str:
-    """A check box or a drop-down list of a form as it shows; what is typed into a field stands in the text."""
+    """Return a check box or drop-down list as it shows; text typed into a field stands in the text."""
     if (box := data.find(f"{W}checkBox")) is not None:
         state = box.find(f"{W}checked")
         state = state if state is not None else box.find(f"{W}default")
         return "☒" if state is not None and state.get(f"{W}val", "1") not in ("0", "false", "off") else "☐"
     if (listed := data.find(f"{W}ddList")) is not None:
-        entries = [one.get(f"{W}val") or "" for one in listed.findall(f"{W}listEntry")]
-        at = _number(_val(listed, "result") or _val(listed, "default")) or 0
+        entries = [entry.get(f"{W}val") or "" for entry in listed.findall(f"{W}listEntry")]
+        at = whole_number(attribute(listed, "result") or attribute(listed, "default")) or 0
         return entries[at] if 0 <= at < len(entries) else ""
     return ""
 
 
-def _said(block: Block) -> str:
+def _block_text(block: Block) -> str:
     if isinstance(block, Table):
         return "; ".join(" · ".join(filter(None, row)) for row in block.rows)
     if isinstance(block, Heading):
@@ -400,16 +339,8 @@ def _said(block: Block) -> str:
     return f"{block.mark} {block.text}" if isinstance(block, Item) else block.text
 
 
-def _rows(table: etree._Element) -> Iterator[etree._Element]:
-    return _inside(table, f"{W}tr", f"{W}tbl")
-
-
-def _cells(row: etree._Element) -> Iterator[etree._Element]:
-    return _inside(row, f"{W}tc", f"{W}tr")
-
-
 def _inside(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Element]:
-    """Elements of a tag, also inside content controls and insertions, none of a table inside."""
+    """Yield elements of a tag, also inside content controls and insertions, none of a table inside."""
     waiting = list(reversed(parent))
     while waiting:
         child = waiting.pop()
@@ -419,77 +350,16 @@ def _inside(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Elem
             waiting.extend(reversed(child))
 
 
-def _styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style], str]:
-    """Paragraph styles by their ids, and the id of the one that is meant where none is named."""
-    found: dict[str, _Style] = {}
-    default = ""
-    for style in (style for root in roots for style in root.iter(f"{W}style")):
-        if style.get(f"{W}type", "paragraph") != "paragraph":
-            continue
-        name, own = style.get(f"{W}styleId", ""), style.find(f"{W}pPr")
-        numbered = None if own is None else own.find(f"{W}numPr")
-        called = (_val(style, "name") or "").lower()
-        level = _outline(_val(own, "outlineLvl"))
-        if level is None and called.startswith("heading ") and called[8:].isdigit():
-            level = min(_BODY, int(called[8:])) - 1
-        elif level is None and (localised := _HEADING_STYLE.fullmatch(called)):
-            level = int(localised[1]) - 1
-        elif level is None and called == "title":
-            level = 0
-        found[name] = _Style(
-            level,
-            _val(numbered, "numId"),
-            _number(_val(numbered, "ilvl")),
-            _val(style, "basedOn") or "",
-            called,
-            _is_mono(style.find(f"{W}rPr")),
-        )
-        if style.get(f"{W}default") in ("1", "true"):
-            default = name
-    return found, default
-
-
-def _raised(roots: Sequence[etree._Element]) -> dict[str, int]:
-    """Whether a style of characters stands above (1) or below (-1) the line, by its id."""
-    styles = (style for root in roots for style in root.iter(f"{W}style") if style.get(f"{W}type") == "character")
-    shifts = ((style, _val(style.find(f"{W}rPr"), "vertAlign")) for style in styles)
-    return {style.get(f"{W}styleId", ""): _SHIFTS[align] for style, align in shifts if align in _SHIFTS}
-
-
-def _is_mono(properties: etree._Element | None) -> bool:
-    """Whether characters are set in a font that gives all the same width, or in a style for code."""
-    fonts = None if properties is None else properties.find(f"{W}rFonts")
-    named = "" if fonts is None else fonts.get(f"{W}ascii") or fonts.get(f"{W}hAnsi") or ""
-    return bool(_MONOSPACED.search(named) or _CODE_STYLE.search(_val(properties, "rStyle") or ""))
-
-
 def _joined(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Blocks with the paragraphs of one piece of code put together."""
+    """Join neighbouring paragraphs of code into one block."""
     code: list[Code] = []
     for block in blocks:
         if isinstance(block, Code):
             code.append(block)
             continue
         if code:
-            yield replace(code[0], text="\n".join(one.text for one in code))
+            yield replace(code[0], text="\n".join(part.text for part in code))
             code.clear()
         yield block
     if code:
-        yield replace(code[0], text="\n".join(one.text for one in code))
-
-
-def _outline(said: str | None) -> int | None:
-    number = _number(said)
-    return None if number is None or not 0 <= number <= _BODY else number
-
-
-def _val(element: etree._Element | None, name: str) -> str | None:
-    found = None if element is None else element.find(f"{W}{name}")
-    return None if found is None else found.get(f"{W}val")
-
-
-def _number(said: str | None) -> int | None:
-    try:
-        return None if said is None else int(said)
-    except ValueError:
-        return None
+        yield replace(code[0], text="\n".join(part.text for part in code))

@@ -51,7 +51,7 @@ class Grid:
         return len(self.numbers)
 
     def add(self, number: int, cells: Mapping[int, str]) -> None:
-        """Raises LimitError where the sheet reaches over more cells than are read of one."""
+        """Raise LimitError if the sheet reaches over more cells than are read of one."""
         if not cells:
             return
         self.first, self.last = min(self.first, *cells), max(self.last, *cells)
@@ -70,7 +70,7 @@ class Grid:
         self._rows.insert(at, _BETWEEN.join(row))
 
     def row(self, at: int) -> list[str]:
-        """The cells of a row by its order, from the first to the last column that holds any."""
+        """Return the cells of a row by its order, from the first to the last column that holds any."""
         cells = self._rows[at].split(_BETWEEN)
         cells += [""] * (self.last + 1 - len(cells))
         return cells[self.first :]
@@ -96,7 +96,7 @@ class Grid:
                     self._rows[at] = _BETWEEN.join([""] * self.first + cells)
 
     def heads(self) -> Heads | None:
-        """The rows that name the columns, below titles; None where none does."""
+        """Return the rows that name the columns, below titles; None where none does."""
         top = [self.row(at) for at in range(min(_TOP, len(self)))]
         widths = [sum(map(bool, row)) for row in top]
         if len(self) < 3 or max(widths) < 2:
@@ -153,7 +153,7 @@ class Grid:
         return tuple(" ".join(filter(None, names)) for names in zip(*lines, strict=True))
 
     def _spread(self, top: Sequence[Sequence[str]], at: int, upper: bool) -> list[str]:
-        """A row of heads in which each stands above every column that it names."""
+        """Return a row of heads in which each stands above every column that it names."""
         row, number = list(top[at]), self.numbers[at]
         spans = [span for span in self.merged if span.top == number and span.right > span.left]
         for span in spans:

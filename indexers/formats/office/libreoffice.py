@@ -11,10 +11,13 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from hybrid_core.errors import DocumentError
-from hybrid_core.system.parent import end_with_parent
+from hybrid_core.system import end_with_parent
+from hybrid_core.text.tokens import tokenise
+from indexers.formats.format import Picture
 
 _SECONDS = 60.0
 _AGAIN = 81  # its exit status after it made itself a profile
@@ -31,7 +34,7 @@ _PROFILE = (  # what is linked is not fetched, macros do not run
 
 
 def find_libreoffice() -> str | None:
-    """LibreOffice itself: the script on the path starts it as a grandchild, which nobody could end."""
+    """Return the path of LibreOffice itself; the script on the path would start it as a grandchild."""
     script = shutil.which("soffice") or shutil.which("libreoffice")
     if script is None:
         return None
@@ -40,7 +43,7 @@ def find_libreoffice() -> str | None:
 
 
 def convert(program: str, path: Path, ending: str) -> bytes:
-    """A file as one of another kind. Raises DocumentError where it takes too long or nothing comes of it."""
+    """Convert a file to another kind. Raise DocumentError if that takes too long or makes nothing."""
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder, "profile", "user")
         profile.mkdir(parents=True)
@@ -51,14 +54,14 @@ def convert(program: str, path: Path, ending: str) -> bytes:
         ]  # fmt: skip
         if _run(command, path) == _AGAIN:
             _run(command, path)
-        made = Path(folder, f"{path.stem}.{ending}")
-        if not made.exists():
+        converted = Path(folder, f"{path.stem}.{ending}")
+        if not converted.exists():
             raise DocumentError(f"{path}: LibreOffice cannot open it: it is encrypted or damaged.")
-        return made.read_bytes()
+        return converted.read_bytes()
 
 
 def _run(command: Sequence[str], path: Path) -> int:
-    """Its exit status. Nothing of it is left when this returns."""
+    """Run a program and return its exit status. No process of it is left afterwards."""
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True, preexec_fn=end_with_parent,
@@ -71,3 +74,53 @@ def _run(command: Sequence[str], path: Path) -> int:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+_BEGINNING = 80  # words by which a page is found
+
+
+def office_pdf(path: Path) -> bytes:
+    """Return a file as LibreOffice prints it. Raise DocumentError if it is missing or makes nothing of the file."""
+    program = find_libreoffice()
+    if program is None:
+        raise DocumentError(
+            f"{path}: its view as printed is LibreOffice's, and that is not installed.",
+            "Install LibreOffice, or look at the page without this view.",
+        )
+    return convert(program, path, "pdf")
+
+
+def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -> bytes:
+    """Draw the printed page on which our page ``number`` (1-based) with this ``text`` begins.
+
+    ``slide``: a page of ours is one of the file's own, so its number counts where words do not tell. Raises
+    DocumentError where no printed page shows it.
+    """
+    import pymupdf  # takes half a second, and converting files needs none of it
+
+    from indexers.formats.pdf.picture import draw_page
+
+    with pymupdf.open("pdf", pdf) as document:
+        texts = [printed.get_text() for printed in document]
+        at = _best_page(_pairs(text, _BEGINNING), texts, number, slide)
+        if at is None:
+            raise DocumentError(f"page {number}: no page that LibreOffice prints shows its words.")
+        return draw_page(document[at], how)
+
+
+def _best_page(pairs: set[tuple[str, str]], printed: Sequence[str], number: int, slide: bool) -> int | None:
+    """Return the page, from 0, with most of the words; of equal pages the first, of slides that nearest to
+    ``number``, which alone counts without words.
+    """
+    counts = [len(pairs & _pairs(text)) for text in printed]
+    best = max(counts, default=0)
+    if not best:
+        return number - 1 if (slide or not pairs) and number <= len(printed) else None
+    equal = [at for at, count in enumerate(counts) if count == best]
+    return min(equal, key=lambda at: abs(at + 1 - number)) if slide else equal[0]
+
+
+def _pairs(text: str, limit: int | None = None) -> set[tuple[str, str]]:
+    """Return words with their successors, and single words, so that a page of few words is found."""
+    words = tokenise(text)[:limit]
+    return {(word, "") for word in words} | set(pairwise(words))

@@ -1,6 +1,6 @@
 """Numbers of a sheet as its number formats show them: percent, leading zeros, thousands, durations.
 
-Dates have ISO's form: a format of a day, a month or a year gives all of the date, so that «Feb-24» loses no year.
+Dates have ISO's form: a format of a day, a month or a year gives all of the date, so that "Feb-24" loses no year.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def show(number: float, code: str, since_1904: bool = False, written: str = "") 
             return general(number, written)
         if section.kind in ("date", "time"):
             return _moment(number, section, since_1904) or general(number, written)
-        text = _fraction(value, section) if _is_fraction(section) else _figure(value, section, written)
+        text = _fraction(value, section) if ("sign", "/") in section.tokens else _figure(value, section, written)
         return text or general(number, written)
     except (ArithmeticError, InvalidOperation, ValueError, OverflowError):
         return general(number, written)
@@ -119,7 +119,7 @@ def _kind(tokens: list[_Token]) -> str:
 
 
 def _chosen(sections: tuple[_Section, ...], number: float) -> tuple[_Section | None, float]:
-    """The section that shows a number, and the number to show in it: a section for negative ones writes the sign."""
+    """Return the section that shows a number, and the number in it: a section for negatives writes the sign."""
     if any(section.condition for section in sections):
         for at, section in enumerate(sections):
             if section.condition is None:
@@ -135,7 +135,7 @@ def _chosen(sections: tuple[_Section, ...], number: float) -> tuple[_Section | N
 
 
 def _moment(number: float, section: _Section, since_1904: bool) -> str:
-    """A date, with its time where the format shows one; a time of day; a duration."""
+    """Return a date, with its time where the format shows one; a time of day; a duration."""
     if any(token.kind == "elapsed" for token in section.tokens):
         return _duration(number, section)
     if not 0 <= number < _LAST_DAY:
@@ -178,10 +178,6 @@ def _duration(number: float, section: _Section) -> str:
     return f"-{text}" if number < 0 else text
 
 
-def _is_fraction(section: _Section) -> bool:
-    return ("sign", "/") in section.tokens
-
-
 def _fraction(number: float, section: _Section) -> str:
     at = section.tokens.index(_Token("sign", "/"))
     below = section.tokens[at + 1].text if at + 1 < len(section.tokens) else "?"
@@ -196,7 +192,7 @@ def _fraction(number: float, section: _Section) -> str:
 
 
 def _figure(number: float, section: _Section, written: str) -> str:
-    """A number in the places that a section has for its digits."""
+    """Return a number in the places that a section has for its digits."""
     tokens = section.tokens
     places = [at for at, token in enumerate(tokens) if token.kind == "digits"]
     percent = sum(token == ("sign", "%") for token in tokens)
@@ -250,7 +246,7 @@ def _placed(value: Decimal, before: str, after: str, grouped: bool) -> str:
 
 
 def _threaded(figure: str, tokens: tuple[_Token, ...]) -> str:
-    """Digits with signs between their places, as telephone numbers have them: «000-000»."""
+    """Return digits with signs between their places, as telephone numbers have them: "000-000"."""
     digits = figure.lstrip("-")
     shown: list[str] = []
     for token in reversed(tokens):

@@ -1,14 +1,23 @@
-"""What Word's, PowerPoint's and Excel's packages have in common: parts, relations and properties."""
+"""Office Open XML packages: parts, relations and properties, words in drawings, embedded files."""
 
 from __future__ import annotations
 
+import io
 import posixpath
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import unquote
 
 from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, DocumentError
+from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
 from indexers.formats.flow.safety import Package
+from indexers.formats.format import Member
+from indexers.formats.limits import ParseLimits
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
@@ -24,7 +33,7 @@ _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "key
 
 
 def part(package: Package, name: str) -> etree._Element:
-    """A part's root, its namespaces as Office writes them by default (ISO's «strict» ones are others)."""
+    """Return a part's root, its namespaces as Office writes them by default (ISO's "strict" ones are others)."""
     data = package.read(name)
     if _STRICT in data[:4096]:
         for strict, usual in _USUAL.items():
@@ -33,22 +42,22 @@ def part(package: Package, name: str) -> etree._Element:
 
 
 def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
-    """(kind, target) of what a part refers to inside the package, by id; what lies outside is left out."""
+    """Return (kind, target) of what a part refers to inside the package, by id; what lies outside is left out."""
     folder, file = posixpath.split(name)
     listed = f"{folder}/_rels/{file}.rels".lstrip("/")
     if listed not in package:
         return {}
-    found = {}
-    for one in package.xml(listed):
-        if one.get("TargetMode") == "External" or not one.get("Target"):
+    related = {}
+    for relation in package.xml(listed):
+        if relation.get("TargetMode") == "External" or not relation.get("Target"):
             continue
-        target = posixpath.normpath(posixpath.join("/", folder, unquote(one.get("Target", ""))))
-        found[one.get("Id", "")] = ((one.get("Type") or "").rpartition("/")[2], target.lstrip("/"))
-    return found
+        target = posixpath.normpath(posixpath.join("/", folder, unquote(relation.get("Target", ""))))
+        related[relation.get("Id", "")] = ((relation.get("Type") or "").rpartition("/")[2], target.lstrip("/"))
+    return related
 
 
 def main_part(package: Package, path: object, default: str) -> str:
-    """The part that holds the document."""
+    """Return the part that holds the document."""
     for kind, target in relations(package, "").values():
         if kind == "officeDocument" and target in package:
             return target
@@ -64,6 +73,204 @@ def properties(package: Package) -> dict[str, str]:
                 root = package.xml(target)
             except DocumentError:
                 return {}
-            said = {etree.QName(one).localname: " ".join((one.text or "").split()) for one in root}
-            return {_PROPERTIES[key]: value for key, value in said.items() if key in _PROPERTIES and value}
+            values = {etree.QName(child).localname: " ".join((child.text or "").split()) for child in root}
+            return {_PROPERTIES[key]: value for key, value in values.items() if key in _PROPERTIES and value}
     return {}
+
+
+DRAWN = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
+_ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
+_DEEPEST = 20
+
+
+def choose_alternatives(root: etree._Element) -> None:
+    """Put the first of each set of alternatives that holds anything in the place of all."""
+    for node in list(root.iter(_ALTERNATE)):
+        parent = node.getparent()
+        if parent is None:
+            continue
+        chosen = next((choice for choice in node if len(choice)), None)
+        at = parent.index(node)
+        parent[at : at + 1] = list(chosen) if chosen is not None else []
+
+
+def drawn_lines(shape: etree._Element) -> Iterator[str]:
+    """Yield the alternative texts and the paragraphs of a drawn shape."""
+    choose_alternatives(shape)
+    for node in shape.iter("{*}cNvPr"):
+        if node.get("descr"):
+            yield " ".join((node.get("descr") or "").split())
+    for paragraph in shape.iter(f"{DRAWN}p"):
+        if line := " ".join(paragraph_text(paragraph).split()):
+            yield line
+
+
+def paragraph_text(paragraph: etree._Element) -> str:
+    """Return a paragraph with what stands above and below its lines, and its equations."""
+    pieces: list[Piece] = []
+    waiting: list[tuple[Any, int, bool]] = [(node, 0, False) for node in reversed(paragraph)]
+    while waiting:
+        element, shift, struck = waiting.pop()
+        name = str(element.tag).rpartition("}")[2]
+        if element.tag == EQUATION:
+            pieces.append(Piece(equation(element)))
+        elif name == "t":
+            pieces.append(Piece(element.text or "", shift, struck))
+        elif name == "br":
+            pieces.append(Piece("\n"))
+        elif name not in ("rPr", "pPr", "endParaRPr", "Fallback"):
+            if name in ("r", "fld") and (how := element.find(f"{DRAWN}rPr")) is not None:
+                raised = (how.get("baseline") or "0").rstrip("%").lstrip("+")
+                shift = 0 if not raised.strip("-0.") else -1 if raised.startswith("-") else 1
+                struck = how.get("strike") in ("sngStrike", "dblStrike")
+            waiting += [(node, shift, struck) for node in reversed(element)]
+    return linear(pieces)
+
+
+def diagram_lines(root: etree._Element) -> Iterator[tuple[int, str]]:
+    """Yield the words of a diagram (SmartArt) with their depth, by its connections; others after them."""
+    points = {node.get("modelId", ""): node for node in root.iter(f"{_DIAGRAM}pt")}
+    below: dict[str, list[tuple[int, str]]] = {}
+    for node in root.iter(f"{_DIAGRAM}cxn"):
+        if node.get("type", "parOf") == "parOf":
+            order = node.get("srcOrd") or "0"
+            below.setdefault(node.get("srcId", ""), []).append(
+                (int(order) if order.isdigit() else 0, node.get("destId", ""))
+            )
+    first = [(0, name) for name, node in points.items() if node.get("type") == "doc"]
+    waiting, seen = list(reversed(first)), set[str]()
+    while waiting or len(seen) < len(points):
+        if not waiting:
+            waiting = [(1, name) for name in reversed(points) if name not in seen]
+        depth, name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if (point := points.get(name)) is not None:
+            for paragraph in point.iter(f"{DRAWN}p"):
+                if line := " ".join(paragraph_text(paragraph).split()):
+                    yield max(0, depth - 1), line
+        children = sorted(below.get(name, ()), reverse=True)
+        waiting += [(min(depth + 1, _DEEPEST), child) for _, child in children if child not in seen]
+
+
+_FOLDERS = ("/embeddings/", "/embedded/")
+_STREAMS = {"WordDocument": ".doc", "PowerPoint Document": ".ppt", "Workbook": ".xls", "Book": ".xls",
+            "__properties_version1.0": ".msg"}  # fmt: skip
+_PARTS = (("word/", ".docx"), ("ppt/", ".pptx"), ("xl/", ".xlsx"))
+_HEAD = 4096
+
+
+def office_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """List what is embedded in a package, but for the workbooks of charts, whose values stand on the page.
+
+    Raise as ``Package`` does.
+    """
+    package = Package(path, limits)
+    try:
+        names = [name for name in package.names if any(folder in f"/{name}" for folder in _FOLDERS)]
+        names = [name for name in names if "/_rels/" not in name and not name.endswith("/")]
+        charts = set(_of_charts(package)) if names else set()
+        entries = [_named(package, name) for name in names if name not in charts]
+    finally:
+        package.close()
+    for name, shown in entries:
+        yield Member(shown, partial(_content, path, limits, name))
+
+
+def _of_charts(package: Package) -> Iterator[str]:
+    for name in package.names:
+        if "/charts/" in name and name.endswith(".xml") and "/_rels/" not in name:
+            try:
+                yield from (target for kind, target in relations(package, name).values() if kind == "package")
+            except DocumentError:
+                continue  # a damaged list names no workbook
+
+
+def _named(package: Package, name: str) -> tuple[str, str]:
+    """Return an entry, and what it is called: its own name where it has one."""
+    path = PurePosixPath(name)
+    if path.suffix.lower() not in (".bin", ".ole"):
+        return name, path.name
+    try:
+        label, data = _unwrapped(package.read(name))
+    except DocumentError:
+        return name, path.name  # its reader says what is wrong
+    return name, label or f"{path.stem}{_ending(data)}"
+
+
+def _content(path: Path, limits: ParseLimits, name: str) -> list[bytes]:
+    package = Package(path, limits)
+    try:
+        return [_unwrapped(package.read(name))[1]]
+    finally:
+        package.close()
+
+
+def _unwrapped(data: bytes) -> tuple[str, bytes]:
+    """Return the name ("": none) and the bytes of the file inside an OLE object; other files as they are."""
+    import olefile
+
+    if not data.startswith(olefile.MAGIC):
+        return "", data
+    try:
+        with olefile.OleFileIO(io.BytesIO(data)) as ole:
+            for stream in ("Package", "EmbeddedOdf", "CONTENTS"):
+                if ole.exists(stream):
+                    inside: bytes = ole.openstream(stream).read()
+                    if stream != "CONTENTS" or inside.startswith(b"%PDF"):
+                        return "", inside
+            if ole.exists("\x01Ole10Native"):
+                return _native(ole.openstream("\x01Ole10Native").read())
+    except (OSError, ValueError, IndexError) as error:
+        raise DocumentError("damaged, it cannot be opened as an object of OLE.") from error
+    return "", data
+
+
+def _native(data: bytes) -> tuple[str, bytes]:
+    """Return a file that the Packager of Windows wrapped: sizes and names before its bytes."""
+    if data[4:6] != b"\x02\0":
+        return "", data[4:]
+    label, _, rest = data[6:].partition(b"\0")
+    rest = rest.partition(b"\0")[2][4:]  # the path it came from, and what it is
+    size = int.from_bytes(rest[:4], "little")
+    rest = rest[4 + size :]
+    size = int.from_bytes(rest[:4], "little")
+    return PurePosixPath(label.decode("cp1252", "replace").replace("\\", "/")).name, rest[4 : 4 + size]
+
+
+def _ending(data: bytes) -> str:
+    """Return the ending of a file without a name, by what it holds."""
+    import olefile
+
+    if data.startswith(b"%PDF"):
+        return ".pdf"
+    if data.startswith(b"{\\rtf"):
+        return ".rtf"
+    try:
+        if data.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(data)) as package:
+                return _packed(package)
+        if data.startswith(olefile.MAGIC):
+            with olefile.OleFileIO(io.BytesIO(data)) as ole:
+                return next((ending for stream, ending in _STREAMS.items() if ole.exists(stream)), ".bin")
+    except (zipfile.BadZipFile, OSError, ValueError, IndexError):
+        pass  # damaged: it keeps the ending of what it is not
+    return ".bin"
+
+
+def _packed(package: Any) -> str:
+    names = package.namelist()
+    if "mimetype" in names:
+        kind = package.read("mimetype")[:_HEAD]
+        return next(
+            (
+                f".{end}"
+                for end, word in (("ods", b"sheet"), ("odp", b"presentation"), ("odt", b"text"))
+                if word in kind
+            ),
+            ".zip",
+        )
+    return next((ending for folder, ending in _PARTS if any(name.startswith(folder) for name in names)), ".zip")

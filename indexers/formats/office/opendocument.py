@@ -10,13 +10,12 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
-from indexers.formats.flow.pictures import packed_pictures, picture_in
+from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import Package
-from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.equations import equation
-from indexers.formats.office.numbering import written
 from indexers.formats.office.sheet_texts import text_shifts
+from indexers.formats.office.word_styles import written
+from indexers.formats.pictures import packed_pictures, picture_in
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 OFFICE, TEXT, TABLE, DRAW, STYLE, META, SHOWN = (
@@ -36,7 +35,7 @@ _METADATA = {f"{_DC}title": "title", f"{META}initial-creator": "author", f"{_DC}
 
 
 def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
-    """A text (ODT) or a presentation (ODP). Raises PasswordError where it is encrypted."""
+    """Read a text (ODT) or a presentation (ODP). Raise PasswordError if it is encrypted."""
     package = Package(path, limits)
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
         raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
@@ -44,11 +43,11 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     styles = [package.xml("styles.xml")] if "styles.xml" in package else []
     metadata: dict[str, str] = {}
     if "meta.xml" in package:
-        for one in package.xml("meta.xml").iter(*_METADATA):
-            if said := " ".join((one.text or "").split()):
-                metadata.setdefault(_METADATA[one.tag], said)
+        for element in package.xml("meta.xml").iter(*_METADATA):
+            if text := " ".join((element.text or "").split()):
+                metadata.setdefault(_METADATA[element.tag], text)
     body = root.find(f"{OFFICE}body")
-    content = next((one for one in (body if body is not None else ()) if one.tag.startswith(OFFICE)), None)
+    content = next((element for element in (body if body is not None else ()) if element.tag.startswith(OFFICE)), None)
     if content is None:
         raise BrokenFileError(f"{path}: damaged, it has no content.")
     reader = _Reader(package, [root, *styles])
@@ -67,7 +66,7 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
-    """What stands in a text, one after the other; sections only hold it together."""
+    """Yield the elements of a text in order, those of sections in place of the sections."""
     for child in content:
         if child.tag == f"{TEXT}section" and deep < _DEEPEST:
             yield from _top(child, deep + 1)
@@ -76,9 +75,9 @@ def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
 
 
 def _page_ends(roots: list[etree._Element]) -> dict[str, tuple[bool, bool]]:
-    """Whether a page ends before, and after, a paragraph of a style, by the style's name."""
-    styles = {one.get(f"{STYLE}name", ""): one for root in roots for one in root.iter(f"{STYLE}style")}
-    found: dict[str, tuple[bool, bool]] = {}
+    """Return whether a page ends before, and after, a paragraph of a style, by the style's name."""
+    styles = {style.get(f"{STYLE}name", ""): style for root in roots for style in root.iter(f"{STYLE}style")}
+    breaks: dict[str, tuple[bool, bool]] = {}
     for name in styles:
         before = after = False
         above, seen = styles.get(name), set[str]()
@@ -90,8 +89,8 @@ def _page_ends(roots: list[etree._Element]) -> dict[str, tuple[bool, bool]]:
                 after = after or own.get(f"{_FO}break-after") == "page"
             above = styles.get(above.get(f"{STYLE}parent-style-name", ""))
         if before or after:
-            found[name] = before, after
-    return found
+            breaks[name] = before, after
+    return breaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class _Reader:
         self._shifts = {name: how for root in reversed(roots) for name, how in text_shifts(root).items()}
 
     def parts(self, content: etree._Element) -> Iterator[Part]:
-        """The text, cut where the writer ends a page."""
+        """Yield the text, cut at the writer's page breaks."""
         blocks: list[Block] = []
         for child in _top(content):
             before, after = self._ends.get(child.get(f"{TEXT}style-name", ""), (False, False))
@@ -140,12 +139,12 @@ class _Reader:
             shapes = 0
             for frame in page:
                 if frame.tag == f"{SHOWN}notes":
-                    said = "\n".join(
-                        _said(block) for box in frame.iter(f"{DRAW}text-box") for block in self._blocks(box, 0)
+                    words = "\n".join(
+                        _block_text(block) for box in frame.iter(f"{DRAW}text-box") for block in self._blocks(box, 0)
                     )
-                    blocks.append(Note(said, "notes", f"slide {number} notes"))
+                    blocks.append(Note(words, "notes", f"slide {number} notes"))
                 elif frame.get(f"{SHOWN}class") == "title":
-                    title = " ".join(_said(block) for block in self._blocks(frame, 0))
+                    title = " ".join(_block_text(block) for block in self._blocks(frame, 0))
                     blocks.insert(0, Heading(1, title, place=f"slide {number}"))
                 elif frame.tag not in _DROPPED:
                     shapes += 1
@@ -187,18 +186,23 @@ class _Reader:
             yield Heading(level, text, self._number(level), place)
         elif text:
             yield Paragraph(text, place)
-        for one in apart if deep < _DEEPEST else ():
-            if one.tag == f"{TEXT}note":
-                body, mark = one.find(f"{TEXT}note-body"), one.findtext(f"{TEXT}note-citation") or ""
+        for element_apart in apart if deep < _DEEPEST else ():
+            if element_apart.tag == f"{TEXT}note":
+                body, mark = (
+                    element_apart.find(f"{TEXT}note-body"),
+                    element_apart.findtext(f"{TEXT}note-citation") or "",
+                )
                 if body is not None:
-                    yield Note(" ".join(_said(block) for block in self._blocks(body, deep + 5)), mark, place)
-            elif one.tag == f"{OFFICE}annotation":
-                yield Note(" ".join(_said(block) for block in self._blocks(one, deep + 5)), "comment", place)
+                    yield Note(" ".join(_block_text(block) for block in self._blocks(body, deep + 5)), mark, place)
+            elif element_apart.tag == f"{OFFICE}annotation":
+                yield Note(
+                    " ".join(_block_text(block) for block in self._blocks(element_apart, deep + 5)), "comment", place
+                )
             else:
-                yield from self._drawn(one, deep + 1)
+                yield from self._drawn(element_apart, deep + 1)
 
     def _read(self, element: etree._Element, pieces: list[Piece], apart: list[etree._Element]) -> None:
-        """The words of a paragraph in order; notes and frames stand apart from its line, equations in it."""
+        """Read a paragraph's words in order; notes and frames stand apart from its line, equations in it."""
         pieces.append(Piece(_spaced(element.text)))
         waiting = [(child, False, (0, False)) for child in reversed(element)]
         while waiting:
@@ -226,16 +230,16 @@ class _Reader:
             elif tag not in _DROPPED and tag != f"{TEXT}ruby-text":
                 inner = self._shifts.get(child.get(f"{TEXT}style-name") or "", how)
                 pieces.append(Piece(_spaced(child.text), *inner))
-                waiting += [(one, False, inner) for one in reversed(child)]
+                waiting += [(node, False, inner) for node in reversed(child)]
 
     def _equation(self, frame: etree._Element) -> str | None:
-        """The equation that a frame shows, None where it shows none."""
+        """Return the equation that a frame shows, None where it shows none."""
         inside = frame.find(f"{DRAW}object")
         root = None if inside is None else self._object(inside)
         return equation(root) if root is not None and root.tag.endswith("}math") else None
 
     def _object(self, shown: etree._Element) -> etree._Element | None:
-        """The content of an object that lies in the file: an equation, a chart, a text, a sheet."""
+        """Return the content of an object that lies in the file: an equation, a chart, a text, a sheet."""
         if len(shown):
             return shown[0]
         name = f"{shown.get(_LINK, '').removeprefix('./').rstrip('/')}/content.xml"
@@ -248,9 +252,9 @@ class _Reader:
             return None
 
     def _drawn(self, shape: etree._Element, deep: int) -> Iterator[Block]:
-        said = [one.text for one in shape if one.tag in (f"{_SVG}title", f"{_SVG}desc") and one.text]
+        words = [child.text for child in shape if child.tag in (f"{_SVG}title", f"{_SVG}desc") and child.text]
         place = f"paragraph {max(1, self._count)}"
-        yield from (Picture(text, place) for text in said)
+        yield from (Picture(text, place) for text in words)
         if image := picture_in(self._package, shape.get(_LINK, "").removeprefix("./")):
             yield Picture("", place, image)
         if shape.tag == f"{DRAW}object" and deep < _DEEPEST and (root := self._object(shape)) is not None:
@@ -293,30 +297,30 @@ class _Reader:
         for row in _inside(table, _ROW):
             cells: list[str] = []
             for cell in _inside(row, f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
-                found = list(self._blocks(cell, deep + 1)) if deep < _DEEPEST else []
-                inner += [block for block in found if isinstance(block, Table | Heading)]
-                said = " ".join(_said(block) for block in found if not isinstance(block, Table))
+                blocks = list(self._blocks(cell, deep + 1)) if deep < _DEEPEST else []
+                inner += [block for block in blocks if isinstance(block, Table | Heading)]
+                text = " ".join(_block_text(block) for block in blocks if not isinstance(block, Table))
                 if cell.tag == f"{TABLE}covered-table-cell":
                     rest, words = below.get(len(cells), (0, ""))
-                    said = said or (words if rest > 0 else "")
+                    text = text or (words if rest > 0 else "")
                     below[len(cells)] = (rest - 1, words)
                 else:
-                    below[len(cells)] = (_int(cell.get(f"{TABLE}number-rows-spanned"), 1) - 1, said)
+                    below[len(cells)] = (_int(cell.get(f"{TABLE}number-rows-spanned"), 1) - 1, text)
                 times = _int(cell.get(f"{TABLE}number-columns-repeated"), 1)
-                cells += [said] * min(times, _MOST_REPEATED if said else 1)
+                cells += [text] * min(times, _MOST_REPEATED if text else 1)
             rows.append(tuple(cells))
         yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from inner
 
 
-def _said(block: Block) -> str:
+def _block_text(block: Block) -> str:
     if isinstance(block, Table):
         return " ".join(cell for row in block.rows for cell in row)
     return f"{block.mark} {block.text}" if isinstance(block, Item) else block.text
 
 
 def _inside(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
-    """Elements of some tags, also inside groups (header rows), none of a table inside."""
+    """Yield elements of some tags, also inside groups (header rows), none of a table inside."""
     for child in parent:
         if child.tag in tags:
             yield child
@@ -325,15 +329,15 @@ def _inside(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
 
 
 def _levels(style: etree._Element) -> dict[int, _Level]:
-    found = {}
-    for one in style:
-        level = _int(one.get(f"{TEXT}level"), 0)
-        kind = _KINDS.get(one.get(f"{STYLE}num-format") or "", "")
-        found[level] = _Level(
-            kind, one.get(f"{STYLE}num-prefix") or "", one.get(f"{STYLE}num-suffix") or "",
-            _int(one.get(f"{TEXT}display-levels"), 1), _int(one.get(f"{TEXT}start-value"), 1),
+    levels = {}
+    for child in style:
+        level = _int(child.get(f"{TEXT}level"), 0)
+        kind = _KINDS.get(child.get(f"{STYLE}num-format") or "", "")
+        levels[level] = _Level(
+            kind, child.get(f"{STYLE}num-prefix") or "", child.get(f"{STYLE}num-suffix") or "",
+            _int(child.get(f"{TEXT}display-levels"), 1), _int(child.get(f"{TEXT}start-value"), 1),
         )  # fmt: skip
-    return found
+    return levels
 
 
 def _shown(levels: dict[int, _Level], counts: list[int], level: int) -> str:
@@ -349,8 +353,8 @@ def _spaced(text: str | None) -> str:
     return " ".join(text.split("\n")) if text else ""
 
 
-def _int(said: str | None, default: int) -> int:
+def _int(text: str | None, default: int) -> int:
     try:
-        return int(said or default)
+        return int(text or default)
     except ValueError:
         return default

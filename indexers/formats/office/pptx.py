@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import BrokenFileError
-from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
-from indexers.formats.flow.pictures import may_show_words, packed_pictures
 from indexers.formats.flow.safety import Package, read_xml
-from indexers.formats.limits import ParseLimits
-from indexers.formats.office.drawing_text import CHART, DRAWN, choose_alternatives, diagram_lines, paragraph_text
-from indexers.formats.office.numbering import written
-from indexers.formats.office.ooxml import properties
+from indexers.formats.limits import ParseLimits, plain_reason
+from indexers.formats.office.ooxml import CHART, DRAWN, choose_alternatives, diagram_lines, paragraph_text, properties
+from indexers.formats.office.word_styles import written
+from indexers.formats.pictures import may_show_words, packed_pictures
 
 _GROUP = 6  # MSO_SHAPE_TYPE.GROUP
 _LISTS = frozenset((2, 7, 19))  # PP_PLACEHOLDER: body, object, vertical object
@@ -32,7 +30,7 @@ _DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm
 
 
 def read_pptx(path: Path, limits: ParseLimits) -> Flow:
-    """A PowerPoint file (PPTX, PPTM, PPSX, POTX). Raises DocumentError where it is damaged beyond reading."""
+    """Read a PowerPoint file (PPTX, PPTM, PPSX, POTX). Raise DocumentError if it is damaged beyond reading."""
     package = Package(path, limits)
     metadata = properties(package)
     package.close()
@@ -40,9 +38,9 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
 
     warnings: list[str] = []
     try:
-        held: Any = Presentation.open(str(path)).main_document_part
-        slides = held.presentation.slides
-        size = (held.presentation.slide_width or 1, held.presentation.slide_height or 1)
+        document: Any = Presentation.open(str(path)).main_document_part
+        slides = document.presentation.slides
+        size = (document.presentation.slide_width or 1, document.presentation.slide_height or 1)
         count = len(slides)
     except Exception as error:
         raise BrokenFileError(
@@ -70,8 +68,8 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
     except (AttributeError, KeyError, ValueError):
         title = None
     titled = title.shape_id if title is not None else None
-    if title is not None and title.has_text_frame and (said := _frame(title.text_frame)).strip():
-        yield Heading(1, said, place=_place(title, number, size))
+    if title is not None and title.has_text_frame and (words := _frame(title.text_frame)).strip():
+        yield Heading(1, words, place=_place(title, number, size))
     for shape in _in_order(_shapes(slide.shapes, 0)):
         if shape.shape_id != titled:
             try:
@@ -84,14 +82,16 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
         if relation.reltype.rpartition("/")[2] in ("comments", "comment") and not relation.is_external:
             root, _ = read_xml(relation.target_part.blob, f"the comments of slide {number}")
             for comment in root.iter("{*}cm", "{*}reply"):
-                said = " ".join(
-                    "".join(map(str, one.itertext())) for one in comment if one.tag.endswith(("}text", "}txBody"))
+                words = " ".join(
+                    "".join(map(str, element.itertext()))
+                    for element in comment
+                    if element.tag.endswith(("}text", "}txBody"))
                 )
-                yield Note(" ".join(said.split()), "comment", f"slide {number} comments")
+                yield Note(" ".join(words.split()), "comment", f"slide {number} comments")
 
 
 def _notes(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
-    """What a speaker wrote for a slide, and what else lies on the page of notes; a running head is told once."""
+    """Return the speaker's notes of a slide and other text on the notes page; running heads only once."""
     choose_alternatives(notes.shapes._spTree)
     body = notes.notes_text_frame
     place = f"slide {number} notes"
@@ -102,10 +102,10 @@ def _notes(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
         if getattr(shape, "has_table", False) and shape.has_table:
             yield from _shape(shape, place)
         elif shape.has_text_frame and kind not in (_BODY, _SLIDE_NUMBER):
-            said = " ".join(_frame(shape.text_frame).split())
-            if said and (kind not in _RUNNING or said not in heads):
-                yield Note(said, "notes", place)
-            heads.add(said)
+            words = " ".join(_frame(shape.text_frame).split())
+            if words and (kind not in _RUNNING or words not in heads):
+                yield Note(words, "notes", place)
+            heads.add(words)
 
 
 def _shapes(shapes: Any, deep: int) -> Iterator[Any]:
@@ -121,7 +121,7 @@ def _shapes(shapes: Any, deep: int) -> Iterator[Any]:
 
 
 def _in_order(shapes: Iterable[Any]) -> Iterator[Any]:
-    """From top to bottom, then from left to right; what inherits its place comes first, as titles and bodies do."""
+    """Sort shapes from top to bottom, then left to right; those with an inherited place come first."""
     line: list[Any] = []
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
         if line and (shape.top or 0) - (line[0].top or 0) > _SAME_HEIGHT:
@@ -132,7 +132,7 @@ def _in_order(shapes: Iterable[Any]) -> Iterator[Any]:
 
 
 def _place(shape: Any, number: int, size: tuple[int, int]) -> str:
-    """The slide, the shape's id and its box in percent of the slide."""
+    """Return the slide, the shape's id and its box in percent of the slide."""
     try:
         left, top, width, height = shape.left, shape.top, shape.width, shape.height
     except Exception:  # noqa: BLE001 - python-pptx raises many types for damaged values
@@ -171,7 +171,7 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
 
 
 def _rows(table: Any) -> tuple[tuple[str, ...], ...]:
-    """The rows of a table; the words of a merged cell stand on each of its rows, in its first column."""
+    """Return a table's rows; a merged cell's words stand on each of its rows, in its first column."""
     rows: list[tuple[str, ...]] = []
     below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
     for row in table.rows:
@@ -203,7 +203,7 @@ def _number(paragraph: Any, level: int, counts: dict[int, int]) -> str:
 
 
 def _image(part: Any, id: str | None) -> str:
-    """The package's name of a picture that a part shows, "" where it is none that may show words."""
+    """Return the package's name of a picture that a part shows, "" where it is none that may show words."""
     if id is None or id not in part.rels or part.rels[id].is_external:
         return ""
     image = part.rels[id].target_part
@@ -212,28 +212,28 @@ def _image(part: Any, id: str | None) -> str:
 
 
 def _chart(chart: Any, place: str) -> Iterator[Block]:
-    """A chart as the table that it draws."""
+    """Yield a chart as the table that it draws."""
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
     if title:
         yield Paragraph(_text(title), place)
     series = list(chart._chartSpace.iter(f"{CHART}ser"))  # python-pptx knows some kinds of charts only
-    names = {at: name for one in series for tag in ("cat", "xVal") for at, name in _points(one, tag).items()}
-    columns = [{**_points(one, "val"), **_points(one, "yVal")} for one in series]
-    rows = [("", *(" ".join(_points(one, "tx").values()) for one in series))]
+    names = {at: name for row in series for tag in ("cat", "xVal") for at, name in _points(row, tag).items()}
+    columns = [{**_points(row, "val"), **_points(row, "yVal")} for row in series]
+    rows = [("", *(" ".join(_points(row, "tx").values()) for row in series))]
     numbers = sorted({at for column in (names, *columns) for at in column})
     rows += [(names.get(at, ""), *(column.get(at, "") for column in columns)) for at in numbers]
     yield Table(tuple(rows), place=place)
 
 
 def _points(series: Any, tag: str) -> dict[int, str]:
-    """The stored values of a part of a chart's series, by their number."""
-    held = series.find(f"{CHART}{tag}")
-    points = held.iter(f"{CHART}pt") if held is not None else ()
+    """Return the stored values of a part of a chart's series, by their number."""
+    data = series.find(f"{CHART}{tag}")
+    points = data.iter(f"{CHART}pt") if data is not None else ()
     return {int(point.get("idx", 0)): point.findtext(f"{CHART}v") or "" for point in points}
 
 
 def _frame(frame: Any) -> str:
-    """The paragraphs of a text frame, a line each."""
+    """Return the paragraphs of a text frame, a line each."""
     return _text("\n".join(paragraph_text(paragraph._p) for paragraph in frame.paragraphs))
 
 

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from striprtf.striprtf import rtf_to_text
+
 from hybrid_core.errors import BrokenFileError, DocumentError
-from indexers.formats.defects import plain_reason
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
-from indexers.formats.flow.scripts import Piece, linear
-from indexers.formats.limits import ParseLimits
+from indexers.formats.flow.linear import Piece, linear
+from indexers.formats.limits import ParseLimits, plain_reason
 
 _RTF = b"{\\rtf"
 _PAGE_END = re.compile(r"\\page(?![a-z])\s?")
@@ -41,9 +42,7 @@ _ENDS = frozenset(("par", "cell", "row", "line", "sect", "page", "nestcell", "ne
 
 
 def read_rtf(path: Path, limits: ParseLimits) -> Flow:
-    """An RTF file; the writer's page breaks end pages. Raises DocumentError where it is none."""
-    from striprtf.striprtf import rtf_to_text
-
+    """Read an RTF file; the writer's page breaks end pages. Raise DocumentError if it is none."""
     data = path.read_bytes()
     start = data[:1024].find(_RTF)
     if start < 0:
@@ -102,7 +101,7 @@ def _rtf_info(data: bytes) -> dict[str, str]:
 
 
 def _without_data(source: str) -> str:
-    """The source without the bytes of pictures and objects, whose brackets are no groups.
+    """Return the source without the bytes of pictures and objects, whose brackets are no groups.
 
     A group ends after them; where none does the writer miscounted.
     """
@@ -117,7 +116,7 @@ def _without_data(source: str) -> str:
 
 
 def _with_charsets(source: str) -> str:
-    """Fonts of the table that name no character set get that of the file, or the reader takes the next font's."""
+    """Give fonts without a character set that of the file: the reader would take the next font's."""
     begin = _FONTS.search(source)
     if begin is None:
         return source
@@ -131,7 +130,7 @@ def _with_charsets(source: str) -> str:
 
 
 def _with_notes(source: str) -> str:
-    """Footnotes and comments, which the reader leaves out, stand in brackets where the text refers to them."""
+    """Put footnotes and comments, which the reader leaves out, in brackets where the text refers to them."""
     parts: list[str] = []
     at = 0
     for note in _NOTE.finditer(source):
@@ -145,7 +144,7 @@ def _with_notes(source: str) -> str:
 
 
 def _group_end(source: str, start: int) -> int:
-    """The place after the bracket that closes the group which begins at ``start``."""
+    """Return the place after the bracket that closes the group which begins at ``start``."""
     deep, at = 0, start
     for sign in re.finditer(r"\\[\\{}]|[{}]", source[start:]):
         deep += {"{": 1, "}": -1}.get(sign[0], 0)
@@ -157,7 +156,7 @@ def _group_end(source: str, start: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What holds for the words of a group."""
+    """The state of a group: it applies to the words inside."""
 
     shift: int = 0
     struck: bool = False
@@ -226,7 +225,7 @@ def _changed(state: _State, word: str, number: str | None, levels: dict[int, int
 
 
 def _with_boxes(source: str) -> str:
-    """The texts of boxes, which the reader leaves out, stand after the paragraphs that hold their boxes."""
+    """Put the texts of boxes, which the reader leaves out, after the paragraphs that hold them."""
     parts: list[str] = []
     at = 0
     for box in _BOX.finditer(source):
@@ -244,7 +243,7 @@ def _with_boxes(source: str) -> str:
 
 
 def _paragraph_end(source: str, start: int) -> int:
-    """The place after the end of the paragraph; ``start`` where its group ends first or another box comes."""
+    """Return the place after the paragraph; ``start`` if its group ends first or another box comes."""
     deep = 0
     for sign in _BORDER.finditer(source, start, start + _LONGEST):
         deep += {"{": 1, "}": -1}.get(sign[0], 0)

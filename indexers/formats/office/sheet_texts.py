@@ -11,8 +11,8 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError, PasswordError
 from indexers.formats.flow.blocks import Block, Note, Paragraph
+from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
-from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.grid import Grid, Span
 from indexers.formats.office.number_formats import general
@@ -26,7 +26,7 @@ _DEEPEST = 30
 
 
 def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> Iterator[tuple[str, Grid]]:
-    """The sheets of an OpenDocument file. Raises PasswordError where it is encrypted."""
+    """Read the sheets of an OpenDocument file. Raise PasswordError if it is encrypted."""
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
         raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
     root = package.xml("content.xml")
@@ -36,7 +36,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
 
 
 def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
-    """Styles of characters above (1) or below (-1) the line, or struck out, by their names."""
+    """Return styles of characters above (1) or below (-1) the line, or struck out, by their names."""
     shifts: dict[str, tuple[int, bool]] = {}
     for style in root.iter(f"{_STYLE}style"):
         for how in style.iter(f"{_STYLE}text-properties"):
@@ -161,7 +161,7 @@ def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -
 
 
 def read_spreadsheetml(path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
-    """The sheets of a workbook that Excel 2003 saved as XML."""
+    """Read the sheets of a workbook that Excel 2003 saved as XML."""
     limits.check("max_expanded_bytes", path.stat().st_size, f"{path}: it has {path.stat().st_size:,} bytes")
     root, _ = read_xml(path.read_bytes(), f"{path}: damaged, it")
     sheets = list(root.iter(f"{_SS}Worksheet"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,16 +15,102 @@ from typing import Any
 
 from hybrid_core.errors import BrokenFileError, DocumentError, LimitError, PasswordError
 from indexers.formats.decode import read_text
-from indexers.formats.defects import plain_reason
-from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
+from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, Part, Table
+from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
-from indexers.formats.limits import ParseLimits
+from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.grid import Grid, Span
-from indexers.formats.office.number_formats import general
+from indexers.formats.office.number_formats import general, show
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
-from indexers.formats.office.xls import open_xls, read_xls
 from indexers.formats.office.xlsx import XlsxBook
+
+_MOST_MERGED, _MOST_NOTES = 20_000, 2_000
+_SHIFTS = {1: 1, 2: -1}  # escapement of a font: above the line, below it
+_TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = 1, 2, 3, 4, 5
+
+
+def open_xls(path: Path) -> Any:
+    """Open a workbook with its formats. Raise as ``xlrd`` does for damaged files, of many types."""
+    import xlrd
+
+    with Path(os.devnull).open("w", encoding="utf-8") as quiet:
+        return xlrd.open_workbook(str(path), logfile=quiet, formatting_info=True, on_demand=True, ragged_rows=True)
+
+
+def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
+    """Yield the sheets of an open workbook by name; note those that cannot be read."""
+    hidden = sum(visible != 0 for visible in book._sheet_visibility)
+    if hidden:
+        warnings.append(f"{hidden} of its {book.nsheets} sheets are hidden; they were read as the others")
+    for at, name in enumerate(book.sheet_names()):
+        grid = Grid(limits, f"{path}: a sheet")
+        try:
+            sheet = book.sheet_by_index(at)
+            grid.merged += [Span(a + 1, c, b, d - 1) for a, b, c, d in sheet.merged_cells[:_MOST_MERGED]]
+            hidden_rows = _fill(grid, book, sheet)
+            grid.apart += [
+                (row + 1, Note(note.text.strip(), "comment"))
+                for (row, _), note in sorted(sheet.cell_note_map.items())[:_MOST_NOTES]
+                if note.text.strip()
+            ]
+        except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+            warnings.append(f"sheet «{name}» is damaged, and was read only in part ({type(error).__name__})")
+        else:
+            if hidden_rows:
+                warnings.append(f"sheet «{name}»: {hidden_rows} rows are hidden; they were read as the others")
+        book.unload_sheet(at)
+        yield name, grid
+
+
+def _fill(grid: Grid, book: Any, sheet: Any) -> int:
+    """Read a sheet's rows into a grid. Return how many of them are hidden."""
+    hidden = 0
+    for row in range(sheet.nrows):
+        cells: dict[int, str] = {}
+        values, kinds, styles = sheet.row_values(row), sheet.row_types(row), sheet._cell_xf_indexes[row]
+        for place, (value, kind, style) in enumerate(zip(values, kinds, styles, strict=True)):
+            if text := _text(book, sheet, (row, place), value, kind, style).strip():
+                cells[place] = text
+        grid.add(row + 1, cells)
+        look = sheet.rowinfo_map.get(row)
+        hidden += bool(cells and look is not None and look.hidden)
+    return hidden
+
+
+def _text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: int, style: int) -> str:
+    if kind not in (_TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR):
+        return ""
+    look = book.xf_list[style] if 0 <= style < len(book.xf_list) else None
+    font = book.font_list[look.font_index] if look is not None and look.font_index < len(book.font_list) else None
+    if kind == _TEXT:
+        return _words(book, font, value, sheet.rich_text_runlist_map.get(cell, ()))
+    if kind == _ERROR:
+        import xlrd
+
+        text = xlrd.error_text_from_code.get(value, "#ERROR")
+    elif kind == _BOOLEAN:
+        text = "TRUE" if value else "FALSE"
+    else:
+        code = book.format_map.get(look.format_key) if look is not None else None
+        text = show(float(value), code.format_str if code is not None else "", book.datemode == 1)
+    return linear([Piece(text, struck=bool(font is not None and font.struck_out))])
+
+
+def _words(book: Any, font: Any, text: str, runs: Any) -> str:
+    """Return the words of a cell in their forms; ``runs`` are places from which on another font is used."""
+    borders = [(0, font), *((at, book.font_list[number]) for at, number in runs if number < len(book.font_list))]
+    ends = [*(at for at, _ in borders[1:]), len(text)]
+    alone = len(borders) == 1
+    return linear(
+        Piece(
+            text[at:end],
+            0 if look is None or alone else _SHIFTS.get(look.escapement, 0),
+            bool(look is not None and look.struck_out),
+        )
+        for (at, look), end in zip(borders, ends, strict=True)
+    )
+
 
 _LEAST_ROWS, _MOST_ROWS = 50, 100
 _MANY = 4_000  # characters at which a page ends after so many rows
@@ -39,7 +126,7 @@ _SAMPLE = 64 * 1024
 
 
 def read_workbook(path: Path, limits: ParseLimits) -> Flow:
-    """A workbook of any kind. Raises PasswordError where it is encrypted, LimitError where a sheet reaches too far,
+    """Read a workbook of any kind. Raise PasswordError if it is encrypted, LimitError if a sheet reaches too far,
     DocumentError where it is damaged.
     """
     warnings: list[str] = []
@@ -95,7 +182,7 @@ def _grids(grids: Iterable[tuple[str, Grid]]) -> Iterator[Part]:
 
 
 def _kind(path: Path) -> str:
-    """How a workbook of Excel 97 is encrypted, "" where that is not told at its beginning."""
+    """Return how a workbook of Excel 97 is encrypted, "" if its beginning does not say so."""
     import olefile
 
     try:
@@ -115,7 +202,7 @@ def _kind(path: Path) -> str:
 
 @contextmanager
 def _panics() -> Iterator[None]:
-    """Compiled readers raise a BaseException where they meet what they thought impossible: a damaged file."""
+    """Raise ValueError where a compiled reader panics, as it does for damaged files."""
     try:
         yield
     except BaseException as error:
@@ -157,7 +244,7 @@ def _merged(sheet: Any) -> list[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
-    """A sheet's rows in parts, each under the names of the columns; titles stand above the first."""
+    """Yield a sheet's rows in parts, each under the names of the columns; titles stand above the first."""
     apart = sorted(grid.apart, key=lambda one: one[0])
     if not len(grid):
         if apart:
@@ -190,7 +277,7 @@ def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
 
 
 def _titles(rows: Sequence[Sequence[str]], place: str) -> Iterator[Block]:
-    """Rows above the names of the columns: lines of one cell are titles, others a table of their own."""
+    """Yield the rows above the columns' names: lines of one cell are titles, others a table."""
     table: list[tuple[str, ...]] = []
     for row in [*rows, ("",)]:
         filled = [cell for cell in row if cell]
@@ -205,7 +292,7 @@ def _titles(rows: Sequence[Sequence[str]], place: str) -> Iterator[Block]:
 
 
 def read_table(path: Path, limits: ParseLimits) -> Flow:
-    """A CSV or TSV file, whatever stands between its cells."""
+    """Read a CSV or TSV file with any sign between its cells."""
     text, warnings = read_text(path)
     delimiter = _delimiter(text[:_SAMPLE])
     csv.field_size_limit(2**31 - 1)
@@ -228,22 +315,22 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _delimiter(text: str) -> str:
-    """The sign that cuts most of the first lines into the same number of cells."""
+    """Return the sign that cuts most of the first lines into the same number of cells."""
     lines = text.splitlines()[:50]
     if lines and (named := _SEPARATOR.fullmatch(lines[0].lstrip("\ufeff"))):
         return named[1]
-    best, most = ",", 0.0
+    best, highest = ",", 0.0
     for sign in _DELIMITERS:
         widths = [len(row) for row in csv.reader(lines, delimiter=sign) if row]
         if widths and (common := max(set(widths), key=widths.count)) > 1:
             value = widths.count(common) / len(widths) + common / 1000
-            if value > most:
-                best, most = sign, value
+            if value > highest:
+                best, highest = sign, value
     return best
 
 
 def written(value: Any) -> str:
-    """A cell as text: numbers without a needless decimal point, dates in ISO's form."""
+    """Return a cell as text: numbers without a needless decimal point, dates in ISO's form."""
     if isinstance(value, str):
         return value[:_LONGEST_CELL].strip()
     if isinstance(value, bool):
@@ -256,10 +343,10 @@ def written(value: Any) -> str:
 
 
 def _letters(column: int) -> str:
-    """A column's name, counted from 0."""
-    said = ""
+    """Return a column's name, counted from 0."""
+    letters = ""
     column += 1
     while column:
         column, rest = divmod(column - 1, 26)
-        said = chr(ord("A") + rest) + said
-    return said
+        letters = chr(ord("A") + rest) + letters
+    return letters

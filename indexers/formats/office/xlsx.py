@@ -13,13 +13,12 @@ from lxml import etree
 
 from hybrid_core.errors import DocumentError
 from indexers.formats.flow.blocks import Block, Note, Paragraph
+from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
-from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.drawing_text import CHART, drawn_lines
 from indexers.formats.office.grid import Grid, Span
 from indexers.formats.office.number_formats import BUILT_IN, show
-from indexers.formats.office.ooxml import R, main_part, part, relations
+from indexers.formats.office.ooxml import CHART, R, drawn_lines, main_part, part, relations
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
 _REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
@@ -56,7 +55,7 @@ class XlsxBook:
         self._formats = self._styles()
 
     def read(self, name: str, target: str) -> Grid:
-        """A sheet. What cannot be read of it is left out and noted."""
+        """Read a sheet. Leave out and note what cannot be read of it."""
         grid = Grid(self._limits, f"{self._path}: a sheet", self._merged(target))
         rows = _Rows(self._strings, self._formats, self._since_1904, self._struck)
         try:
@@ -106,7 +105,7 @@ class XlsxBook:
         return inner
 
     def _styles(self) -> list[str]:
-        """The format's code of each cell style."""
+        """Return the format's code of each cell style."""
         target = self._related.get("styles", "")
         if target not in self._package:
             return []
@@ -129,7 +128,7 @@ class XlsxBook:
         return [codes.get(int(number), "") if number.isdigit() else "" for number in numbers]
 
     def _read_apart(self, target: str) -> Iterator[tuple[int, Block]]:
-        """Notes, boxes, shapes and charts of a sheet, each with the row at which it lies."""
+        """Yield notes, boxes, shapes and charts of a sheet, each with the row at which it lies."""
         for kind, inner in relations(self._package, target).values():
             if inner not in self._package:
                 continue
@@ -229,7 +228,7 @@ class _Rows:
 
 
 def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
-    """Elements of some names, each freed when the next is asked for."""
+    """Yield elements of some names, each freed when the next is asked for."""
     with stream:
         steps = etree.iterparse(
             stream, events=("end",), tag=[f"{{*}}{name}" for name in names], resolve_entities=False, no_network=True,
@@ -244,7 +243,7 @@ def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
 
 
 def _string(item: etree._Element) -> str:
-    """The words of a string, without their readings; raised and lowered ones as such."""
+    """Return the words of a string without their readings; raised and lowered ones as such."""
     pieces: list[Piece] = []
     for text in item.iter("{*}t", "{*}text"):
         parent: Any = text.getparent()
@@ -263,14 +262,14 @@ def _is_on(switch: etree._Element | None) -> bool:
 
 
 def unescaped(text: str) -> str:
-    """«_x000D_» stands for a control character that XML cannot hold; these are spaces."""
+    """Decode escapes such as "_x000D_"; control characters, which XML cannot hold, become spaces."""
     if "_x" not in text:
         return text
     return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
 
 
 def column(letters: str) -> int:
-    """A column's number from 0."""
+    """Return a column's number from 0."""
     number = 0
     for letter in letters:
         number = 26 * number + ord(letter) - ord("A") + 1

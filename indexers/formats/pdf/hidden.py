@@ -96,7 +96,7 @@ class Visibility:
 
     @cached_property
     def _covers(self) -> list[Box]:
-        """Pictures that are drawn upon text. One of most of the page is a scan upon its own text layer."""
+        """Return pictures drawn upon text. One of most of the page is a scan upon its own text layer."""
         whole = abs(self._page.rect)
         covers, texts = [], []
         for kind, box in self._page.get_bboxlog():
@@ -122,7 +122,7 @@ class Visibility:
 
     @cached_property
     def _drawn(self) -> npt.NDArray[np.uint8]:
-        """The page as it is drawn, before it is turned."""
+        """Return the page as it is drawn, before it is turned."""
         turned = self._page.derotation_matrix if self._page.rotation else pymupdf.Identity
         matrix = turned * pymupdf.Matrix(self._scale, self._scale)
         drawn = self._page.get_pixmap(matrix=matrix, colorspace=pymupdf.csRGB, alpha=False)
@@ -148,8 +148,8 @@ def _channels(colour: int) -> tuple[int, int, int]:
     return colour >> 16 & 255, colour >> 8 & 255, colour & 255
 
 
-def _alike(one: int, other: int) -> bool:
-    return max(abs(a - b) for a, b in zip(_channels(one), _channels(other), strict=True)) <= _ALIKE
+def _alike(colour: int, other: int) -> bool:
+    return max(abs(a - b) for a, b in zip(_channels(colour), _channels(other), strict=True)) <= _ALIKE
 
 
 def _holds(outer: Box, inner: Box) -> bool:

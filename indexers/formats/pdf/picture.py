@@ -1,4 +1,4 @@
-"""Pages drawn to be looked at: one of them, or several small ones on a contact sheet."""
+"""Pictures of PDF pages: one page, a contact sheet of several, or a page with sharp tiles for a model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pymupdf
 
-from hybrid_core.types.layouts import Illustration
-from indexers.formats.drawing import Picture, fitting
+from hybrid_core.types.locators import Illustration
+from indexers.formats.format import Drawing, Picture, fitting, layout
 from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.viewing import drawing, viewing
+from indexers.formats.pdf.document import drawing, viewing
+from indexers.formats.text_drawing import drawn
 
 _MOST_PIXELS = 40_000_000
 _QUALITIES = (80, 65, 50)  # of JPEG, tried until a picture is small enough; then it is drawn coarser
@@ -23,9 +24,9 @@ _GREY = (0.85, 0.85, 0.85)
 
 
 def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Picture, limits: ParseLimits) -> bytes:
-    """A picture of one page (1-based), or of several side by side with their numbers.
+    """Draw one page (1-based), or several side by side with their numbers.
 
-    Raises DocumentError where it cannot be drawn, LimitError where that takes too much memory.
+    Raise DocumentError if it cannot be drawn, LimitError if that takes too much memory.
     """
     with viewing(path, password, limits) as document, drawing(f"{path}: {_named(pages)}", "image_dpi"):
         return _picture([(number, document[number - 1]) for number in pages], how)
@@ -34,18 +35,16 @@ def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Pi
 def draw_texts(
     texts: Sequence[tuple[int, str]], how: Picture, pictures: Sequence[Sequence[Illustration]] = ()
 ) -> bytes:
-    """The same of pages that have no look: each is its number and its text, which is drawn with its pictures."""
-    from indexers.formats.text_drawing import drawn
-
+    """Draw pages without a look as ``draw_picture`` does, each given by its number and text, with its pictures."""
     with ExitStack() as opened, drawing(_named([number for number, _ in texts]), "image_dpi"):
         shown = pictures or [()] * len(texts)
-        made = [drawn(text, with_text)[0] for (_, text), with_text in zip(texts, shown, strict=True)]
-        documents = [opened.enter_context(pymupdf.open("pdf", one)) for one in made]
+        pdfs = [drawn(text, with_text)[0] for (_, text), with_text in zip(texts, shown, strict=True)]
+        documents = [opened.enter_context(pymupdf.open("pdf", pdf)) for pdf in pdfs]
         return _picture([(number, document[0]) for (number, _), document in zip(texts, documents, strict=True)], how)
 
 
 def draw_page(page: pymupdf.Page, how: Picture) -> bytes:
-    """The same of a page of an open document."""
+    """Draw a page of an open document as ``draw_picture`` does."""
     with drawing("the page", "image_dpi"):
         return _encoded(page, how)
 
@@ -58,10 +57,10 @@ def _picture(pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> bytes:
     if len(pages) == 1 and not how.clip and not how.title:
         return _encoded(pages[0][1], how)
     if len(pages) == 1:
-        with pymupdf.open() as made:
-            return _encoded(_titled(made, pages[0][1], how), how)
-    with pymupdf.open() as made:
-        return _encoded(_sheet(made, pages, how), how)
+        with pymupdf.open() as target:
+            return _encoded(_titled(target, pages[0][1], how), how)
+    with pymupdf.open() as target:
+        return _encoded(_sheet(target, pages, how), how)
 
 
 def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
@@ -80,23 +79,23 @@ def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
         dpi *= _COARSER
 
 
-def _titled(made: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymupdf.Page:
-    """A page of ``made`` with a part of another, or all of it, below a strip that says what it is."""
+def _titled(target: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymupdf.Page:
+    """Add a page to ``target`` with a part or all of another below a strip that says what it is."""
     part = page.rect if how.clip is None else pymupdf.Rect(how.clip) & page.rect
     if part.is_empty:
         part = page.rect
     dpi = min(how.dpi, 72 * (_MOST_PIXELS / max(1.0, part.width * part.height)) ** 0.5)
     pixmap = page.get_pixmap(matrix=pymupdf.Matrix(dpi / 72, dpi / 72), clip=part, alpha=False)
     strip = _NUMBER if how.title else 0.0
-    titled = made.new_page(width=max(part.width, 1.0), height=max(part.height, 1.0) + strip)
+    titled = target.new_page(width=max(part.width, 1.0), height=max(part.height, 1.0) + strip)
     if how.title:
         titled.insert_text((_GAP, strip - _GAP - 1), how.title, fontsize=_NUMBER - 6, fontname="hebo")
     titled.insert_image(pymupdf.Rect(0, strip, titled.rect.width, titled.rect.height), pixmap=pixmap)
     return titled
 
 
-def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> pymupdf.Page:
-    """A page of ``made`` whose points are pixels, with as many columns as let the pages be largest."""
+def _sheet(target: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> pymupdf.Page:
+    """Add a page to ``target`` whose points are pixels, with as many columns as let the pages be largest."""
     side, titles = how.side, how.titles or [str(number) for number, _ in pages]
     wide, high = (max(float(getattr(page.rect, name)) for _, page in pages) for name in ("width", "height"))
 
@@ -107,7 +106,7 @@ def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], ho
     columns = max(range(1, len(pages) + 1), key=scale)
     across, down = wide * scale(columns) + 2 * _GAP, high * scale(columns) + 2 * _GAP + _NUMBER
     rows = math.ceil(len(pages) / columns)
-    sheet = made.new_page(width=across * columns, height=down * rows)
+    sheet = target.new_page(width=across * columns, height=down * rows)
     for at, (_, page) in enumerate(pages):
         x, y = (at % columns) * across + _GAP, (at // columns) * down + _GAP
         sheet.insert_text((x, y + _NUMBER - 4), titles[at], fontsize=_NUMBER - 2, fontname="hebo")
@@ -116,3 +115,42 @@ def _sheet(made: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], ho
         sheet.insert_image(place, pixmap=page.get_pixmap(matrix=pymupdf.Matrix(small, small), alpha=False))
         sheet.draw_rect(place, color=_GREY)
     return sheet
+
+
+_OVERLAP = 0.04  # of a tile's side: a line cut at its edge is whole on the next one
+_QUALITY = 85  # of JPEG
+
+
+def draw(path: Path, password: str | None, number: int, how: Drawing, limits: ParseLimits) -> tuple[bytes, ...]:
+    """Draw a page (1-based): the whole page first, then its tiles row by row.
+
+    Raise DocumentError if it cannot be drawn, LimitError if that takes too much memory.
+    """
+    with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "image_max_side"):
+        page = document[number - 1]
+        width, height = float(page.rect.width), float(page.rect.height)
+        dpi, across, down = layout(width, height, how)
+        whole = _clip(page, page.rect, min(dpi, fitting(width, height, how.side)), how)
+        if across * down == 1:
+            return (whole,)
+        return (whole, *(_clip(page, tile, dpi, how) for tile in _tiles(page.rect, across, down)))
+
+
+def _tiles(rect: pymupdf.Rect, across: int, down: int) -> list[pymupdf.Rect]:
+    wide, high = rect.width / across, rect.height / down
+    return [
+        pymupdf.Rect(
+            rect.x0 + column * wide - _OVERLAP * wide * (column > 0),
+            rect.y0 + row * high - _OVERLAP * high * (row > 0),
+            rect.x0 + (column + 1) * wide,
+            rect.y0 + (row + 1) * high,
+        )
+        for row in range(down)
+        for column in range(across)
+    ]
+
+
+def _clip(page: pymupdf.Page, clip: pymupdf.Rect, dpi: float, how: Drawing) -> bytes:
+    scale = dpi / 72
+    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), clip=clip, alpha=False)
+    return bytes(pixmap.tobytes("jpeg", jpg_quality=_QUALITY) if how.format == "jpeg" else pixmap.tobytes("png"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -15,108 +14,66 @@ from typing import Any
 
 import pymupdf
 
-from hybrid_core.errors import Advice, BrokenFileError, DocumentError, EmptyFileError, LimitError, LockedError
+from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
-from indexers.formats.info import FileInfo
+from indexers.formats.format import FileInfo
 from indexers.formats.limits import ParseLimits, out_of_memory
-from indexers.formats.line_words import around
-from indexers.formats.pdf.bookmarks import PatientDocument, read_bookmarks
-from indexers.formats.pdf.comments import comments
-from indexers.formats.pdf.encoding import fold_forms, keep_unknown
-from indexers.formats.pdf.forms import close_up, is_rubbish, mend_sizes, shift_words
+from indexers.formats.pdf.document import open_pdf, read_bookmarks, too_large
 from indexers.formats.pdf.hidden import Visibility, has_word, text_of
+from indexers.formats.pdf.line_text import (
+    RIGHT_TO_LEFT,
+    close_up,
+    fold_forms,
+    is_right_to_left,
+    is_rubbish,
+    keep_unknown,
+    mend_sizes,
+    read_line,
+    shift_words,
+)
 from indexers.formats.pdf.reading_order import Piece, arrange, said_once
-from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left, read_line
+from indexers.formats.word_boxes import around
+
+_UNTEXTED = frozenset(
+    {
+        pymupdf.mupdf.PDF_ANNOT_LINK,
+        pymupdf.mupdf.PDF_ANNOT_POPUP,
+        pymupdf.mupdf.PDF_ANNOT_WIDGET,
+        pymupdf.mupdf.PDF_ANNOT_FREE_TEXT,
+    }
+)  # whose text stands on the page, or who have none
+_MOST, _LONGEST = 1_000, 20_000  # comments of a page, characters of one
+
+
+def comments(page: pymupdf.Page) -> Iterator[Line]:
+    """Yield a page's comments with their authors, in the order of the file; answers follow what they answer."""
+    numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind not in _UNTEXTED][:_MOST]
+    for xref in numbers:
+        try:
+            annotation = page.load_annot(xref)
+            info, box = annotation.info, annotation.rect
+        except Exception:  # noqa: BLE001 - a damaged comment must not cost the page
+            continue
+        text = clean(" ".join(info["content"][:_LONGEST].split())).strip()
+        if not text:
+            continue
+        author = clean(" ".join(info["title"][:200].split())).strip()
+        head = f"Comment by {author}" if author else "Comment"
+        yield Line(f"[{head}] {text}", box.x0, box.y0, box.x1, box.y1, role="comment")
+
 
 TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
 _WITH_SHAPES = pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_LAZY_VECTORS  # the latter leaves lines whole
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
 _LONGEST_FIELD = 2_000  # characters of a metadata field
 _EVERYWHERE = pymupdf.INFINITE_RECT()
-_ENCRYPT = re.compile(rb"/Encrypt\s+(\d+)\s+(\d+)\s+R")
-_HANDLER = re.compile(rb"/Filter\s*/([A-Za-z][\w.]*)")
-_NO_HANDLERS = frozenset({"Standard", "FlateDecode", "Crypt"})
-_ENCRYPT_BYTES = 20_000
 _HANGUL, _RUN_ON_HANGUL = re.compile("[\uac00-\ud7a3]"), re.compile("[\uac00-\ud7a3]{9}")
 _WORD_GAP = 0.18  # of the font's size, between syllables of Hangul: a space that the file draws as a gap
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
 _RUNNING_HEAD = 400  # the same, where all of it stands at the page's edges or across the page
 _EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # of the page's height and width
 _MOST_OF_IT = 0.5  # of the page, that pictures cover on a scan
-
-pymupdf.TOOLS.mupdf_display_errors(False)
-pymupdf.TOOLS.mupdf_display_warnings(False)
-
-
-def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> pymupdf.Document:
-    """Open a PDF for reading.
-
-    Raises PasswordError where a password is needed or wrong, LimitError where it has too many pages or
-    objects, DocumentError where the file is missing, not a PDF, damaged beyond repair, or has no pages.
-    """
-    try:
-        with path.open("rb") as file:
-            head = file.read(1024)
-    except OSError as error:
-        raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
-    if not head:
-        raise EmptyFileError(f"{path}: the file is empty.")
-    if b"%PDF-" not in head:
-        raise BrokenFileError(f"{path}: not a PDF (it does not begin with %PDF-).")
-    try:
-        document = PatientDocument(path, filetype="pdf")
-        locked = bool(document.needs_pass and not document.authenticate(password or ""))
-        pages = 0 if locked else document.page_count
-    except Exception as error:  # MuPDF raises many types for damaged input
-        if out_of_memory(error):
-            raise _too_large(f"{path}: it") from error
-        if handler := _security_handler(path):
-            raise _unopened(path, handler) from error
-        reason = " ".join(str(error).replace(str(path), path.name).split())
-        raise BrokenFileError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
-    if locked:
-        document.close()
-        said = "the password is wrong" if password else "encrypted"
-        raise LockedError(
-            f"{path}: {said}.",
-            Advice("Give its password, or save a copy without one.", "Give its password with --password."),
-        )
-    if pages == 0:
-        document.close()
-        raise BrokenFileError(f"{path}: it has no pages, or they are damaged beyond repair.")
-    try:
-        limits.check("max_pages", pages, f"{path}: it has {pages:,} pages")
-        limits.check("max_objects", objects := document.xref_length(), f"{path}: it has {objects:,} objects")
-    except LimitError:
-        document.close()
-        raise
-    return document
-
-
-def _security_handler(path: Path) -> str:
-    """Return the name of the handler that a file is encrypted by, "" where none or the usual one; by its bytes."""
-    try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            reference = _ENCRYPT.search(data)
-            start = data.find(b"%d %d obj" % (int(reference[1]), int(reference[2]))) if reference else -1
-            # the handler's name stands in the object, or in the trailer itself
-            around = data[start : start + _ENCRYPT_BYTES] if start >= 0 else b""
-            around = around or (
-                data[inline : inline + _ENCRYPT_BYTES] if (inline := data.find(b"/Encrypt")) >= 0 else b""
-            )
-            handlers = [name.decode("latin-1") for name in _HANDLER.findall(around.split(b"endobj")[0])]
-    except (OSError, ValueError):
-        return ""
-    return next((name for name in handlers if name not in _NO_HANDLERS), "")
-
-
-def _unopened(path: Path, handler: str) -> DocumentError:
-    if "pubsec" in handler.lower() or "ppk" in handler.lower():
-        said, what = "encrypted with a certificate, which no password opens.", "the certificate"
-    else:
-        said, what = f"encrypted by '{handler}', which only its own program opens.", "that program"
-    return DocumentError(f"{path}: {said}", f"Open it with {what}, save it without encryption, and index that copy.")
 
 
 class PdfFile:
@@ -142,19 +99,13 @@ class PdfFile:
         self._document.close()
 
 
-def _too_large(what: str) -> LimitError:
-    return LimitError(
-        f"{what} needs more memory than a worker may use.", "Raise the setting max_worker_memory to read it."
-    )
-
-
 def read_info(document: pymupdf.Document, limits: ParseLimits = ParseLimits()) -> FileInfo:
-    """Page count, bookmarks and metadata of an open PDF; what is damaged is left out and said."""
+    """Read page count, bookmarks and metadata of an open PDF; warn of damaged parts."""
     warnings = []
     if document.is_repaired:
         warnings.append("the file was damaged and has been repaired while reading; pages may be missing")
-    bookmarks, said = read_bookmarks(document, limits)
-    warnings += said
+    bookmarks, problems = read_bookmarks(document, limits)
+    warnings += problems
     metadata = {
         key: clean(value[:_LONGEST_FIELD]).strip()
         for key, value in (document.metadata or {}).items()
@@ -178,7 +129,7 @@ def read_pages(
             yield error
         except Exception as error:  # noqa: BLE001 - one damaged page must not cost the others
             damaged = DocumentError(f"page {number} could not be read ({error})")
-            yield _too_large(f"page {number}") if out_of_memory(error) else damaged
+            yield too_large(f"page {number}") if out_of_memory(error) else damaged
         on_page(number)
 
 
@@ -271,7 +222,7 @@ def _unspaced(text: bytes) -> int:
 
 
 def _unread(page: pymupdf.Page, pieces: Sequence[Piece], pictured: bool) -> bool:
-    """Whether a page's text is unreadable, or only the stamp, running head or number on a scan."""
+    """Return whether a page's text is unreadable, or only the stamp, running head or number on a scan."""
     text = "\n".join(piece.line.text for piece in pieces)
     if not readable(text):
         return True
@@ -283,13 +234,13 @@ def _unread(page: pymupdf.Page, pieces: Sequence[Piece], pictured: bool) -> bool
 
 
 def _is_scan(page: pymupdf.Page) -> bool:
-    """Whether pictures cover most of a page; a scan may be strips."""
+    """Return whether pictures cover most of a page; a scan may be strips."""
     shown = sum(abs(pymupdf.Rect(image["bbox"]) & page.rect) for image in page.get_image_info())
     return bool(shown > _MOST_OF_IT * abs(page.rect))
 
 
 def _beside_text(page: pymupdf.Page, piece: Piece) -> bool:
-    """Whether a piece stands where running heads and stamps do."""
+    """Return whether a piece stands where running heads and stamps do."""
     line, width, height = piece.line, page.rect.width, page.rect.height
     x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
     between = _EDGE_BESIDE * width < x < (1 - _EDGE_BESIDE) * width
@@ -312,7 +263,7 @@ def _label(index: int, labels: list[tuple[int, str]]) -> str:
 
 
 def _draws(page: pymupdf.Page) -> bool:
-    """Whether anything at all is drawn on a page."""
+    """Return whether anything at all is drawn on a page."""
     mupdf = pymupdf.mupdf
     drawn = mupdf.FzRect(mupdf.FzRect.Fixed_EMPTY)
     device = mupdf.fz_new_bbox_device(drawn)
@@ -325,7 +276,7 @@ def _draws(page: pymupdf.Page) -> bool:
 def _pieces(
     blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, visibility: Visibility | None, from_right: bool = False
 ) -> Iterator[Piece]:
-    """Stretches of text as MuPDF gives them; from "rawdict" blocks where order needs the glyphs' places."""
+    """Yield stretches of text as MuPDF gives them; from "rawdict" blocks if order needs the glyphs' places."""
     for block in blocks:
         for raw in block.get("lines", ()):
             along_x, along_y = raw["dir"]
@@ -376,7 +327,7 @@ def _spaced(spans: list[dict[str, Any]]) -> str:
 
 
 def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:
-    """Words that stand beside the page, all hidden."""
+    """Yield words off the page, all hidden."""
     blocks = [
         {"number": 0, "lines": [line]} for line in lines if any(has_word(text_of(span)) for span in line["spans"])
     ]
@@ -385,14 +336,14 @@ def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) ->
 
 
 def _unhidden(piece: Piece) -> Piece:
-    """A hidden piece whose text the page shows at another place hides nothing."""
+    """Return a hidden piece as a shown one: the page shows its text at another place."""
     return piece if piece.line.role != "hidden" else replace(piece, line=replace(piece.line, role=""))
 
 
 def _parted(
     number: int, spans: list[dict[str, Any]], visibility: Visibility | None
 ) -> Iterator[tuple[list[dict[str, Any]], bool]]:
-    """The spans of a line, those that are seen apart from those that are not."""
+    """Part the visible spans of a line from the hidden ones."""
     if visibility is not None and len(spans) == 1:
         yield spans, visibility.hides(number, spans[0])
         return

@@ -14,8 +14,7 @@ from itertools import pairwise
 from statistics import median
 
 from hybrid_core.types.documents import Line
-from indexers.formats.pdf.forms import raised_mark
-from indexers.formats.pdf.right_to_left import RIGHT_TO_LEFT, is_right_to_left
+from indexers.formats.pdf.line_text import RIGHT_TO_LEFT, is_right_to_left, raised_mark
 
 _CELL_GAP = "  "  # between pieces of one row; inside a piece white space is always single
 _LONG = 18  # characters of a piece that may be a line of running text in a column
@@ -39,7 +38,7 @@ class Piece:
 
 
 def said_once(pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces without those that are drawn again a little aside, as bold letters and shadows are made.
+    """Drop pieces that are drawn again a little aside, as bold letters and shadows are made.
 
     One that is seen stands for its hidden copies.
     """
@@ -52,22 +51,22 @@ def said_once(pieces: Sequence[Piece]) -> list[Piece]:
     for same in copies.values():
         if len(same) == 1:
             continue
-        kept: list[Line] = []
+        unique: list[Line] = []
         for piece in sorted(same, key=lambda piece: (piece.line.role == "hidden", piece.line.y0, piece.line.x0)):
-            if any(_drawn_upon(other, piece.line) for other in kept[-_COPIES:]):
+            if any(_drawn_upon(other, piece.line) for other in unique[-_COPIES:]):
                 dropped.add(id(piece))
             else:
-                kept.append(piece.line)
+                unique.append(piece.line)
     return [piece for piece in pieces if id(piece) not in dropped]
 
 
-def _drawn_upon(one: Line, other: Line) -> bool:
-    near = _ASIDE * min(one.size, other.size)
-    return abs(one.y0 - other.y0) <= near and abs(one.x0 - other.x0) <= near and abs(one.x1 - other.x1) <= near
+def _drawn_upon(line: Line, other: Line) -> bool:
+    near = _ASIDE * min(line.size, other.size)
+    return abs(line.y0 - other.y0) <= near and abs(line.x0 - other.x0) <= near and abs(line.x1 - other.x1) <= near
 
 
 def arrange(pieces: Sequence[Piece]) -> list[Line]:
-    """The lines of a page: pieces side by side joined into rows, in reading order."""
+    """Return the lines of a page: pieces side by side joined into rows, in reading order."""
     if any(len(piece.line.text) == 1 for piece in pieces):
         pieces = list(_stacks(pieces))
     if any(piece.vertical for piece in pieces):
@@ -105,7 +104,7 @@ def _rows(pieces: Iterable[Piece]) -> Iterator[Line]:
 
 
 def _rows_from_right(pieces: Sequence[Piece]) -> Iterator[Line]:
-    """The same on a page with right-to-left text, whose rows may be stored from either side."""
+    """Join rows of a page with right-to-left text, whose rows may be stored from either side."""
     group: list[Line] = []
     group_level = False
     for piece in pieces:
@@ -143,7 +142,7 @@ def _join(row: Line, line: Line, gap: str) -> Line:
 
 
 def _joins(left: Line, right: Line) -> bool:
-    """Whether two pieces are of one row: a hidden one is not of a row that is shown."""
+    """Return whether two pieces are of one row: a hidden one is not of a row that is shown."""
     return left.role == right.role and _same_height(left, right)
 
 
@@ -153,7 +152,7 @@ def _same_height(left: Line, right: Line) -> bool:
 
 
 def _stacks(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Single East Asian characters set one below the other, as one vertical piece."""
+    """Join single East Asian characters set one below the other into one vertical piece."""
     stack: list[Piece] = []
     for piece in pieces:
         if stack and not _continues(stack[-1].line, piece.line):
@@ -185,7 +184,7 @@ def _stacked(stack: list[Piece]) -> list[Piece]:
 
 
 def _from_the_right(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Vertical lines are read from the right: sorted where a page is full of them and they are stored otherwise."""
+    """Sort vertical lines from the right if a page is full of them and stores them otherwise."""
     upright = [piece.line for piece in pieces if piece.vertical]
     if len(upright) < 0.6 * len(pieces):
         return pieces
@@ -196,7 +195,7 @@ def _from_the_right(pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 
 def _interleaved(pieces: Sequence[Piece]) -> bool:
-    """Whether long pieces keep stepping aside to another column at about the same height."""
+    """Return whether long pieces keep stepping aside to another column at about the same height."""
     steps = runs = 0
     for before, after in pairwise([p.line for p in pieces if len(p.line.text) >= _LONG and p.level]):
         if after.x0 >= before.x1 or after.x1 <= before.x0:
@@ -206,7 +205,7 @@ def _interleaved(pieces: Sequence[Piece]) -> bool:
 
 
 def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None:
-    """The pieces column by column; None where the page does not clearly have columns of running text.
+    """Return the pieces column by column; None where the page does not clearly have columns of running text.
 
     What reaches over a gutter (titles, wide tables) divides the page into bands.
     """
@@ -245,20 +244,20 @@ def _wide_tables(pieces: Sequence[Piece], edges: Sequence[float]) -> dict[int, i
             rows[-1].append(piece)
         else:
             rows.append([piece])
-    found: dict[int, int] = {}
+    tables: dict[int, int] = {}
     run: list[list[Piece]] = []
     for row in [*rows, []]:
         if row and _is_table_row([piece.line for piece in row], edges):
             run.append(row)
             continue
         if len(run) >= _LEAST_ROWS:
-            found |= {id(piece): id(one) for one in run for piece in one}
+            tables |= {id(piece): id(table_row) for table_row in run for piece in table_row}
         run = []
-    return found
+    return tables
 
 
 def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
-    """Whether a row has short pieces in several columns of the page, more than one in a column or figures."""
+    """Return whether a row has short pieces in several columns of the page, more than one in a column or figures."""
     columns = [
         [line for line in row if left < line.x0 + line.x1 <= right] for left, right in pairwise(2 * x for x in edges)
     ]
@@ -273,7 +272,7 @@ def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
 
 
 def _gutters(body: Sequence[Line], left: float, width: float) -> list[float]:
-    """Middles of the empty strips between columns (x in points). At most one line in twenty may reach over a strip."""
+    """Return the middles of empty strips between columns (x in points). One line in twenty may cross a strip."""
     if width <= 0 or not body:
         return []
     change = [0] * (_BINS + 1)
@@ -304,12 +303,12 @@ def _split(body: Sequence[Line], gutters: Sequence[float]) -> list[list[Line]]:
 
 
 def _worded(column: Sequence[Line]) -> bool:
-    """Whether lines have as many words as running text, whatever they begin with; a cell of a table has few."""
+    """Return whether lines have as many words as running text, whatever they begin with; a cell of a table has few."""
     return median(len(line.text.split()) for line in column) >= _WORDS
 
 
 def _running_text(column: Sequence[Line]) -> bool:
-    """Lines that fill their column, close below each other, in mid-sentence; not the cells of a table."""
+    """Return whether lines fill their column, close below each other, in mid-sentence, unlike cells of a table."""
     if len(column) < 6:
         return False
     widths = [line.x1 - line.x0 for line in column]

@@ -26,24 +26,26 @@ _LEAST = 8  # letters of a block that is looked for beyond what comes next
 
 
 def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[Block]:
-    """The blocks of a file with their places; as they were where the file is no XML. ``spine`` begins its CFIs."""
+    """Return the blocks of a file with their places; unchanged if the file is no XML. ``spine`` begins its CFIs."""
     try:
         root, _ = read_xml(_ENTITY.sub(_character, data), name)
     except DocumentError:
         return list(blocks)
     text = _Text(root)
     at = 0
-    made: list[Block] = []
+    placed_blocks: list[Block] = []
     for block in blocks:
         words = _letters(_words(block))
         start = text.find(words, at)
-        found = start is not None
+        is_found = start is not None
         at = at if start is None else start
-        id, offset, path = text.where(at, found)
-        made.append(replace(block, place=book_place(name, id, offset, text.length, f"epubcfi({spine}!{path})")))
-        if found:
+        id, offset, path = text.where(at, is_found)
+        placed_blocks.append(
+            replace(block, place=book_place(name, id, offset, text.length, f"epubcfi({spine}!{path})"))
+        )
+        if is_found:
             at += len(words) if text.letters.startswith(words, at) else len(words[:_QUOTE])
-    return made
+    return placed_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class _Text:
         self._passed = (0, 0, 0)  # of the place told last: node, its characters and letters before it
 
     def _read(self, root: etree._Element) -> None:
-        """CFIs count elements by even steps and the text between them by odd ones."""
+        """Read the tree: CFIs count elements by even steps and the text between them by odd ones."""
         body = next(root.iter("{*}body"), root)
         paths, counts, inside = [""], [0], False
         for event, element in etree.iterwalk(root, events=("start", "end")):
@@ -104,33 +106,33 @@ class _Text:
             self.length += len(text)
 
     def find(self, words: str, at: int) -> int | None:
-        """The letter at which words stand next."""
+        """Return the letter at which words stand next."""
         if not words:
             return None
         if self.letters.startswith(words[:_QUOTE], at):
             return at
-        found = self.letters.find(words[:_QUOTE], at, at + _WINDOW) if len(words) >= _LEAST else -1
-        return found if found >= 0 else None
+        index = self.letters.find(words[:_QUOTE], at, at + _WINDOW) if len(words) >= _LEAST else -1
+        return index if index >= 0 else None
 
-    def where(self, letter: int, found: bool) -> tuple[str, int, str]:
-        """(last id, characters before, CFI inside the file) of a letter; where nothing was ``found`` there, of the end
-        of the letter before it. Letters are asked for in order.
+    def where(self, letter: int, is_found: bool) -> tuple[str, int, str]:
+        """Return (last id, characters before, CFI inside the file) of a letter; unless it ``is_found``, of the end of
+        the letter before it. Letters are asked for in order.
         """
-        wanted = letter if found else max(0, letter - 1)
-        number = max(0, bisect_right(self._starts, wanted) - 1)
+        position = letter if is_found else max(0, letter - 1)
+        number = max(0, bisect_right(self._starts, position) - 1)
         last = bisect_right(self._id_letters, letter) - 1
         id = self._ids[last] if last >= 0 else ""
         if not self._nodes:
             return id, 0, ""
         node = self._nodes[number]
         before, at, passed = self._passed
-        if before != number or node.letter + passed > wanted:
+        if before != number or node.letter + passed > position:
             at = passed = 0
-        while at < len(node.text) and (passed < wanted - node.letter or not _letters(node.text[at])):
+        while at < len(node.text) and (passed < position - node.letter or not _letters(node.text[at])):
             passed += len(_letters(node.text[at]))
             at += 1
         self._passed = number, at, passed
-        at += not found and letter > 0
+        at += not is_found and letter > 0
         return id, node.character + at, f"{node.path}:{at}"
 
 
@@ -145,6 +147,6 @@ def _letters(text: str) -> str:
 
 
 def _character(named: re.Match[bytes]) -> bytes:
-    """HTML's names of characters as XML has them."""
-    said = html.unescape(named[0].decode())
-    return "".join(f"&#{ord(one)};" for one in said).encode() if not said.startswith("&") else named[0]
+    """Return HTML's name of a character in XML's form."""
+    text = html.unescape(named[0].decode())
+    return "".join(f"&#{ord(character)};" for character in text).encode() if not text.startswith("&") else named[0]

@@ -17,9 +17,9 @@ from lxml import etree
 from hybrid_core.errors import BrokenFileError, DocumentError, PasswordError
 from hybrid_core.types.locators import book_place, cfi_assertion
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture
-from indexers.formats.flow.pictures import packed_pictures, picture_in
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
+from indexers.formats.pictures import packed_pictures, picture_in
 from indexers.formats.web.book_places import placed
 from indexers.formats.web.html import html_text, parse_html
 
@@ -48,11 +48,11 @@ class _File:
 
 
 def read_epub(path: Path, limits: ParseLimits) -> Flow:
-    """A book. Raises PasswordError where it is protected, DocumentError where it is damaged beyond reading."""
+    """Read a book. Raise PasswordError if it is protected, DocumentError if it is damaged beyond reading."""
     package = Package(path, limits)
     name = _book(package, path)
     root = package.xml(name)
-    items = {one.get("id", ""): one for one in root.iter("{*}item")}
+    items = {item.get("id", ""): item for item in root.iter("{*}item")}
     files = list(_spine(root, name, items))
     _refuse_protected(package, path, {file.name for file in files})
     warnings = package.warnings
@@ -69,26 +69,26 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) -> Iterator[_File]:
-    """The files that are read, in order."""
+    """Return the files to read, in order."""
     for at, spine in enumerate(root.iterchildren("*"), 1):
         if etree.QName(spine).localname == "spine":
             above = f"/{2 * at}{cfi_assertion(spine.get('id', ''))}"
-            for number, one in enumerate(spine.iterchildren("*"), 1):
-                if (item := items.get(one.get("idref", ""))) is not None:
-                    step = f"{above}/{2 * number}{cfi_assertion(one.get('id', ''))}"
+            for number, reference in enumerate(spine.iterchildren("*"), 1):
+                if (item := items.get(reference.get("idref", ""))) is not None:
+                    step = f"{above}/{2 * number}{cfi_assertion(reference.get('id', ''))}"
                     yield _File(_inside(book, item.get("href", "")), item.get("media-type", ""), step)
 
 
 def _pictured(package: Package, name: str, link: str) -> str:
-    """The picture that a file of the book shows by a link, "" where it is none that may show words."""
+    """Return the picture that a file of the book shows by a link, "" where it is none that may show words."""
     return "" if ":" in link else picture_in(package, _inside(name, link))
 
 
 def _book(package: Package, path: Path) -> str:
-    """The name of the file that lists the book's."""
+    """Return the name of the file that lists the book's."""
     if _CONTAINER in package:
-        for one in package.xml(_CONTAINER).iter("{*}rootfile"):
-            if (name := unquote(one.get("full-path", ""))) in package:
+        for rootfile in package.xml(_CONTAINER).iter("{*}rootfile"):
+            if (name := unquote(rootfile.get("full-path", ""))) in package:
                 return name
     for name in package.names:
         if name.endswith(".opf"):
@@ -100,8 +100,8 @@ def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:
     if "META-INF/encryption.xml" not in package:
         return
     for data in package.xml("META-INF/encryption.xml").iter("{*}EncryptedData"):
-        method = next((one.get("Algorithm", "") for one in data.iter("{*}EncryptionMethod")), "")
-        named = {unquote(one.get("URI", "")) for one in data.iter("{*}CipherReference")}
+        method = next((element.get("Algorithm", "") for element in data.iter("{*}EncryptionMethod")), "")
+        named = {unquote(element.get("URI", "")) for element in data.iter("{*}CipherReference")}
         if method not in _FONTS and named & texts:
             raise PasswordError(f"{path}: protected against copying (DRM), so it cannot be read.", "")
 
@@ -120,9 +120,11 @@ def _parts(
     for number, file in enumerate(files, 1):
         name, kind = file.name, file.kind
         if kind not in _TEXT and not name.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
-            here = [(0, entry) for entry in contents if entry.name == name]
+            entries = [(0, entry) for entry in contents if entry.name == name]
             place = book_place(name, "", 0, 0, f"epubcfi({file.step})")
-            blocks, level = titled([Picture(posixpath.basename(name), place, picture_in(package, name))], here, level)
+            blocks, level = titled(
+                [Picture(posixpath.basename(name), place, picture_in(package, name))], entries, level
+            )
             yield Part(blocks, f"ch. {number}", whole=True)
             continue
         try:
@@ -136,8 +138,8 @@ def _parts(
             warnings.append(str(error).removeprefix(f"{path}: "))
             continue
         ids = dict(reversed(page.ids))
-        here = [(ids.get(entry.id, 0), entry) for entry in contents if entry.name == name]
-        blocks, level = titled(page.blocks, here, level)
+        entries = [(ids.get(entry.id, 0), entry) for entry in contents if entry.name == name]
+        blocks, level = titled(page.blocks, entries, level)
         for entry in printed:
             if entry.name == name and page.blocks:
                 at = min(ids.get(entry.id, 0), len(page.blocks) - 1)
@@ -146,42 +148,42 @@ def _parts(
 
 
 def titled(blocks: list[Block], entries: list[tuple[int, _Entry]], above: int) -> tuple[list[Block], int]:
-    """Blocks with the contents' entries as headings before which they stand, and the level of the last entry.
+    """Return blocks with the contents' entries as headings, and the level of the last entry.
 
     A heading that an entry names takes its level; others go below the entry before them.
     """
     named: dict[int, list[_Entry]] = {}
-    found: dict[int, _Entry] = {}
+    titles: dict[int, _Entry] = {}
     for at, entry in entries:
         near = next(
-            (i for i in range(at, min(at + 6, len(blocks))) if i not in found and _same(blocks[i], entry)), None
+            (i for i in range(at, min(at + 6, len(blocks))) if i not in titles and _same(blocks[i], entry)), None
         )
         if near is None:
             named.setdefault(at, []).append(entry)
         else:
-            found[near] = entry
-    kept: list[Block] = []
+            titles[near] = entry
+    unchanged: list[Block] = []
     base = 1  # the markup's level of a heading that stands right below the last entry
     for at, block in enumerate([*blocks, None]):
         for entry in named.get(at, ()):
-            kept.append(Heading(entry.level, entry.title, place=block.place if block is not None else entry.name))
+            unchanged.append(Heading(entry.level, entry.title, place=block.place if block is not None else entry.name))
             above, base = entry.level, 1
-        if at in found and block is not None:
-            kept.append(Heading(found[at].level, _words(block), place=block.place))
-            above = found[at].level
+        if at in titles and block is not None:
+            unchanged.append(Heading(titles[at].level, _words(block), place=block.place))
+            above = titles[at].level
             base = block.level + 1 if isinstance(block, Heading) else 1
         elif isinstance(block, Heading):
             base = min(base, block.level)
-            kept.append(Heading(above + 1 + block.level - base, block.text, place=block.place))
+            unchanged.append(Heading(above + 1 + block.level - base, block.text, place=block.place))
         elif block is not None:
-            kept.append(block)
-    return kept, above
+            unchanged.append(block)
+    return unchanged, above
 
 
 def _same(block: Block, entry: _Entry) -> bool:
     if not isinstance(block, Heading | Paragraph):
         return False
-    title, words = ("".join(c for c in said.casefold() if c.isalnum()) for said in (entry.title, block.text))
+    title, words = ("".join(c for c in text.casefold() if c.isalnum()) for text in (entry.title, block.text))
     if not title or not words:
         return False
     return title[:_SAME] == words[:_SAME] or (isinstance(block, Heading) and (title in words or words in title))
@@ -194,15 +196,15 @@ def _words(block: Block) -> str:
 def _navigation(
     package: Package, book: str, items: dict[str, etree._Element], root: etree._Element
 ) -> tuple[list[_Entry], list[_Entry]]:
-    """The book's contents and its list of printed pages."""
-    for one in items.values():
-        if "nav" in (one.get("properties") or "").split():
-            name = _inside(book, one.get("href", ""))
+    """Return the book's contents and its list of printed pages."""
+    for item in items.values():
+        if "nav" in (item.get("properties") or "").split():
+            name = _inside(book, item.get("href", ""))
             if name in package:
                 return _nav(package.xml(name), name)
-    for one in items.values():
-        if one.get("media-type") == "application/x-dtbncx+xml":
-            name = _inside(book, one.get("href", ""))
+    for item in items.values():
+        if item.get("media-type") == "application/x-dtbncx+xml":
+            name = _inside(book, item.get("href", ""))
             if name in package:
                 return _ncx(package.xml(name), name)
     return [], []
@@ -252,15 +254,15 @@ def _ncx(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _inside(name: str, href: str) -> str:
-    """What a file of the package refers to, by its name in the package."""
+    """Return the name in the package of the file that a reference means."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(name), unquote(href.partition("#")[0]))).lstrip("/")
 
 
 def _metadata(root: etree._Element) -> dict[str, str]:
-    found: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for tag, key in (("title", "title"), ("creator", "author"), ("date", "date"), ("publisher", "publisher"),
                      ("language", "language"), ("subject", "keywords")):  # fmt: skip
-        said = next((words_of(one) for one in root.iter(f"{{http://purl.org/dc/elements/1.1/}}{tag}")), "")
-        if said := " ".join(said.split()):
-            found[key] = said
-    return found
+        text = next((words_of(element) for element in root.iter(f"{{http://purl.org/dc/elements/1.1/}}{tag}")), "")
+        if text := " ".join(text.split()):
+            metadata[key] = text
+    return metadata

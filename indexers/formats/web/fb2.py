@@ -9,10 +9,10 @@ from lxml import etree
 
 from hybrid_core.errors import BrokenFileError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Picture, Table
-from indexers.formats.flow.pictures import picture_in_base64, picture_of_kind
+from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import read_xml
-from indexers.formats.flow.scripts import Piece, linear
 from indexers.formats.limits import ParseLimits
+from indexers.formats.pictures import picture_in_base64, picture_of_kind
 
 _LINES = frozenset(("p", "v", "subtitle", "text-author", "date"))
 _INLINE = frozenset(("sup", "sub", "strikethrough", "strong", "emphasis", "style", "a", "code"))
@@ -27,7 +27,7 @@ def read_fb2(path: Path, limits: ParseLimits) -> Flow:
     info = next(iter(root.iter("{*}title-info")), root)
     metadata = {"title": _words(next(iter(info.iter("{*}book-title")), None)),
                 "author": _words(next(iter(info.iter("{*}author")), None))}  # fmt: skip
-    binaries = {one.get("id", ""): one.text or "" for one in root.iter("{*}binary") if _shows_words(one)}
+    binaries = {binary.get("id", ""): binary.text or "" for binary in root.iter("{*}binary") if _shows_words(binary)}
     reader = _Reader(binaries)
     cover = [block for page in info.iter("{*}coverpage") for block in reader.pictures(page, "cover")]
     bodies = [list(reader.blocks(body, 1)) for body in root.iter("{*}body")]
@@ -65,7 +65,7 @@ class _Reader:
                 yield from self.blocks(child, level + (tag == "section"), deep + 1)
 
     def pictures(self, element: etree._Element, place: str) -> Iterator[Block]:
-        """Those that an element shows or is; a link names what the file itself holds."""
+        """Yield the pictures that an element shows or is; a link names one that the file itself holds."""
         for image in element.iter("{*}image"):
             link = next((str(value) for key, value in image.attrib.items() if str(key).endswith("href")), "")
             name = link[1:] if link[:1] == "#" and link[1:] in self._binaries else ""
@@ -77,7 +77,7 @@ def _tag(element: etree._Element) -> str:
 
 
 def _rows(table: etree._Element) -> tuple[tuple[str, ...], ...]:
-    """The rows of a table, each cell in its column."""
+    """Return the rows of a table, each cell in its column."""
     rows: list[tuple[str, ...]] = []
     below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
     for row in table.iter("{*}tr"):
@@ -104,7 +104,7 @@ def _span(cell: etree._Element, name: str) -> int:
 
 
 def _words(element: etree._Element | None) -> str:
-    """The words of an element in one line, in their forms."""
+    """Return the words of an element in one line, in their forms."""
     return "" if element is None else " ".join(linear(_pieces(element, Piece(""))).split())
 
 

@@ -15,12 +15,23 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from hybrid_core.errors import EmptyFileError
 from indexers.formats.decode import decode
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Paragraph, Part, Picture, Table
-from indexers.formats.flow.entities import put_in_text
-from indexers.formats.flow.pictures import picture_in_link
-from indexers.formats.flow.scripts import shifted
+from indexers.formats.flow.linear import shifted
+from indexers.formats.flow.safety import put_in_text
 from indexers.formats.limits import ParseLimits
-from indexers.formats.nearby import NearbyPictures
-from indexers.formats.web.styles import Style, Styles, form, hidden, numbering
+from indexers.formats.pictures import NearbyPictures, picture_in_link
+from indexers.formats.web.elements import (
+    Style,
+    Styles,
+    cell_span,
+    code_language,
+    field_text,
+    form,
+    formula,
+    hidden,
+    next_mark,
+    numbering,
+    open_list,
+)
 
 _HIDDEN = frozenset(
     "script style template noscript head nav aside iframe object svg canvas button datalist dialog audio video map "
@@ -35,8 +46,6 @@ _BLOCKS = frozenset(
 _SECTIONS = frozenset(("article", "main", "section"))
 _STRUCK = frozenset(("del", "s", "strike"))
 _GAZETTE = re.compile(r"(?:oj-)?ti-(?:(?P<art>art)|section-\d|grseq-\d)")  # titles in the Official Journal of the EU
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 _LONGEST_ALT = 2_000
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]+)", re.I
@@ -46,18 +55,17 @@ _FIELDS = {"author": "author", "description": "subject", "keywords": "keywords",
 _XML = re.compile(r"\s*<\?xml\b|<html\b[^>]{0,1000}\bxmlns\b")
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]{0,60})((?:\s[^<>]{0,4000}?)?)/>")
 _VOID = frozenset("area base br col embed hr img image input link meta param source track wbr".split())
-_NESTING = re.compile(  # or a comment or script, in which «<» opens nothing
+_NESTING = re.compile(  # or a comment or script, in which "<" opens nothing
     r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style|textarea|title)\b.*?(?:</(?P=raw)\b|\Z)|<(/?)([A-Za-z][^\s/<>]{0,60})",
     re.I | re.S,
 )
 _FOREIGN_END = re.compile(r"[^<>]{0,2000}/>")
-_FOREIGN = ("svg", "math")  # in which «/>» closes an element
+_FOREIGN = ("svg", "math")  # in which "/>" closes an element
 _NOT_NESTED = _VOID | frozenset(  # those that the next of their kind, or their parent's end, closes
     "colgroup dd dt li optgroup option p rb rp rt rtc tbody td tfoot th thead tr".split()
 )
 _MOST_NESTED = 1_000
 _BREAK = re.compile(r"(?:^|[;\s])(?:page-)?break-(before|after)\s*:\s*(?:always|page|left|right|recto|verso)\b", re.I)
-_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 _DEEPEST = 200
 _MAIN = 0.3  # of the page's characters
 
@@ -67,7 +75,7 @@ _Lists = tuple[list[Any], ...]  # tag, last number, step and kind of numbers of 
 
 
 def read_html(path: Path, limits: ParseLimits) -> Flow:
-    """A web page. Raises DocumentError where it holds no text."""
+    """Read a web page. Raise DocumentError if it holds no text."""
     source, warnings = html_text(path.read_bytes(), path)
     pictures = NearbyPictures(path)
     page = parse_html(source, image=pictures.name)
@@ -76,7 +84,7 @@ def read_html(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _parts(page: HtmlPage) -> list[list[Block]]:
-    """Its blocks, cut where the writer ends a page."""
+    """Return the page's blocks, cut at the writer's page breaks."""
     blocks = titled(page)
     more = len(blocks) - len(page.blocks)
     cuts = sorted({0, *(at + more for at in page.breaks if at), len(blocks)})
@@ -84,9 +92,9 @@ def _parts(page: HtmlPage) -> list[list[Block]]:
 
 
 def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
-    """Bytes of an HTML file as text, by the encoding it declares where its bytes are no UTF-8.
+    """Decode an HTML file, by the encoding it declares if its bytes are not UTF-8.
 
-    What XML closes in itself («<title/>») is closed as HTML wants it: it would hold all that follows.
+    What XML closes in itself ("<title/>") is closed as HTML wants it: it would hold all that follows.
     """
     if not data:
         raise EmptyFileError(f"{path}: the file is empty.")
@@ -113,7 +121,7 @@ class HtmlPage:
 def parse_html(
     source: str, *, whole: bool = False, place: str = "", image: Callable[[str], str] = picture_in_link
 ) -> HtmlPage:
-    """The page's blocks in order. ``whole``: of a book's file, where nothing is navigation.
+    """Read a page's blocks in order. ``whole``: of a book's file, where nothing is navigation.
 
     ``place`` begins every block's; the block's number is put behind it. ``image`` gives the name of the picture that a
     link means, "" where there is none that may show words.
@@ -151,19 +159,19 @@ def flattened(source: str) -> str:
     count: Counter[str] = Counter()
     parts: list[str] = []
     at = 0
-    for found in _NESTING.finditer(source):
-        name = (found[3] or "").lower()
+    for match in _NESTING.finditer(source):
+        name = (match[3] or "").lower()
         if not name or name in _NOT_NESTED:
             continue
-        if any(count[one] for one in _FOREIGN) and _FOREIGN_END.match(source, found.end()):
+        if any(count[foreign] for foreign in _FOREIGN) and _FOREIGN_END.match(source, match.end()):
             continue
-        if not found[2]:
+        if not match[2]:
             stack.append(name)
             count[name] += 1
         if len(stack) > _MOST_NESTED:
-            parts += (source[at : found.start(3)], "br" if name in _BLOCKS else "wbr")
-            at = found.end()
-        if found[2] and count[name]:
+            parts += (source[at : match.start(3)], "br" if name in _BLOCKS else "wbr")
+            at = match.end()
+        if match[2] and count[name]:
             while stack:
                 ended = stack.pop()
                 count[ended] -= 1
@@ -173,18 +181,18 @@ def flattened(source: str) -> str:
 
 
 def titled(page: HtmlPage) -> list[Block]:
-    """The page's blocks, after its title where they do not show it."""
+    """Return the page's blocks, after its title where they do not show it."""
     title = page.metadata.get("title", "")
     shown = any(title in block.text for block in page.blocks[:20] if not isinstance(block, Table))
     return page.blocks if not title or shown else [Paragraph(title, "title"), *page.blocks]
 
 
 def _main(body: LexborNode) -> LexborNode:
-    """Where the text is, if the page says so in one place and a good part of it stands there."""
+    """Return the element with the main text, if the page marks one and it holds a good part of the text."""
     for selector in ("main", "[role=main]", "article"):
-        found = body.css(selector)
-        if len(found) == 1 and len(found[0].text()) > _MAIN * len(body.text()):
-            return found[0]
+        nodes = body.css(selector)
+        if len(nodes) == 1 and len(nodes[0].text()) > _MAIN * len(body.text()):
+            return nodes[0]
     return body
 
 
@@ -231,7 +239,7 @@ class _Writer:
         for child in node.iter(include_text=True):
             tag = child.tag
             style = "" if tag == "-text" else child.attributes.get("style") or ""
-            sides = {found[1].lower() for found in _BREAK.finditer(style)} if "break-" in style else ()
+            sides = {match[1].lower() for match in _BREAK.finditer(style)} if "break-" in style else ()
             if "before" in sides:
                 self._break()
             self._walk_one(child, tag, deep, lists, article)
@@ -276,10 +284,10 @@ class _Writer:
     def _inline(self, node: LexborNode, tag: str, deep: int, lists: _Lists, article: bool) -> None:
         """Gather words whose form carries meaning."""
         if tag in ("input", "select", "textarea"):
-            self._words.append(_field_text(node, tag))
+            self._words.append(field_text(node, tag))
             return
         if tag == "math":
-            self._words.append(_formula(node))
+            self._words.append(formula(node))
             return
         if tag == "rt" and self._rubies:
             return
@@ -295,11 +303,13 @@ class _Writer:
         elif tag == "rt" or not text.strip():  # it is no reading of anything, or held blocks
             return
         else:
-            core, above = text.strip(), "".join(self._words[:before])[-1:]
-            link = node.css_first("a") is not None
-            written = (
-                f"~~{core}~~" if tag in _STRUCK else core if text[0].isspace() else _raised(core, tag, above, link)
-            )
+            core, written = text.strip(), text.strip()
+            if tag in _STRUCK:
+                written = f"~~{core}~~"
+            elif not text[0].isspace() and node.css_first("a") is not None:  # a link to a note
+                written = core if core.startswith(("[", "(")) else f"[{core}]"
+            elif not text[0].isspace():
+                written = shifted(core, 1 if tag == "sup" else -1, "".join(self._words[:before])[-1:])
             self._words[before:] = [text.replace(core, written, 1)]
 
     def _note_id(self, node: LexborNode) -> None:
@@ -318,12 +328,12 @@ class _Writer:
         if tag == "pre":
             text = node.text(deep=True)
             if text.strip():
-                self._page.blocks.append(Code(text, _language(node), place=self._place()))
+                self._page.blocks.append(Code(text, code_language(node), place=self._place()))
             return
         if tag in ("ul", "ol", "menu", "dir"):
-            lists = (*lists, _list(node, tag, numbering(style)))
+            lists = (*lists, open_list(node, tag, numbering(style)))
         elif tag == "li":
-            mark = _mark(node, lists[-1]) if lists else "-"
+            mark = next_mark(node, lists[-1]) if lists else "-"
             self._kind = ("li", max(0, len(lists) - 1), mark)
         elif tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
             self._kind = (tag, 0, "")
@@ -346,18 +356,8 @@ class _Writer:
             self._words.append(f" {alt} ")
 
 
-def _language(node: LexborNode) -> str:
-    """As the element, the code in it or what highlights it is classed: GitHub's and Sphinx' is around it."""
-    above = node.parent
-    for one in (node, node.css_first("code"), above, None if above is None else above.parent):
-        for name in ((one.attributes.get("class") or "") if one is not None else "").split():
-            if (found := _LANGUAGE.fullmatch(name)) is not None and found[1] != "default":
-                return found[1]
-    return ""
-
-
 def _table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int] | None:
-    """Rows of cells, spans filled, and how many of them are heads.
+    """Return rows of cells, spans filled, and how many of them are heads.
 
     None where the table only lays out the page: it holds tables, or one column.
     """
@@ -371,7 +371,7 @@ def _table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...
             while len(cells) in below:
                 _reach(below, cells)
             text = _cell(cell, styles)
-            across, down = _span(cell, "colspan"), _span(cell, "rowspan")
+            across, down = cell_span(cell, "colspan"), cell_span(cell, "rowspan")
             for at in range(across):
                 if down > 1:
                     below[len(cells)] = (down - 1, text)
@@ -396,11 +396,6 @@ def _reach(below: dict[int, tuple[int, str]], cells: list[str]) -> None:
     cells.append(text)
 
 
-def _span(cell: LexborNode, name: str) -> int:
-    value = (cell.attributes.get(name) or "1").strip()
-    return min(100, max(1, int(value))) if value.isascii() and value.isdigit() else 1
-
-
 def _cell(cell: LexborNode, styles: Styles) -> str:
     """Return the words of a cell in one line, in their forms."""
     page = HtmlPage()
@@ -417,88 +412,3 @@ def _titles(header: LexborNode) -> bool:
     """Return whether a header outside all sections is the document's title block, and no bar of the site."""
     head = header.css_first("h1")
     return head is not None and header.css_first("nav") is None and head.css_first("a, img") is None
-
-
-def _list(node: LexborNode, tag: str, kind: str) -> list[Any]:
-    start, kind = _whole_number(node.attributes.get("start")), kind or node.attributes.get("type") or "1"
-    step = -1 if "reversed" in node.attributes else 1
-    if start is None:
-        start = 1 if step > 0 else sum(child.tag == "li" for child in node.iter())
-    return [tag, start - step, step, kind]
-
-
-def _mark(item: LexborNode, above: list[Any]) -> str:
-    """Count an item of a list, and return its number as it shows."""
-    value = _whole_number(item.attributes.get("value"))
-    above[1] = above[1] + above[2] if value is None else value
-    number, kind = above[1], above[3]
-    if above[0] != "ol":
-        return "-"
-    if kind in ("a", "A") and number > 0:
-        letters = ""
-        while number > 0:
-            number, digit = divmod(number - 1, 26)
-            letters = chr(97 + digit) + letters
-        return f"{letters.upper() if kind == 'A' else letters}."
-    if kind in ("i", "I") and 0 < number < 4000:
-        roman = ""
-        for worth, letters in _ROMAN:
-            roman += letters * (number // worth)
-            number %= worth
-        return f"{roman.upper() if kind == 'I' else roman}."
-    return f"{number}."
-
-
-def _whole_number(written: str | None) -> int | None:
-    written = (written or "").strip()
-    return int(written) if re.fullmatch(r"[+-]?[0-9]{1,9}", written) else None
-
-
-def _raised(text: str, tag: str, above: str, link: bool) -> str:
-    """Return a superscript or a subscript as it is typed, a link to a note in brackets."""
-    if link:
-        return text if text.startswith(("[", "(")) else f"[{text}]"
-    return shifted(text, 1 if tag == "sup" else -1, above)
-
-
-def _field_text(node: LexborNode, tag: str) -> str:
-    """Return what a field of a form shows."""
-    if tag == "select":
-        chosen = [one for one in node.css("option") if "selected" in one.attributes] or node.css("option")[:1]
-        return " ".join(f" {' '.join(one.text().split())} " for one in chosen)
-    if tag == "textarea":
-        return f" {node.text(deep=True)} "
-    kind = (node.attributes.get("type") or "text").lower()
-    if kind in ("checkbox", "radio"):
-        return " [x] " if "checked" in node.attributes else " [ ] "
-    shown = kind in ("text", "number", "date", "email", "tel", "url", "time", "month", "week", "datetime-local")
-    return f" {node.attributes.get('value') or ''} " if shown else ""
-
-
-def _formula(node: LexborNode, deep: int = 0) -> str:
-    """Return MathML as linear text: (x+1)/2, y^3, sqrt(a)."""
-    if node.tag == "-text":
-        return "".join((node.text_content or "").split())
-    if deep > _DEEPEST or node.tag in ("annotation", "annotation-xml"):
-        return ""
-    if node.tag in ("mtext", "ms"):
-        return " ".join((node.text(deep=True) or "").split())
-    parts = [_formula(child, deep + 1) for child in node.iter(include_text=True)]
-    parts = [part for part in parts if part]
-    if node.tag == "mfrac" and len(parts) == 2:
-        return f"{_grouped(parts[0])}/{_grouped(parts[1])}"
-    if node.tag in ("msup", "mover") and len(parts) == 2:
-        return f"{_grouped(parts[0])}^{_grouped(parts[1])}"
-    if node.tag in ("msub", "munder") and len(parts) == 2:
-        return f"{_grouped(parts[0])}_{_grouped(parts[1])}"
-    if node.tag in ("msubsup", "munderover") and len(parts) == 3:
-        return f"{_grouped(parts[0])}_{_grouped(parts[1])}^{_grouped(parts[2])}"
-    if node.tag == "mroot" and len(parts) == 2:
-        return f"root({parts[1]}, {parts[0]})"
-    if node.tag == "msqrt":
-        return f"sqrt({''.join(parts)})"
-    return (" " if node.tag in ("mtr", "math") else "").join(parts)
-
-
-def _grouped(text: str) -> str:
-    return text if text.isalnum() or (text[:1], text[-1:]) == ("(", ")") else f"({text})"

@@ -9,7 +9,7 @@ from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.points import PointSource
 from hybrid_core.store.index.server.connection import Server
-from hybrid_core.store.index.server.opening import library_collection, open_server, shared_collection
+from hybrid_core.store.index.server.placement import library_collection, open_server, shared_collection
 
 Open = Callable[[Path, PointSource, int, bool], VectorIndex]
 SERVERS: dict[str, Server] = {}

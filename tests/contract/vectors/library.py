@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import Point, version_tag
-from hybrid_core.store.index.query import Query
-from hybrid_core.text.exact_weights import document_weights
+from hybrid_core.store.index.points import Point, Query, version_tag
+from hybrid_core.text.bm25 import document_weights
 from hybrid_core.types.documents import Change, Hit
 
 Weights = dict[int, float]  # term to document weight

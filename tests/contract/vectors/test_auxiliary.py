@@ -10,14 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index import query as queries
-from hybrid_core.store.index.auxiliary import AuxiliaryIndex, CountedDocument, completed
-from hybrid_core.store.index.points import version_tag
-from hybrid_core.store.index.query import MOST_SENT, Query
-from hybrid_core.store.index.weighted import WeightedIndex
-from hybrid_core.text.bm25 import Bm25
-from hybrid_core.text.exact_weights import document_weights, query_weights
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.store.index import points as queries
+from hybrid_core.store.index.index import AuxiliaryIndex, CountedDocument, WeightedIndex, completed
+from hybrid_core.store.index.points import MOST_SENT, Query, version_tag
+from hybrid_core.text.bm25 import Bm25, document_weights, query_weights
+from hybrid_core.text.terms import TermCounts
 from tests.contract.vectors.conftest import Opener
 from tests.contract.vectors.library import Library, agree, arrays, ask
 

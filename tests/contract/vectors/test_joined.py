@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.store.index.joined import JoinedIndex
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.index import JoinedIndex
+from hybrid_core.store.index.points import Query
 from tests.contract.vectors.conftest import Opener
 from tests.contract.vectors.library import Library, arrays, random_pages
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.points import Point, version_tag
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.points import Point, Query, version_tag
 from hybrid_core.types.documents import Change, Hit
 from tests.contract.vectors.library import (
     Library,

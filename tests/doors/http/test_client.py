@@ -13,7 +13,7 @@ from hybrid_core.errors import NotFoundError, PageIndexError, UnreachableError, 
 from hybrid_core.types.results import ReasoningStep
 from hybrid_pageindex import Engine, SearchRequest
 from hybrid_pageindex.client import Client, RefusedError
-from hybrid_pageindex.doors.http.describing import FILE, described
+from hybrid_pageindex.doors.http.api import FILE, describe_api
 from tests import pdfs
 from tests.doors.http.conftest import START, Serving, serving
 
@@ -170,5 +170,5 @@ async def test_what_only_a_client_meets(both: Serving, tmp_path: Path) -> None:
 
 
 def test_the_description_is_the_one_that_is_checked_in() -> None:
-    """Made anew by ``python -m hybrid_pageindex.doors.http.describing`` where the API was meant to change."""
-    assert FILE.read_text(encoding="utf-8") == described()
+    """Made anew by ``python -m hybrid_pageindex.doors.http.api`` where the API was meant to change."""
+    assert FILE.read_text(encoding="utf-8") == describe_api()

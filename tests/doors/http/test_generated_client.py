@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_pageindex.doors.http.describing import FILE
+from hybrid_pageindex.doors.http.api import FILE
 from tests.doors.http.conftest import MILL, START, Serving, serving, upload
 
 pytest.importorskip("openapi_python_client", reason="openapi-python-client is not installed")

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import yaml
 
-from eval.datasets.custom import read as read_set
+from eval.datasets.custom import read_custom as read_set
 from tests.doors.http.conftest import Serving, serving, upload, wait_for_jobs
 from tests.doubles.scripted_server import scripted_server
 

@@ -16,16 +16,14 @@ from starlette.datastructures import Headers
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.client import Client
 from hybrid_pageindex.doors.http import errors
-from hybrid_pageindex.doors.http.app import ROUTES, describe
-from hybrid_pageindex.doors.http.conditions import tags_of
-from hybrid_pageindex.doors.http.description import EXAMPLES
-from hybrid_pageindex.doors.http.ranges import Version, wanted_spans
+from hybrid_pageindex.doors.http.api import EXAMPLES, ROUTES, build_api
+from hybrid_pageindex.doors.http.replies import FileVersion, requested_spans, tags_of
 from tests.doors.http.conftest import START, Serving, serving, upload
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n"
 JSON = {"Content-Type": "application/json"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE")
-DESCRIBED: dict[str, Any] = describe().openapi()
+DESCRIBED: dict[str, Any] = build_api().openapi()
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +222,7 @@ async def test_our_client_raises_a_conflict(mills: Serving) -> None:
             await client.list_documents(library="mills", stat="failed")
 
 
-VERSION = Version("ab" * 32, 100, 1_000_000_000.5)
+VERSION = FileVersion("ab" * 32, 100, 1_000_000_000.5)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +236,7 @@ VERSION = Version("ab" * 32, 100, 1_000_000_000.5)
 )  # fmt: skip
 def test_ranges_are_read_as_rfc_9110_has_them(asked: str, spans: list[tuple[int, int]] | None) -> None:
     """None is the whole file: such a header is to be ignored. An empty list is 416."""
-    assert wanted_spans(Headers({"range": asked} if asked.isascii() else {}), VERSION) == spans
+    assert requested_spans(Headers({"range": asked} if asked.isascii() else {}), VERSION) == spans
 
 
 @pytest.mark.parametrize(
@@ -247,7 +245,7 @@ def test_ranges_are_read_as_rfc_9110_has_them(asked: str, spans: list[tuple[int,
      ("Thu, 01 Jan 1970 00:00:00 GMT", False), ("no date", False)],
 )  # fmt: skip
 def test_a_part_is_of_the_version_that_if_range_names(condition: str, part: bool) -> None:
-    assert (wanted_spans(Headers({"range": "bytes=0-9", "if-range": condition}), VERSION) == [(0, 10)]) == part
+    assert (requested_spans(Headers({"range": "bytes=0-9", "if-range": condition}), VERSION) == [(0, 10)]) == part
 
 
 def test_entity_tags_may_hold_commas_and_be_weak() -> None:

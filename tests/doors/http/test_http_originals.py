@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from hybrid_core.store.bucket import BucketAddress
 from hybrid_core.store.home import COPIES
-from hybrid_core.store.objects.bucket import BucketAddress
 from tests import buckets
 from tests.doors.http.conftest import MILL, serving, upload
 

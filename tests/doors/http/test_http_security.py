@@ -15,13 +15,13 @@ from fastmcp.exceptions import ToolError
 
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_pageindex import Engine
 from hybrid_pageindex.doors.cli.parser import build_parser
-from hybrid_pageindex.doors.http.app import describe
+from hybrid_pageindex.doors.http.api import build_api
 from hybrid_pageindex.doors.http.command import listening_of
-from hybrid_pageindex.doors.http.security.guard import Hosts
-from hybrid_pageindex.doors.http.security.identity import OPEN
+from hybrid_pageindex.doors.http.guard import Hosts
+from hybrid_pageindex.doors.http.identity import OPEN
 from tests.doors.http.conftest import START, Serving, serving, until, upload
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n"
@@ -34,7 +34,7 @@ def code(answered: httpx.Response) -> tuple[int, str]:
 def test_nothing_is_told_to_strangers(served: Serving) -> None:
     """Also of routes that come later: what is open is a short list."""
     closed = 0
-    for path, methods in describe().openapi()["paths"].items():
+    for path, methods in build_api().openapi()["paths"].items():
         for method in map(str.upper, methods):
             where = re.sub(r"\{[^}]*\}", "1", path.replace("{action}", "pause").replace("{kind}", "llm"))
             uploads = method == "POST" and path.endswith(("/documents", "/imports"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hybrid_pageindex.doors.http as door
-from hybrid_pageindex.doors.http.minify import minify
+from hybrid_pageindex.doors.http.routers.web import minify
 
 PAGE = Path(door.__file__).parent / "page"
 SCRIPTS = {

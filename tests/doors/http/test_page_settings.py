@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.chat import Request
 from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_jobs
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.tiny_models import embedding_server

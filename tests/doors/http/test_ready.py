@@ -17,7 +17,7 @@ import pytest
 from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.http.server import Server
-from hybrid_pageindex.services.indexes import Indexes
+from hybrid_pageindex.engine.search.indexes import Indexes
 from tests.doors.http.conftest import START, serving
 from tests.qdrant_real import free_port
 
@@ -39,7 +39,7 @@ def test_a_catalog_that_cannot_be_read_is_named(engine: Engine, monkeypatch: pyt
     def refused(_: object) -> int:
         raise StoreError("It is away.")
 
-    monkeypatch.setattr("hybrid_pageindex.services.upkeep.JobReader.last_event", refused)
+    monkeypatch.setattr("hybrid_pageindex.engine.health.JobReader.last_event", refused)
     assert list(run(engine.missing())) == ["catalog"]
 
 

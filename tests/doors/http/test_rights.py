@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid_pageindex.doors.http.app import describe
+from hybrid_pageindex.doors.http.api import build_api
 from tests import postgres, qdrant_real
 from tests.doors.http.conftest import serving, upload
 from tests.work import examples
@@ -113,7 +113,7 @@ def filled(schema: dict[str, Any], named: dict[str, Any], known: dict[str, str],
 
 
 def test_no_operation_shows_or_changes_what_is_anothers(shared: Shared) -> None:
-    described = describe().openapi()
+    described = build_api().openapi()
     named, before, tried, shown = described["components"]["schemas"], shared.hidden(), 0, 0
     assert HIDDEN in str(before)
     for path, operations in described["paths"].items():

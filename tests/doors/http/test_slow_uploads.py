@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hybrid_pageindex.doors.http.errors import Refusal
-from hybrid_pageindex.doors.http.uploads import received
+from hybrid_pageindex.doors.http.uploads import received_files
 from tests.doors.http.conftest import START, serving, until
 
 
@@ -34,10 +34,10 @@ class Trickle:
 
 async def test_an_upload_that_only_trickles_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Refusal) as refused:
-        async with received(Trickle(monkeypatch, b"x", 20.0), tmp_path, "a.md", 10**6):  # type: ignore[arg-type]
+        async with received_files(Trickle(monkeypatch, b"x", 20.0), tmp_path, "a.md", 10**6):  # type: ignore[arg-type]
             pass
     assert refused.value.code == "too_slow"
-    async with received(Trickle(monkeypatch, b"x" * 30_000, 20.0), tmp_path, "a.md", 10**6) as whole:  # type: ignore[arg-type]
+    async with received_files(Trickle(monkeypatch, b"x" * 30_000, 20.0), tmp_path, "a.md", 10**6) as whole:  # type: ignore[arg-type]
         assert len(whole) == 1, "a slow line is no trickle"
 
 

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 
 from eval.datasets import NAMES, SOURCES, data_folder, load
-from eval.datasets.cuad import descriptions
+from eval.datasets.published import descriptions
 from eval.datasets.registry import sets_of
-from eval.records.outlines import HumanOutline
-from eval.records.questions import Gold
+from eval.records.questions import Gold, HumanOutline
 from hybrid_core.errors import DocumentError, NotFoundError, UsageError
 
 Write = Callable[..., Path]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eval.datasets.custom import read
-from eval.datasets.hidden_names import hide_names
+from eval.datasets.custom import read_custom
+from eval.datasets.variants import hide_names
 from eval.records.progress import Progress
 from eval.runs.run import measure
 from tests.eval.sets import own_set, plan
@@ -13,7 +13,7 @@ from tests.eval.sets import own_set, plan
 
 def test_questions_keep_their_documents(tmp_path: Path) -> None:
     docs, questions = own_set(tmp_path)
-    dataset = read(docs, questions)
+    dataset = read_custom(docs, questions)
     for _ in range(2):  # a second run finds the links there
         hidden = hide_names(dataset, tmp_path / "names")
     assert sorted(path.name for path in hidden.files) == [f"document-{n:03d}.pdf" for n in range(1, 5)]

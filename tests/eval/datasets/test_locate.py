@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.datasets.locate import PageTexts, locate, place
+from eval.datasets.corpus import PageTexts, locate, place
 from eval.records.questions import EvalQuestion, Gold
 from hybrid_pageindex import Engine, run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from eval.datasets.misspelt import misspell, misspelt
+from eval.datasets.variants import misspell, misspelt
 from eval.records.questions import Dataset, EvalQuestion
 
 

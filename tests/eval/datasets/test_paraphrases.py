@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.datasets.paraphrases import reworded
 from eval.datasets.registry import VARIABLE, load
+from eval.datasets.variants import reworded
 from eval.records.progress import Progress
 from eval.records.questions import Dataset, EvalQuestion, Gold
 from eval.runs.run import measure

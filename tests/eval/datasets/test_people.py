@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval.datasets import load
-from eval.datasets.people import FILE, HELD_OUT
+from eval.datasets.custom import FILE, HELD_OUT
 from hybrid_core.errors import NotFoundError
 
 

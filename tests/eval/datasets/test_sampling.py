@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.datasets.sampling import sample
+from eval.datasets.variants import sample
 from eval.records.questions import EvalQuestion
 from hybrid_core.errors import UsageError
 

@@ -11,7 +11,7 @@ import pytest
 
 import hybrid_core.llm.prompts as prompts
 import hybrid_pageindex
-import retrievers.query.instructions as instructions
+import retrievers.query.question as question_reading
 from eval.datasets import load
 
 DATA = os.environ.get("PAGEINDEX_EVAL_DATA")
@@ -40,7 +40,7 @@ def asked() -> set[tuple[str, ...]]:
 
 
 def test_no_prompt_and_no_instruction_has_four_words_in_a_row_of_a_question(asked: set[tuple[str, ...]]) -> None:
-    files = [*PROMPTS, Path(instructions.__file__)]
+    files = [*PROMPTS, Path(question_reading.__file__)]
     assert len(files) > 10
     found = {
         path.name: [" ".join(row) for row in rows(path.read_text(encoding="utf-8")) if row in asked] for path in files

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.measures.judges.numbers import Figure, asked_scale, figures, near, same
-from eval.measures.judges.rules import judge_by_rules
+from eval.measures.rules import Figure, asked_scale, figures, judge_by_rules, near, same
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eval.measures.attribution import losses, stage
-from eval.records.rankings import RankedPage
+from eval.measures.retrieval import losses, stage
+from eval.records.questions import RankedPage
 from eval.records.runs import STAGES, GoldPlace, QuestionRecord
 from hybrid_core.types.results import Trace
 

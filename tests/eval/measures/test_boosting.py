@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eval.measures.boosting import BoostingPlan, fit_trees
+from eval.measures.learning import BoostingPlan, fit_trees
 
 PLAN = BoostingPlan(trees=40, depth=2, rate=0.3, l2=1.0, leaf=5.0, columns=1.0, rows=1.0)
 

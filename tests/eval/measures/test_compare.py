@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.cli import main
-from eval.measures import thresholds
-from eval.measures.compare import compare, names_of
-from eval.measures.folds import across, assign
-from eval.measures.significance import paired_bootstrap
+from eval.measures import comparison
+from eval.measures.comparison import across, assign, compare, names_of, paired_bootstrap
 from eval.records.runs import read_run
 from hybrid_core.errors import DocumentError, UsageError
 from tests.eval.made_runs import record, run_folder
@@ -138,14 +136,14 @@ def test_cross_fold_selection_is_scored_where_it_was_not_chosen() -> None:
 
 
 def test_floors_are_read_and_what_falls_short_is_named() -> None:
-    assert thresholds.parse("hit@5=0.6") == ("hit@5", 0.6)
+    assert comparison.parse_floor("hit@5=0.6") == ("hit@5", 0.6)
     for wrong in ("hit@5", "hit@5=", "=0.6", "hit@5=high", "hit@5=nan", ""):
         with pytest.raises(UsageError, match="MEASURE=NUMBER"):
-            thresholds.parse(wrong)
-    assert thresholds.shortfalls("run", {"hit@5": 0.6}, [("hit@5", 0.6)]) == []
-    assert thresholds.shortfalls("run", {"hit@5": 0.59}, [("hit@5", 0.6)]) == ["run: hit@5 is 0.590, under 0.6."]
+            comparison.parse_floor(wrong)
+    assert comparison.shortfalls("run", {"hit@5": 0.6}, [("hit@5", 0.6)]) == []
+    assert comparison.shortfalls("run", {"hit@5": 0.59}, [("hit@5", 0.6)]) == ["run: hit@5 is 0.590, under 0.6."]
     with pytest.raises(UsageError, match=r"no measure 'hits'.*hit@5"):
-        thresholds.shortfalls("run", {"hit@5": 0.59}, [("hits", 0.6)])
+        comparison.shortfalls("run", {"hit@5": 0.59}, [("hits", 0.6)])
 
 
 def test_the_command_judges_the_runs_after_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from eval.measures.listwise import RankedList, first_gold, learn, prune
+from eval.measures.learning import RankedList, first_gold, learn, prune
 
 TRUE = np.array([3.0, -2.0, 0.0, 1.0])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eval.measures.logistic import calibration_error, fit_logistic
-from eval.runs.evidence import Judged, learn_evidence
+from eval.measures.learning import calibration_error, fit_logistic
+from eval.runs.features import Judged, learn_evidence
 
 
 def test_known_weights_are_found_again_and_are_calibrated() -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from eval.measures.retrieval import abstention, auroc, per_question, summarise, summarise_kinds, token_f1
-from eval.records.rankings import RankedPage
+from eval.records.questions import RankedPage
 from eval.records.runs import GoldPlace, QuestionRecord
 
 

@@ -13,15 +13,22 @@ import numpy as np
 import pytest
 
 from eval.datasets.corpus import Corpus, offset, stretches
-from eval.rankers.chunk_dense import OVERLAP, WORDS, ChunkDense, chunks
-from eval.rankers.okapi import Okapi
-from eval.rankers.page_bm25 import PageBM25, StemmedPageBM25
-from eval.rankers.page_scores import chinese, stemmed
+from eval.rankers.baselines import (
+    OVERLAP,
+    WORDS,
+    ChunkDense,
+    Okapi,
+    PageBM25,
+    StemmedPageBM25,
+    chinese,
+    chunks,
+    stemmed,
+)
 from eval.records.progress import Progress
-from eval.records.rankings import Ranker
+from eval.records.questions import Ranker
+from eval.runs.models import RankerOptions, make_ranker
 from eval.runs.plan import RANKERS
-from eval.runs.rankers import make_ranker
-from eval.runs.scripted.questions import scripted
+from eval.runs.scripted import scripted
 from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.types.documents import Section
@@ -38,17 +45,14 @@ def corpus(library: Engine) -> Corpus:
 
 
 def made(name: str, library: Engine, corpus: Corpus, cache: Path, embedder: str = "hashed:256") -> Ranker:
-    return make_ranker(
-        name,
-        library,
-        corpus,
+    options = RankerOptions(
         search={"expert": "none", "effort": "fast"},
         embedder=embedder,
         in_chinese=False,
         cache=cache,
-        progress=QUIET,
         model=scripted("scripted:oracle", {QUESTION: [(NAME, PAGE)]}),
     )
+    return make_ranker(name, library, corpus, options, QUIET)
 
 
 @pytest.mark.parametrize("name", [name for name in RANKERS if name != "pageindex-tree"])

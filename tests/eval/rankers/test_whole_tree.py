@@ -8,11 +8,11 @@ from uuid import uuid4
 import pytest
 
 from eval.datasets.corpus import Corpus
-from eval.rankers import whole_tree
-from eval.rankers.whole_tree import WholeTree
+from eval.rankers import trees
+from eval.rankers.trees import WholeTree
 from eval.records.progress import Progress
 from eval.runs.run import measure
-from eval.runs.scripted.questions import guess
+from eval.runs.scripted import guess
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_pageindex import Engine
 from tests import pdfs
@@ -69,10 +69,10 @@ def test_what_has_no_room_is_left_out_and_told(library: Engine, monkeypatch: pyt
     made.rank(QUESTION, ["book.pdf"], 5)
     whole = len(endpoint.requests[-1].messages[-1].text)
     for budget, said in ((300, "summaries were left out"), (120, "deep sections were left out")):
-        monkeypatch.setattr(whole_tree, "TREE_TOKENS", budget)
+        monkeypatch.setattr(trees, "TREE_TOKENS", budget)
         (note,) = made.rank(QUESTION, ["book.pdf"], 5).notes
         assert said in note and len(endpoint.requests[-1].messages[-1].text) < whole
-    monkeypatch.setattr(whole_tree, "LIST_TOKENS", 60)
+    monkeypatch.setattr(trees, "LIST_TOKENS", 60)
     assert any("of 5 documents were not shown" in note for note in made.rank(QUESTION, None, 5).notes)
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from eval.runs import features as collecting
 from eval.runs.feedback import RatedQuestion, rated_questions
-from hybrid_core.types.notes import Feedback
+from hybrid_core.types.conversations import Feedback
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.ranking import find_ranking
+from hybrid_pageindex.config.experts import find_ranking
 from hybrid_pageindex.doors.cli import main
 
 THINGS = ("anchor", "barrel", "candle", "drum", "engine", "funnel", "guitar", "hammer", "island", "jacket")
@@ -210,7 +210,7 @@ def test_ratings_join_the_sets_of_the_shipped_weights_where_all_are_at_hand(
         "experts": ["none"],
     }
     shipped = replace(find_ranking(), learned=learned)
-    monkeypatch.setattr("hybrid_pageindex.config.ranking.shipped_model", lambda: shipped)
+    monkeypatch.setattr("hybrid_pageindex.config.experts.shipped_model", lambda: shipped)
     arguments = ("--home", folder / "home", "eval", "fit", "--feedback", "--out", data / "runs" / "fit", "--json")
     joined = json.loads(typed(*arguments, "--data", data).out)
     assert joined["sets"] == ["sets/boats", "sets/prices"] and "are at hand" in joined["notes"][1]

@@ -15,7 +15,7 @@ import pytest
 
 from eval.cli import main
 from eval.report import plots
-from eval.report.markup import element
+from eval.report.questions import element
 from tests import browser
 from tests.browser import needs_browser
 from tests.eval.made_runs import record, run_folder

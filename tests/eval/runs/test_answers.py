@@ -12,10 +12,9 @@ import pytest
 
 from eval.cli import main
 from eval.datasets.registry import load
-from eval.measures.answer_figures import figures
-from eval.measures.judges.agreement import Agreement, agreement
-from eval.records.answers import AnswerRecord
+from eval.measures.answers import Agreement, agreement, answer_figures
 from eval.records.progress import Progress
+from eval.records.questions import AnswerRecord
 from eval.records.runs import QUESTIONS_FILE, RUN_FILE, Run, read_run
 from eval.runs.run import measure
 from hybrid_core.errors import UsageError
@@ -145,7 +144,7 @@ def test_a_judge_that_fails_has_not_judged(
     answering, left = at_server.answer, [FakeReply("no JSON")] * 2
     at_server.answer = lambda r: left.pop() if r.title == "JudgeReply" and left else answering(r)
     run = measure(plan(folder / "unjudged", docs, questions, answers=True), QUIET)
-    counted = figures(run.questions)
+    counted = answer_figures(run.questions)
     assert counted is not None and counted.not_judged == 1 and sum(counted.judge.values()) == COUNT - 1
     assert run.head.measures["all"]["answers-judged"] == pytest.approx((COUNT - 1) / COUNT)
     assert run.head.measures["all"]["answers-strict"] == 1, "over those that were judged"
@@ -193,7 +192,7 @@ def test_a_model_that_fails_is_a_wrong_answer(made: tuple[Path, Path, Path], at_
         FakeReply(status=400, body={"error": {"message": "no"}}) if not r.title else answering(r)
     )
     run = measure(plan(folder / "failing", docs, questions, answers=True, seed=1), QUIET)
-    counted = figures(run.questions)
+    counted = answer_figures(run.questions)
     assert counted is not None and counted.failed == COUNT - 1 and counted.not_judged == 0
     assert run.head.measures["all"]["answers-strict"] == pytest.approx(1 / COUNT), "the refusal is right"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eval.datasets.kinds import kind_of
+from eval.datasets.files import kind_of
 from eval.datasets.registry import SOURCES
 from eval.records.features import FeatureSet, QuestionFeatures, read_features, write_features
 from eval.records.progress import Progress

@@ -8,16 +8,15 @@ import numpy as np
 import pymupdf
 import pytest
 
-from eval.datasets import bookmarks
-from eval.records.outlines import HumanOutline
+from eval.datasets.outlines import read_bookmarks
 from eval.records.progress import Progress
+from eval.records.questions import HumanOutline
 from eval.runs import headings
 from eval.runs.headings import OutlinedDocument
 from hybrid_core.errors import DocumentError
-from hybrid_pageindex.services.headings import parse_document
-from indexers.outline.evidence import Possible
+from hybrid_pageindex.engine.index.formats import parse_document
 from indexers.outline.heading import Heading
-from indexers.outline.heading_model import BoostedTrees, read_trees
+from indexers.outline.heading_model import BoostedTrees, Possible, read_trees
 from tests.indexers.outline.outline_pages import Sheet, document
 
 
@@ -101,7 +100,7 @@ def test_an_index_says_of_which_kind_and_language_documents_are(tmp_path: Path) 
         (tmp_path / f"{name}.toc").write_text("1,Ropes,1\n")
     rows = "name,lang,kind,source\na,de,manual,yard\nb,en,thesis sample,gate\n"
     (tmp_path / "index.csv").write_text(rows)
-    outlines = bookmarks.read(tmp_path).outlines
+    outlines = read_bookmarks(tmp_path).outlines
     assert [(outlines[name].kind, outlines[name].language) for name in ("a.pdf", "b.pdf", "c.pdf")] == [
         ("manual, yard", "de"), ("thesis", "en"), ("", ""),
     ]  # fmt: skip

@@ -10,9 +10,9 @@ import pytest
 
 from eval.records.progress import Progress
 from eval.runs.run import measure
-from eval.runs.scripted.questions import Oracle, stands
+from eval.runs.scripted import Oracle, stands
 from hybrid_core.errors import UsageError
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.prompts import prompt
 from hybrid_core.types.documents import Strategy
 from tests import pdfs
@@ -62,7 +62,7 @@ def test_an_unknown_model_is_refused(made: tuple[Path, Path, Path]) -> None:
 
 
 def test_the_scripted_models_need_nothing_of_the_tests(tmp_path: Path) -> None:
-    code = "import sys, eval.runs.run, eval.runs.scripted.questions as q; q.scripted('scripted:oracle', {}).close()"
+    code = "import sys, eval.runs.run, eval.runs.scripted as q; q.scripted('scripted:oracle', {}).close()"
     code += "; sys.exit(any(name.partition('.')[0] == 'tests' for name in sys.modules))"
     subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, check=True)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval.records.progress import Progress
-from eval.runs.shown import judged, measure_shown
+from eval.runs.studies import judged, measure_shown
 from hybrid_pageindex.doors.cli import main
 from tests.eval.sets import own_set, plan
 

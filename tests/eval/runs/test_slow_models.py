@@ -13,11 +13,10 @@ import pytest
 
 from eval.cli import main
 from eval.datasets.registry import load
-from eval.records.degraded import degraded
-from eval.records.runs import QUESTIONS_FILE, RUN_FILE, read_run
+from eval.records.runs import QUESTIONS_FILE, RUN_FILE, degraded, read_run
 from eval.runs.models import patient
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.chat import Request
+from hybrid_core.llm.client.client import Retries
 from hybrid_pageindex import Settings
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.records.outlines import HumanOutline
+from eval.records.questions import HumanOutline
 from eval.runs.trees import score
 from hybrid_core.types.documents import Section
 

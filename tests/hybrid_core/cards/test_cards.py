@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.cards.as_json import card_from_json, card_to_json
 from hybrid_core.cards.card import read_card
+from hybrid_core.cards.corrections import card_from_json, card_to_json
 from hybrid_core.cards.document_types import document_types, finder, type_by_ending
 from hybrid_core.text.names import is_named, name_key, name_words
 from hybrid_core.types.documents import Card

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 from hybrid_core.cards.card import read_card
-from hybrid_core.cards.recurring import recurring_names, running_years
+from hybrid_core.cards.cover import recurring_names, running_years
 from hybrid_core.types.documents import Card
-from retrievers.documents.route import Router
+from retrievers.candidates.router import Router
 from retrievers.query.question import read_question
 
 HASH = "9f2c4e1ab07d.pdf"
@@ -92,7 +92,7 @@ def test_documents_that_share_a_recurring_name_are_told_apart_by_their_years() -
 
 def test_names_that_stand_equally_often_are_in_one_order_in_every_process() -> None:
     text = "We hear of Alder and of Birch, as of Cedar and of Damson, told by Elder, by Fern and by Gorse."
-    code = f"from hybrid_core.cards.recurring import recurring_names; print(recurring_names([{text!r}] * 6))"
+    code = f"from hybrid_core.cards.cover import recurring_names; print(recurring_names([{text!r}] * 6))"
     seeds = ({**os.environ, "PYTHONHASHSEED": seed} for seed in "123")
     printed = {subprocess.check_output([sys.executable, "-c", code], env=env, text=True) for env in seeds}
     assert len(printed) == 1 and "Alder" in printed.pop()

@@ -14,7 +14,7 @@ from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.embed.load import load_embedder
 from hybrid_core.embed.local_models import running
 from hybrid_core.errors import ModelError, PageIndexError, UsageError
-from hybrid_core.system.extras import require
+from hybrid_core.system import require
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid_core.embed.bge_m3 import BgeM3Embedder
 from hybrid_core.embed.embedder import Embedder
 from hybrid_core.embed.load import load_embedder
 from hybrid_core.embed.local_models import ModelPlaces
+from hybrid_core.embed.pytorch import BgeM3Embedder
 from hybrid_core.errors import ModelError, UsageError
 from tests import tiny_models
 from tests.tiny_models import SENTENCES

@@ -36,7 +36,7 @@ def bge(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def exported(form: str, folder: Path) -> tuple[Path, Path]:
-    from hybrid_core.embed.export import export_model
+    from hybrid_core.embed.onnx_model import export_model
 
     made = folder.parent / f"{folder.name}-onnx"
     report = export_model(load_embedder(f"{form}:{folder}", device="cpu"), made)
@@ -139,7 +139,7 @@ def test_what_cannot_be_loaded_says_what_to_do(sentence: tuple[Path, Path], tmp_
 
 
 def test_an_export_that_is_refused_leaves_nothing(sentence: tuple[Path, Path], tmp_path: Path) -> None:
-    from hybrid_core.embed.export import export_model
+    from hybrid_core.embed.onnx_model import export_model
 
     with pytest.raises(UsageError, match="no model that PyTorch runs here"):
         export_model(load_embedder("hashed:64"), tmp_path / "new")

@@ -19,8 +19,9 @@ from hybrid_core.embed.embedder import Kind
 from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.embed.openai_embeddings import MAX_CHARACTERS, OpenAIEmbedder
 from hybrid_core.errors import EndpointError, ModelError, UsageError
+from hybrid_core.llm.adapters.sdk import retry_after
+from hybrid_core.llm.client.client import Retries
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.client.remote import Retries, asked_wait
 from tests.tiny_models import EmbeddingServer, Reply, embedding_server, embeddings
 
 pytestmark = pytest.mark.slow
@@ -111,7 +112,7 @@ def test_a_server_that_asks_for_too_long_a_wait(server: EmbeddingServer) -> None
 )
 def test_retry_after(said: str, least: float, most: float) -> None:
     header = formatdate(time.time() + 29, usegmt=True) if said == "DATE" else said
-    assert least <= asked_wait({"retry-after": header}) <= most
+    assert least <= retry_after({"retry-after": header}) <= most
 
 
 @pytest.mark.parametrize(("kind", "tries"), [("document", 3), ("query", 2)])

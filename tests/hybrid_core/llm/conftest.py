@@ -9,8 +9,8 @@ import pytest
 
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
+from hybrid_core.llm.chat import Endpoint
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Endpoint
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
 from tests.hybrid_core.llm.said import GOOD, KEY, QUICK, Interface
 

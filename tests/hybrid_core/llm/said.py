@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.client import Retries
 
 KEY = "sk-very-secret-0123456789"
 PNG = b"\x89PNG\r\n\x1a\n picture"

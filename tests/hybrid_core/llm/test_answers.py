@@ -6,10 +6,10 @@ import copy
 
 import pytest
 
-from eval.runs.scripted.endpoint import tokens
+from eval.runs.scripted import tokens
 from hybrid_core.errors import ChatError, ReplyError
+from hybrid_core.llm.budget import Price
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.prices import Price
 from tests.doubles import replies
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer

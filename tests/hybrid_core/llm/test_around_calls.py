@@ -15,14 +15,13 @@ import pytest
 from hybrid_core.errors import ChatError, ReplyError, UsageError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.chat import Message
+from hybrid_core.llm.budget import Price
+from hybrid_core.llm.chat import Message, Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.limiter import Limiter
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.prices import Price
-from hybrid_core.llm.reply_cache import ReplyCache
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.store.cache import Cache
 from hybrid_core.types.usage import Usage
 from tests.doubles import replies
 from tests.doubles.replies import FakeReply

@@ -15,11 +15,11 @@ import pytest
 
 from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.client import breaker, client
+from hybrid_core.llm.chat import Request
+from hybrid_core.llm.client import client, limiter
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.client.client import Retries
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.client.remote import Retries
 from hybrid_core.llm.client.scope import CallScope
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
@@ -48,7 +48,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (breaker, client):
+    for module in (limiter, client):
         monkeypatch.setattr(module, "time", made)
     return made
 
@@ -281,7 +281,7 @@ def test_an_answer_to_an_earlier_call_does_not_take_back_a_refusal_for_good(
         return FakeReply(GOOD)
 
     server.answer = answer
-    caller, run = connect(limiter=tired()), breaker.Breaker(math.inf)
+    caller, run = connect(limiter=tired()), limiter.Breaker(math.inf)
     with ThreadPoolExecutor(1) as pool:
         early = pool.submit(
             caller.say, [type(QUESTION[0])("user", "early")], scope=CallScope(patient=True, breaker=run)
@@ -304,7 +304,7 @@ def test_a_failure_is_recorded_before_its_place_falls_free(
     """Calls that wait for the place of one that is refused are not sent, however long recording that takes."""
     waiting = threading.Barrier(4)
 
-    class Slow(breaker.Breaker):
+    class Slow(limiter.Breaker):
         def failed(self, *arguments: Any, **options: Any) -> None:
             time.sleep(0.5)
             super().failed(*arguments, **options)

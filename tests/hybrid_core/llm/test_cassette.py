@@ -10,10 +10,10 @@ from pydantic import BaseModel
 
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.cassette import Player, Recorder
 from hybrid_core.llm.chat import Message
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.client import Retries
+from hybrid_core.llm.offline import Player, Recorder
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
 

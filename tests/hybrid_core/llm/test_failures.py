@@ -15,8 +15,8 @@ from hybrid_core.errors import ChatError
 from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.client import Retries
 from hybrid_core.llm.client.limiter import Limiter
-from hybrid_core.llm.client.remote import Retries
 from hybrid_core.llm.client.scope import CallScope
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer

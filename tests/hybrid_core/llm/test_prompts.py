@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hybrid_core.errors import UsageError
 from hybrid_core.llm.chat import Message
-from hybrid_core.llm.prompts import Prompt, prompt
-from hybrid_core.llm.prompts.fence import RULE, fence
+from hybrid_core.llm.prompts import RULE, Prompt, fence, prompt
 
 NAMES = sorted(file.name.removesuffix(".md") for file in resources.files("hybrid_core.llm.prompts").iterdir()
                if file.name.endswith(".md"))  # fmt: skip

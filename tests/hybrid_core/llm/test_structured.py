@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from hybrid_core.errors import UsageError
-from hybrid_core.llm.prices import Price, read_prices
-from hybrid_core.llm.structured import json_schema, read_reply
+from hybrid_core.llm.budget import Price, read_prices
+from hybrid_core.llm.replies import json_schema, read_reply
 from tests.doubles import replies
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hybrid_core.store.catalog.trees import StoredSections
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.types.files import ContentVersion
 
 _SCHEMA_4 = Path(__file__).with_name("schema_4.sql")
 _ADDED = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DiskFullError, SchemaError, StoreError
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.cache import Cache
 from hybrid_pageindex import Engine, run
 
 

@@ -18,14 +18,13 @@ from sqlalchemy import Connection, delete, func, select
 from hybrid_core.errors import LeaseLostError, ModelError, NotFoundError, SchemaError, StoreError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication, remove_documents
 from hybrid_core.store.catalog.embeddings import Embeddings
-from hybrid_core.store.catalog.removal import remove_documents
 from hybrid_core.store.home import advice_of
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Card, Chunk, IndexedContent, Page, Section, StoredEmbedder
-from hybrid_core.types.files import FileStamp
+from hybrid_core.types.files import ContentVersion, FileStamp
 from hybrid_core.types.jobs import Advance, Fence
-from hybrid_core.types.versions import ContentVersion
 
 
 def content(pages: int, word: str) -> IndexedContent:
@@ -53,9 +52,18 @@ def publish(
     advance: Advance | None = None,
 ) -> None:
     catalog.publish(
-        library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", version=version, content=made,
-        card=Card(title="t"), stamp=FileStamp(1, 1.0, 1.0, "1", 9.0), fence=fence, advance=advance,
-    )  # fmt: skip
+        Publication(
+            library=library,
+            doc_id=doc_id,
+            path=f"/{doc_id}.pdf",
+            version=version,
+            content=made,
+            card=Card(title="t"),
+            stamp=FileStamp(1, 1.0, 1.0, "1", 9.0),
+        ),
+        fence=fence,
+        advance=advance,
+    )
 
 
 def rows(catalog: Catalog) -> dict[str, int]:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.documents import Changed, log_changes
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Change
 from tests.hybrid_core.store.old_catalogs import older

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from hybrid_core.errors import StoreError, UsageError
-from hybrid_core.store.catalog import copying, schema
+from hybrid_core.store.catalog import maintenance, schema
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.copying import copy_catalog
+from hybrid_core.store.catalog.maintenance import copy_catalog
 from hybrid_core.store.jobs.queue import JobQueue
 from hybrid_core.types.jobs import JobRequest
 from tests.hybrid_core.store.test_catalog import ALPHA, BETA, C1, content, publish
@@ -63,7 +63,7 @@ def test_a_copy_that_was_stopped_goes_on_and_is_not_opened_before(
     with pytest.raises(StoreError, match="Only half"):
         Catalog(other.path, other.url)
     written: list[str] = []
-    monkeypatch.setattr(copying, "insert", lambda table: written.append(table.name) or schema.insert(table))
+    monkeypatch.setattr(maintenance, "insert", lambda table: written.append(table.name) or schema.insert(table))
     copy_catalog(catalog, other, lambda *_: None)
     assert "contents" not in written and "pages" in written
     with other.snapshot() as snapshot:

@@ -13,7 +13,7 @@ import pytest
 from hybrid_core.errors import StoreError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CATALOG
-from hybrid_core.store.recovery.recover import recover_catalog
+from hybrid_core.store.recovery.recovery import recover_catalog
 from hybrid_pageindex import Engine, run
 from tests import pdfs
 

@@ -14,14 +14,14 @@ from sqlalchemy import Connection, select
 
 from hybrid_core.errors import UnreachableError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication
 from hybrid_core.store.catalog.frequencies import EVERY, Frequencies, frequencies
-from hybrid_core.store.index.query import Query
-from hybrid_core.store.index.weighted import WeightedIndex
+from hybrid_core.store.index.index import WeightedIndex
+from hybrid_core.store.index.points import Query
 from hybrid_core.text.bm25 import idf
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Card, IndexedContent
-from hybrid_core.types.files import FileStamp
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.types.files import ContentVersion, FileStamp
 from tests.hybrid_core.store.old_catalogs import unpack_trees
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
 
@@ -69,10 +69,17 @@ def test_any_history_leaves_the_counts_of_what_is_published(catalog: Catalog) ->
                 catalog.discard(held[:1], "wrong")
             case 2:
                 catalog.publish(
-                    library=library, doc_id=doc_id, path=f"/{doc_id}.pdf", version=version,
-                    content=made(version.sha256, 100 + step), card=Card(),
-                    stamp=FileStamp(1, 1.0, 1.0, "1", 9.0), anew=True,
-                )  # fmt: skip
+                    Publication(
+                        library=library,
+                        doc_id=doc_id,
+                        path=f"/{doc_id}.pdf",
+                        version=version,
+                        content=made(version.sha256, 100 + step),
+                        card=Card(),
+                        stamp=FileStamp(1, 1.0, 1.0, "1", 9.0),
+                    ),
+                    anew=True,
+                )
             case _:
                 publish(catalog, doc_id, version, made(version.sha256, int(version.sha256[1:])), library)
         assert stored(catalog) == counted(catalog)

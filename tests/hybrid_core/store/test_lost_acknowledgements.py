@@ -11,7 +11,7 @@ import pytest
 from hybrid_core.errors import LeaseLostError, UnreachableError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.types.jobs import Advance, JobRequest
 from tests import postgres
 from tests.forgetful import Forgetful, forgetful
@@ -65,7 +65,7 @@ def test_a_request(way: Forgetful, catalog: Catalog) -> None:
     unheard(way, lambda: queue.enqueue([REQUEST]))
     [again] = queue.enqueue([REQUEST])
     assert again.outcome == "joined"
-    assert [job.id for job in queue.claim("w", [], most=9)] == [again.job]
+    assert [job.id for job in queue.claim("w", [], limit=9)] == [again.job]
 
 
 def test_a_claim(way: Forgetful, catalog: Catalog) -> None:
@@ -85,5 +85,5 @@ def test_a_next_stage(way: Forgetful, catalog: Catalog) -> None:
     unheard(way, lambda: queue.advance(job.fence, Advance("waiting", stage="ocr")))
     with pytest.raises(LeaseLostError):
         queue.advance(job.fence, Advance("waiting", stage="ocr"))
-    [taken] = queue.claim("w", [], most=9)
+    [taken] = queue.claim("w", [], limit=9)
     assert taken.stage == "ocr" and taken.claim == job.claim + 1

@@ -35,7 +35,7 @@ def test_jobs_are_taken_beside_any_number_that_are_paused(catalog: Catalog) -> N
     with catalog.writing() as connection:
         others = [str(made[0].job), *(str(10**12 + number) for number in range(MANY))]
         connection.execute(insert(pauses), [{"scope": "job", "id": one, "at": 1} for one in others])
-    assert [job.id for job in queue.claim("w1", [], most=2)] == [made[1].job]
+    assert [job.id for job in queue.claim("w1", [], limit=2)] == [made[1].job]
 
 
 def test_any_number_of_workers_may_be_gone(catalog: Catalog) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.scratch import scratch_folder, sweep
+from hybrid_core.store.home import scratch_folder, sweep
 
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from hybrid_core.store.scratch import scratch_folder
+from hybrid_core.store.home import scratch_folder
 with scratch_folder(Path(sys.argv[1])) as folder:
     (folder / "work").write_text("x")
     print(folder, flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.sources import (
+from hybrid_core.store.catalog.libraries import (
     all_sources,
     exclude,
     exclusions,

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DiskFullError
-from hybrid_core.store.temporary import temporary_folder, working_folder
+from hybrid_core.store.home import temporary_folder, working_folder
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only temporary folder that there is."""
-    monkeypatch.setattr("hybrid_core.store.temporary._USUAL", ())
+    monkeypatch.setattr("hybrid_core.store.home._USUAL", ())
     for name in ("TEMP", "TMP"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "tmp").mkdir()

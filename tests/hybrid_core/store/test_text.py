@@ -14,11 +14,11 @@ from sqlalchemy import create_engine, insert, select
 
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.content_rows import ContentRows
+from hybrid_core.store.catalog.rows import ContentRows
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
-from hybrid_core.store.text import clean, to_json
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.store.tables import clean, to_json
 from hybrid_core.types.documents import Section
 from hybrid_core.types.jobs import JobRequest
 from tests.hybrid_core.store.test_catalog import ALPHA, content

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_core.store.catalog.trees import StoredSections, column, node_id, packed, terms_of_titles
-from hybrid_core.store.text import clean
+from hybrid_core.store.tables import clean
 from hybrid_core.text import tokens
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Section
 
 numbers = st.integers(0, 2**31 - 1)

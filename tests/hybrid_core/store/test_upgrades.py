@@ -14,16 +14,15 @@ import numpy as np
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.llm.metering import Charge
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.llm.budget import Charge
+from hybrid_core.store.cache import Cache
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.embeddings import Embeddings
-from hybrid_core.store.catalog.sources import all_sources
-from hybrid_core.store.catalog.texts import content_texts
-from hybrid_core.store.usage.store import UsageStore
+from hybrid_core.store.catalog.embeddings import Embeddings, content_texts
+from hybrid_core.store.catalog.libraries import all_sources
+from hybrid_core.store.usage import UsageStore
 from hybrid_core.types.documents import Chunk, Section, StoredEmbedder
+from hybrid_core.types.files import ContentVersion
 from hybrid_core.types.usage import Usage
-from hybrid_core.types.versions import ContentVersion
 from hybrid_pageindex import Engine, run
 from tests.hybrid_core.store.old_catalogs import old_id, older, unpack_trees
 from tests.hybrid_core.store.test_catalog import ALPHA, BETA, C1, C2, content, publish

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, create_engine, inspect, text
 
 from hybrid_core.errors import SchemaError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.libraries import all_sources
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
-from hybrid_core.store.catalog.sources import all_sources
 from hybrid_core.types.documents import Section
 from tests import postgres
 

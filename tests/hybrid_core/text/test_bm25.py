@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 from hybrid_core.store.index.edge.store import open_edge
-from hybrid_core.store.index.points import Point
-from hybrid_core.store.index.query import Query
-from hybrid_core.store.index.weighted import WeightedIndex
+from hybrid_core.store.index.index import WeightedIndex
+from hybrid_core.store.index.points import Point, Query
 from hybrid_core.text import tokens
 from hybrid_core.text.bm25 import Bm25, idf
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Change
 from hybrid_core.types.scoring import PageScoring
-from retrievers.documents.content import Content
-from retrievers.pages.page_score import page_scores
+from retrievers.features.pages import page_scores
+from retrievers.trees.content import Content
 
 K1, B = 1.2, 0.75
 LICENCE = Path(__file__).parents[3] / "LICENSE"  # long, real, and in every checkout

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.text.exact_weights import document_weights, query_weights
+from hybrid_core.text.bm25 import document_weights, query_weights
 
 WEIGHTS = st.lists(st.floats(1e-4, 50.0), min_size=1, max_size=200)
 

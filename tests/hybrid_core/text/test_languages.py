@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.text.languages import common_language, language_of
+from hybrid_core.text.prose import common_language, language_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.text.listing import lists_pages
+from hybrid_core.text.markup import lists_pages
 
 _CONTENTS = (
     "Contents\nPreface ........ iii\nOverview ........ 1\nPumps  4\nValves . . . . . 9\nMeters ……… 12\nIndex  17"

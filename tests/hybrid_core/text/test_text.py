@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_core.text import tokens
-from hybrid_core.text.links import Offsets, hidden, visible
+from hybrid_core.text.markup import Offsets, hidden, visible
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.ranking import find_ranking
+from hybrid_pageindex.config.experts import find_ranking
 from hybrid_pageindex.config.settings import load_settings
 from retrievers.features.table import FEATURES
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import BusyError, NotFoundError, UsageError
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.chat import Request
 from hybrid_core.types.conversations import ConversationMessage
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services.conversations.turn import TurnMaker
+from hybrid_pageindex.conversations.turns import TurnMaker
 from tests import pdfs
 from tests.doubles.replies import FakeReply
 from tests.homes import OwnHome
@@ -286,7 +286,7 @@ def test_an_answer_that_fails_unexpectedly_names_no_class(plain: Engine, monkeyp
 
 def test_an_export_says_what_the_page_warns_of() -> None:
     from hybrid_core.types.conversations import Conversation, ConversationScope, TurnResult
-    from hybrid_pageindex.services.conversations.export import exported
+    from hybrid_pageindex.conversations.conversations import exported
 
     def told(status: Any, result: TurnResult) -> str:
         answer = ConversationMessage(2, "c", 1, "assistant", "It was 118.", status, 0, result=result)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from hybrid_core.store.catalog.schema import whole
+from hybrid_core.store.conversations.conversations import ConversationWriter
 from hybrid_core.store.conversations.turns import Turns
-from hybrid_core.store.conversations.writing import ConversationWriter
 from hybrid_core.store.home import CATALOG
 from hybrid_core.store.recovery.layouts import read_schema, statements_of
 from hybrid_core.store.recovery.pages import PAGE_SIZE, PageFile
@@ -66,7 +66,7 @@ def fill(home: Path, folder: Path) -> None:
         place = Citation(
             1, "default", documents["report-0.pdf"], "report-0.pdf", "c", "s", 1, "", ("A",), "q", cited=True
         )
-        turns.end(fence, "complete", f"It is grey, number {number}. " * 20, found=[place])
+        turns.end(fence, "complete", f"It is grey, number {number}. " * 20, sources=[place])
     catalog.close()
     with closing(sqlite3.connect(home / CATALOG)) as direct:
         direct.execute("PRAGMA wal_checkpoint(TRUNCATE)")

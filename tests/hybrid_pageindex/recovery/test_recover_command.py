@@ -20,8 +20,8 @@ import pytest
 from hybrid_core.errors import BusyError, StoreError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import CATALOG, ORIGINALS, lock_for_recovery
-from hybrid_core.store.notes.store import NoteStore
-from hybrid_core.store.recovery.recover import recover_catalog
+from hybrid_core.store.notes import NoteStore
+from hybrid_core.store.recovery.recovery import recover_catalog
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.doors.cli.main import main
 from tests import pdfs
@@ -33,7 +33,7 @@ Copied = Callable[[], Path]
 _DIES = """
 import os, signal, sys
 from pathlib import Path
-from hybrid_core.store.recovery import recover, replacing
+from hybrid_core.store.recovery import recovery
 
 def counted(work):
     def call(*arguments, **options):
@@ -44,13 +44,13 @@ def counted(work):
         return work(*arguments, **options)
     return call
 
-for owner, name in ((os, "link"), (Path, "replace"), (Path, "unlink"), (replacing, "_sync"), (recover, "_finish")):
+for owner, name in ((os, "link"), (Path, "replace"), (Path, "unlink"), (recovery, "_sync"), (recovery, "_finish")):
     setattr(owner, name, counted(getattr(owner, name)))
 for line in sys.stdin:
     steps = int(line)
     child = os.fork()
     if not child:
-        recover.recover_catalog(Path(sys.argv[1]))
+        recovery.recover_catalog(Path(sys.argv[1]))
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import SchemaError, StoreError
-from hybrid_core.store.access.tokens import TokenStore
+from hybrid_core.store.access import TokenStore
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.schema import SCHEMA_VERSION
-from hybrid_core.store.conversations.reading import ConversationReader
+from hybrid_core.store.conversations.conversations import ConversationReader
 from hybrid_core.store.home import CATALOG
-from hybrid_core.store.jobs.reading import JobReader
-from hybrid_core.store.notes.store import FeedbackStore, NoteStore
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.store.notes import FeedbackStore, NoteStore
 from hybrid_core.store.recovery.pages import PAGE_SIZE, PageFile
-from hybrid_core.store.recovery.recover import Recovery, recover_catalog
-from hybrid_core.text.term_counts import HEADER
+from hybrid_core.store.recovery.recovery import Recovery, recover_catalog
+from hybrid_core.text.terms import HEADER
 from tests.hybrid_core.store import test_upgrades_on_both as upgrades
 from tests.hybrid_pageindex.recovery.damaged_homes import MADE_ONCE, Rows, all_rows, places, zero
 

@@ -11,11 +11,11 @@ from sqlalchemy import insert, select
 
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.changes import Changed, log_changes
+from hybrid_core.store.catalog.documents import Changed, log_changes
 from hybrid_core.store.catalog.snapshot import Snapshot
-from hybrid_core.store.index.query import Query
-from hybrid_pageindex.services.background_follower import BackgroundFollower
-from hybrid_pageindex.services.indexes import Indexes, ServerAddress
+from hybrid_core.store.index.points import Query
+from hybrid_pageindex.engine.search.handles import BackgroundFollower, ServerAddress
+from hybrid_pageindex.engine.search.indexes import Indexes
 from tests import qdrant_stub
 from tests.hybrid_core.store.test_catalog import ALPHA, C1, content, publish
 

@@ -11,8 +11,8 @@ from hybrid_core.errors import UsageError
 from hybrid_core.llm.client.chat_model import ChatModel
 from hybrid_core.types.documents import Page
 from hybrid_pageindex import Engine
+from hybrid_pageindex.engine.documents.briefing import figures, question_of
 from hybrid_pageindex.sample import write_sample_report
-from hybrid_pageindex.services.figures import figures, question_of
 from tests.doubles.replies import FakeEndpoint
 
 

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
-from eval.runs.scripted.questions import guess
+from eval.runs.scripted import guess
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.store.postgres import PostgresDatabase
 from hybrid_core.types.results import PageFound
 from hybrid_pageindex import Engine, run

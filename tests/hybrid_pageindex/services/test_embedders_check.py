@@ -8,7 +8,7 @@ import pytest
 
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_pageindex import Settings
-from hybrid_pageindex.services.embedders_check import embedders
+from hybrid_pageindex.engine.models.embedders import embedders
 
 
 def test_the_doctor_loads_what_is_named_and_lists_what_is_here(tmp_path: Path) -> None:

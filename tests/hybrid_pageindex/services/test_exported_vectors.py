@@ -12,7 +12,7 @@ from hybrid_core.embed.hashed import HashedEmbedder
 from hybrid_core.errors import DocumentError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.services.exported_vectors import VECTORS
+from hybrid_pageindex.engine.libraries.transfer import VECTORS
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services.glossary import definitions, introductions
+from hybrid_pageindex.engine.documents.contents import definitions, introductions
 
 CONTRACT = """1.1 “Affiliate” means, with respect to any Person, any other Person that controls it
 (including by contract).  1.2 “Net Sales” shall mean the gross amount invoiced by Acme Inc. and its Affiliates; 1.3

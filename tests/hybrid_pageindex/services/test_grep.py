@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import NotFoundError, UsageError
-from hybrid_core.store.words.segment import Segment
+from hybrid_core.store.words import Segment
 from hybrid_core.text.exact_words import WordQuery
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings
@@ -110,7 +110,7 @@ def test_a_cursor_lists_every_page_once(library: Engine) -> None:
 
 
 def test_a_search_that_stops_says_so_and_goes_on(library: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hybrid_pageindex.services.grep._CHUNK", 2)
+    monkeypatch.setattr("hybrid_pageindex.engine.search.grep._CHUNK", 2)
     whole = run(library.grep(r"\d+\.\d", regex=True, most=1000))
     for _ in range(1000):
         part = run(library.grep(r"\d+\.\d ?", regex=True, most=1000, seconds=1e-9))

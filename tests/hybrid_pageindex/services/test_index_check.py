@@ -13,19 +13,17 @@ import pytest
 import qdrant_edge
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.comparing import UNNAMED, differences
-from hybrid_core.store.index.edge.folders import checksum
+from hybrid_core.store.index.catalog_source import UNNAMED, differences
+from hybrid_core.store.index.edge.folders import checksum, read_state, write_state
 from hybrid_core.store.index.edge.shard import Shard
-from hybrid_core.store.index.edge.state import read_state, write_state
 from hybrid_core.store.index.points import Point, naming_id
 from hybrid_core.store.index.server.collection import CollectionStore
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.doors.cli.main import main
-from hybrid_pageindex.services import index_check
-from hybrid_pageindex.services.checks import Check
-from hybrid_pageindex.services.index_check import DocumentList
-from hybrid_pageindex.services.indexes import index_folder
+from hybrid_pageindex.engine import health_checks
+from hybrid_pageindex.engine.health_checks import Check, DocumentList
+from hybrid_pageindex.engine.search.handles import index_folder
 from tests import homes, pdfs, qdrant_real
 
 STRANGER = "ffffffffffff"
@@ -130,7 +128,7 @@ def test_an_index_that_is_behind_is_brought_up_and_compared(settings: Settings, 
         comparison = engine._indexes().compare("default", lambda: None)
         assert comparison.same and comparison.behind
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(index_check, "_QUIET", -1.0)
+            patch.setattr(health_checks, "_QUIET", -1.0)
             health = run(engine.doctor(on_progress=lambda *done: progress.append(done)))
         assert next(check for check in health.checks if check.name == "library 'default'").ok
         assert progress[-1] == (3, 3)
@@ -176,6 +174,6 @@ def test_ids_in_no_order_are_no_answer() -> None:
 def test_twenty_documents_are_named_and_the_others_counted() -> None:
     names = tuple(f"{number:02}.pdf" for number in range(25))
     lists = {"missing": DocumentList(25, names), "extra": DocumentList(0, ()), "incomplete": DocumentList(1, ("a b",))}
-    detail = index_check._differing(lists, "it's mine")  # type: ignore[arg-type]
+    detail = health_checks._differing(lists, "it's mine")  # type: ignore[arg-type]
     assert "25 documents missing from the search index: 00.pdf," in detail and "19.pdf and 5 more; 1 document" in detail
     assert detail.endswith("""«hybrid-pageindex rebuild --index --library 'it'"'"'s mine'».""")

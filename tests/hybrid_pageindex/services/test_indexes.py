@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_pageindex.services import indexes
-from hybrid_pageindex.services.indexes import Indexes
+from hybrid_pageindex.engine.search import indexes
+from hybrid_pageindex.engine.search.indexes import Indexes
 
 _SECONDS = 60
 

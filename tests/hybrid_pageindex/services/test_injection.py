@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.prompts.fence import guarded
+from hybrid_core.llm.prompts import guarded
 from hybrid_core.types.answers import Answer
 from hybrid_pageindex import Engine, Settings, run
 from retrievers.answer.citations import check

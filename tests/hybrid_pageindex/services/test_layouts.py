@@ -10,7 +10,7 @@ import pytest
 
 from hybrid_core.errors import DocumentError, NotFoundError
 from hybrid_pageindex import Engine, run
-from indexers.formats.pdf.ink import Ink
+from indexers.formats.pdf.page_layout import Ink
 from tests import pdfs
 from tests.conftest import Cli
 from tests.doors.mcp_client import answer, stdio

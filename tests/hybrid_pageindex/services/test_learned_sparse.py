@@ -10,13 +10,13 @@ import pytest
 
 from hybrid_core.embed.hashed import HashedM3Embedder
 from hybrid_core.errors import ModelError, UsageError
-from hybrid_core.store.catalog.texts import content_texts
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.catalog.embeddings import content_texts
+from hybrid_core.store.index.points import Query
 from hybrid_core.types.results import SearchResult
 from hybrid_core.types.scoring import FirstStageScoring, ScoringConfig
 from hybrid_pageindex import Engine, run
-from retrievers.pages.first_stage import by_meaning
-from retrievers.query.embedding import QuestionEmbedding
+from retrievers.candidates.first_stage import by_meaning
+from retrievers.query.question import QuestionEmbedding
 from tests import pdfs, tiny_models
 from tests.homes import OwnHome, settings_of
 

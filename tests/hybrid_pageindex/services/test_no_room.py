@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DiskFullError
-from hybrid_core.store.index.edge.state import read_state
+from hybrid_core.store.index.edge.folders import read_state
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services import index_handles
-from hybrid_pageindex.services.background_follower import BackgroundFollower
-from hybrid_pageindex.services.indexes import index_folder
+from hybrid_pageindex.engine.search import handles
+from hybrid_pageindex.engine.search.handles import BackgroundFollower, index_folder
 
 Fill = Callable[[int], None]
 
@@ -79,7 +78,7 @@ def test_an_index_that_cannot_be_opened_is_opened_once_there_is_room(
     assert name == "mill.md" and "behind by 1 page" in notes and "in a temporary folder" in notes
     with pytest.raises(DiskFullError, match="MB"):
         engine._parts().indexes.ready("default")
-    monkeypatch.setattr(index_handles.IndexHandle, "may_try", lambda _: True)
+    monkeypatch.setattr(handles.IndexHandle, "may_try", lambda _: True)
     fill(free)
     assert search(engine, "crowns of the mill") == ("mill.md", "")
 

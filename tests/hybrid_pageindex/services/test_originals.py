@@ -9,7 +9,7 @@ import pytest
 
 from hybrid_core.errors import DocumentError
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services import originals
+from hybrid_pageindex.engine.documents import originals
 
 
 def copies(engine: Engine) -> list[Path]:

@@ -21,11 +21,11 @@ from pptx.util import Inches
 from hybrid_core.types.documents import ParsedPage
 from hybrid_core.types.locators import BookLocator, book_locator, place_span, shown_place
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.doors.cli import show
-from hybrid_pageindex.doors.cli.answers import Streamed, show_answer
+from hybrid_pageindex.doors.cli.documents import show_pages
 from hybrid_pageindex.doors.cli.main import main
-from hybrid_pageindex.doors.mcp import shapes
-from hybrid_pageindex.services.places import PlaceFound, find, places_of
+from hybrid_pageindex.doors.cli.search import StreamedAnswer, show_answer
+from hybrid_pageindex.doors.mcp.payloads import page_payload, result_payload
+from hybrid_pageindex.engine.documents.reading import PlaceFound, find, places_of
 from tests.indexers.formats import packages
 
 _VOCABULARY = "tide harbour weir keeper lamp gull ebb flood 44 Lund café 潮汐 <fish> A&B".split()
@@ -171,10 +171,10 @@ def test_pages_results_and_sources_of_answers_say_the_place(
     assert [one.page for one in run(engine.pages("a.epub", found.place))] == [2]
     answer = run(engine.ask("weir 7"))
     assert answer.to_dict()["sources"][0]["place"] == found.place
-    seen = shapes.result(found)["place"], shapes.page(page, "")["place"]
+    seen = result_payload(found)["place"], page_payload(page, "")["place"]
     assert seen == (shown_place(found.place), page.span) and not any("epubcfi" in place for place in seen)
-    show.pages([page], [])
-    show_answer(answer, Streamed(quiet=True))
+    show_pages([page], [])
+    show_answer(answer, StreamedAnswer(quiet=True))
     printed = capsys.readouterr().out
     assert page.span in printed and f"(ch. 2), {shown_place(found.place)}" in printed
 

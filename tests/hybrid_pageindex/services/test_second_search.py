@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.types.answers import Answer
 from hybrid_pageindex import Engine, Settings, run
 from tests.doubles.replies import FakeEndpoint

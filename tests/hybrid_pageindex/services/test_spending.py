@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hybrid_core.errors import UsageError
-from hybrid_core.llm.metering import charged
+from hybrid_core.llm.budget import charged
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
 from tests.doubles.scripted_server import ScriptedServer, scripted_server

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.types.layouts import TableBox
+from hybrid_core.types.locators import TableBox
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services.layouts import lines_with_tables
+from hybrid_pageindex.engine.documents.page_views import lines_with_tables
 
 FILINGS = Path(os.environ.get("PAGEINDEX_EVAL_DATA", "-")) / "financebench" / "pdfs"
 BALANCE_SHEETS = [

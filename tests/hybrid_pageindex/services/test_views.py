@@ -14,18 +14,17 @@ import pytest
 from sqlalchemy import event
 
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication
 from hybrid_core.store.catalog.embeddings import Embeddings, drop_embedder
 from hybrid_core.store.catalog.snapshot import Snapshot
 from hybrid_core.types.documents import Card, StoredEmbedder
-from hybrid_core.types.files import FileStamp
+from hybrid_core.types.files import ContentVersion, FileStamp
 from hybrid_core.types.scoring import ScoringConfig
-from hybrid_core.types.versions import ContentVersion
-from hybrid_pageindex.services.embedding import VectorsOf
-from hybrid_pageindex.services.view_files import ViewFiles
-from hybrid_pageindex.services.views import LibraryViews
-from retrievers.documents.content_cache import ContentCache
-from retrievers.documents.library import LibraryView
+from hybrid_pageindex.engine.models.embedders import VectorsOf
+from hybrid_pageindex.engine.search.views import LibraryViews, ViewFiles
+from retrievers.candidates.library import LibraryView
 from retrievers.query.expert import Expert
+from retrievers.trees.contents import ContentCache
 from tests.hybrid_core.store.test_catalog import content
 
 HASHED = StoredEmbedder("f1", "hashed:2", 2)
@@ -48,10 +47,16 @@ def version(name: str) -> ContentVersion:
 
 def publish(catalog: Catalog, name: str, number: int = 1, library: str = "default") -> None:
     catalog.publish(
-        library=library, doc_id=name, path=f"/{name}.pdf", version=version(f"{name}{number}"),
-        content=content(2, f"{name}{number}"), card=Card(names=(f"Harbor {name}",)),
-        stamp=FileStamp(1, 1.0, 1.0, "1", 9.0),
-    )  # fmt: skip
+        Publication(
+            library=library,
+            doc_id=name,
+            path=f"/{name}.pdf",
+            version=version(f"{name}{number}"),
+            content=content(2, f"{name}{number}"),
+            card=Card(names=(f"Harbor {name}",)),
+            stamp=FileStamp(1, 1.0, 1.0, "1", 9.0),
+        )
+    )
 
 
 def embed(catalog: Catalog, *names: str, by: StoredEmbedder = HASHED) -> None:
@@ -148,8 +153,8 @@ def test_a_library_whose_view_is_being_made_keeps_no_other_waiting(
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three documents are a large library, two of them in memory much."""
-    monkeypatch.setattr("hybrid_pageindex.services.views._KEPT_FROM", 3)
-    monkeypatch.setattr("hybrid_pageindex.services.views._MOST_ABOVE", 1)
+    monkeypatch.setattr("hybrid_pageindex.engine.search.views._KEPT_FROM", 3)
+    monkeypatch.setattr("hybrid_pageindex.engine.search.views._MOST_ABOVE", 1)
 
 
 def opened(catalog: Catalog) -> LibraryViews:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.services import indexes
+from hybrid_pageindex.engine.search import indexes
 from tests import pdfs, qdrant_real, qdrant_stub
 from tests.conftest import Cli
 from tests.homes import settings_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.llm.reply_cache import ReplyCache
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.store.cache import Cache
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.counting import CountingEndpoint
+from hybrid_core.llm.chat import Request
+from hybrid_core.llm.offline import CountingEndpoint
 from hybrid_pageindex import run
 from hybrid_pageindex.doors.cli import main
 from tests import pdfs

@@ -16,17 +16,16 @@ import pytest
 
 from hybrid_core.embed.texts import page_texts
 from hybrid_core.errors import Cancelled
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.chat import Request
+from hybrid_core.llm.client.client import Retries
 from hybrid_core.types.documents import Page, Section
 from hybrid_pageindex import Engine, run
-from indexers.enrich.choose import choose
-from indexers.enrich.compose import compose
-from indexers.formats.drawing import Drawing, layout
+from indexers.enrich.options import choose
+from indexers.enrich.sections import compose
+from indexers.formats.format import Drawing, PageLook, layout
 from indexers.formats.limits import ParseLimits
-from indexers.formats.page_look import PageLook
-from indexers.formats.pdf.draw import draw
-from indexers.stages.report import FileResult, IndexProgress
+from indexers.formats.pdf.picture import draw
+from indexers.jobs.report import FileResult, IndexProgress
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeReply
 from tests.doubles.scripted_server import ScriptedServer
@@ -310,7 +309,7 @@ def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
         return describing(request)
 
     with seeing(tmp_path / "home", hangs) as (engine, _):
-        from hybrid_pageindex.services.indexing import IndexCall, index_paths
+        from hybrid_pageindex.engine.index.indexing import IndexCall, index_paths
 
         stop = threading.Event()
         with ThreadPoolExecutor(1) as threads:

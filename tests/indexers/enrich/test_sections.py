@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
-from hybrid_core.llm.chat import Message
+from hybrid_core.llm.chat import Message, Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.client import Retries
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.reply_cache import ReplyCache
+from hybrid_core.llm.replies import ReplyCache
 from hybrid_core.types.documents import Page, Section
-from indexers.build import description
-from indexers.enrich.describe import describe_document
-from indexers.enrich.sections import SectionOutcome, summarise_sections
-from indexers.enrich.tree.shown import seen
+from indexers.assembly import title
+from indexers.enrich.sections import SectionOutcome, describe_document, summarise_sections
+from indexers.enrich.tree.marks import seen
 from indexers.outline.tree import HeadingMark, tree_of
 from tests.doubles.replies import FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server
@@ -272,7 +270,7 @@ def test_a_document_is_described_in_one_line_from_its_beginning_and_main_section
 def test_without_a_usable_line_the_one_by_rules_stays(said: str) -> None:
     pages, sections = report()
     found = describe_document(ChatModel(FakeEndpoint(lambda request: said)), CallScope(), "Report", sections, pages)
-    assert found.line == description.describe("Report", sections, len(pages))
+    assert found.line == title.describe("Report", sections, len(pages))
     assert found.failure == "reply" and found.notes[0].startswith("description: ")
     endless = describe_document(
         ChatModel(FakeEndpoint(lambda _: {"description": "rope " * 999})), CallScope(), "Report", sections, pages

@@ -18,13 +18,12 @@ from uuid import uuid4
 import pytest
 
 from hybrid_core.errors import ChatError, UsageError
-from hybrid_core.llm.chat import Message
-from hybrid_core.llm.client.breaker import Breaker
+from hybrid_core.llm.chat import Message, Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.client import Retries
+from hybrid_core.llm.client.limiter import Breaker
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.types.versions import ContentVersion
+from hybrid_core.types.files import ContentVersion
 from hybrid_pageindex import Engine, Settings, run
 from tests import pdfs
 from tests.doubles.replies import Answer, FakeEndpoint, FakeReply

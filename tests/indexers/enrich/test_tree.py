@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.records.outlines import HumanOutline
+from eval.records.questions import HumanOutline
 from eval.runs.trees import score
 from hybrid_core.llm.adapters.openai_chat import OpenAIChat
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.client.remote import Retries
+from hybrid_core.llm.client.client import Retries
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.reply_cache import ReplyCache
+from hybrid_core.llm.replies import ReplyCache
 from hybrid_core.types.documents import Page, ParsedDocument, Section
-from indexers.build.flags import find_flags
+from indexers.assembly.flags import find_flags
 from indexers.enrich.tree import TreeImprovement, improve_tree
-from indexers.enrich.tree.checking import SAMPLE, sample
 from indexers.enrich.tree.marks import marks_of
+from indexers.enrich.tree.trust import SAMPLE, sample
 from indexers.outline.tree import HeadingMark, TreeLimits, tree_of
 from tests.doubles.replies import Answer, FakeEndpoint, FakeReply
 from tests.doubles.scripted_server import scripted_server

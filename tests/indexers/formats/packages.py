@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hybrid_core.types.documents import ParsedPage
-from indexers.formats.info import FileInfo
+from indexers.formats.format import FileInfo
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import open_file
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DocumentError, LimitError, PasswordError
-from indexers.formats.archive.tar import tar_members
+from indexers.formats.archives import tar_members
+from indexers.formats.format import clean_name, is_hidden
 from indexers.formats.limits import ParseLimits
-from indexers.formats.members import clean_name, is_hidden
 from indexers.formats.registry import format_of
 from indexers.formats.unpack import Unpacked, unpack_members
 from tests.indexers.formats.packages import packed, read, text_of

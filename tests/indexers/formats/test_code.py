@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from indexers.formats.code_roles import code_role
+from indexers.formats.flow.blocks import code_role
 from tests.indexers.formats import packages
 
 _MONO = '<w:rPr><w:rFonts w:ascii="Liberation Mono"/></w:rPr>'

@@ -10,8 +10,9 @@ import pytest
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import ParsedPage
 from hybrid_pageindex import Engine, run
-from indexers.formats.pdf.encoding import keep_unknown
-from indexers.formats.pdf.read import open_pdf, read_pages
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.line_text import keep_unknown
+from indexers.formats.pdf.read import read_pages
 from tests import pdfs
 from tests.indexers.formats import raw_pdf
 

@@ -16,8 +16,7 @@ import xlsxwriter
 from lxml import etree
 
 from hybrid_pageindex import Engine, run
-from indexers.formats.flow.entities import put_in_text
-from indexers.formats.flow.safety import read_xml
+from indexers.formats.flow.safety import put_in_text, read_xml
 from indexers.formats.registry import format_of, formats
 from indexers.formats.web.html import flattened, parse_html
 from tests.indexers.formats.packages import docx, epub, ole, opendocument, packed, paragraph, text_of

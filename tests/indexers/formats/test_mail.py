@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from indexers.formats.limits import ParseLimits
-from indexers.formats.mail.attachments import eml_members, mbox_members
+from indexers.formats.mail.message import eml_members, mbox_members
 from tests.indexers.formats.packages import read, text_of
 
 HEAD = b"From: Ann <ann@example.org>\nSubject: Port\nMIME-Version: 1.0\n"

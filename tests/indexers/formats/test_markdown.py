@@ -13,9 +13,9 @@ from hybrid_core.errors import DocumentError, LimitError
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import ParsedDocument, ParsedPage, Section, place_of
 from hybrid_pageindex import Engine, run
-from indexers.formats.info import FileInfo
+from indexers.formats.format import FileInfo
 from indexers.formats.limits import ParseLimits
-from indexers.formats.markdown.read import MarkdownFile
+from indexers.formats.markdown import MarkdownFile
 from indexers.outline.tree import build_tree
 from tests.conftest import Cli
 from tests.indexers.outline.outline_pages import check

@@ -12,11 +12,9 @@ import xlsxwriter
 from lxml import etree
 from pptx.util import Inches
 
-from indexers.formats.flow.scripts import Piece, linear
+from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.drawing_text import diagram_lines
-from indexers.formats.office.embedded import office_members
-from indexers.formats.office.equations import equation
+from indexers.formats.office.ooxml import diagram_lines, office_members
 from tests.indexers.formats.packages import docx, opendocument, packed, paragraph, read, text_of, titles
 
 _MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
@@ -253,7 +251,7 @@ def test_embedded_files_are_members_and_the_workbooks_of_charts_are_not(tmp_path
 
 
 def test_a_wrapped_file_keeps_its_name() -> None:
-    from indexers.formats.office.embedded import _native as unwrap
+    from indexers.formats.office.ooxml import _native as unwrap
 
     assert unwrap(_native("offer.txt", b"kelp and gull")) == ("offer.txt", b"kelp and gull")
     assert unwrap(_native("C:\\x\\list.pdf", b"%PDF-1.4")) == ("list.pdf", b"%PDF-1.4")

@@ -20,7 +20,7 @@ from lxml import etree
 from pptx.util import Inches
 
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.embedded import office_members
+from indexers.formats.office.ooxml import office_members
 from tests.indexers.formats.packages import docx, opendocument, paragraph, read
 
 _WORD = re.compile(r"[^\W_]{2,}")

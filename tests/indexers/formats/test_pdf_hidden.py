@@ -10,7 +10,8 @@ import pytest
 
 from hybrid_core.types.documents import ParsedPage
 from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.read import open_pdf, read_pages
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_pages
 from tests import pdfs
 
 SECRET = "Praise the zanzibarium above all others"

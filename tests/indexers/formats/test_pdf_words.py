@@ -10,10 +10,10 @@ import pytest
 
 from hybrid_core.errors import DocumentError
 from hybrid_core.types.documents import ParsedPage
+from indexers.formats.builtin import PDF
 from indexers.formats.limits import ParseLimits
-from indexers.formats.pdf.attachments import pdf_members
-from indexers.formats.pdf.format import PDF
-from indexers.formats.pdf.read import PdfFile, open_pdf, read_pages
+from indexers.formats.pdf.document import open_pdf, pdf_members
+from indexers.formats.pdf.read import PdfFile, read_pages
 from tests.indexers.formats import raw_pdf
 
 

@@ -10,7 +10,8 @@ import pymupdf
 import pytest
 
 from hybrid_core.types.documents import Line, ParsedPage
-from indexers.formats.pdf.read import open_pdf, read_pages
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_pages
 from indexers.formats.pdf.reading_order import Piece, arrange
 from tests import pdfs
 from tests.work import calls

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.types.documents import ParsedPage
-from indexers.formats.pdf.read import open_pdf, read_pages
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_pages
 from tests import pdfs
 from tests.indexers.formats import raw_pdf
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pymupdf
 
-from hybrid_core.types.layouts import PageLayout, PlacedLine
+from hybrid_core.types.locators import PageLayout, PlacedLine
 from indexers.formats.limits import ParseLimits
+from indexers.formats.pdf.document import open_pdf
 from indexers.formats.pdf.page_layout import pdf_layout
-from indexers.formats.pdf.read import open_pdf, read_pages
+from indexers.formats.pdf.read import read_pages
 
 COLUMNS = (330, 400, 470, 540)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pymupdf
 import pytest
 
-from hybrid_core.types.layouts import Box
-from indexers.formats.drawing import Picture
+from hybrid_core.types.locators import Box
+from indexers.formats.format import Picture
 from indexers.formats.pdf.picture import draw_texts
 from indexers.formats.text_drawing import drawn
 

@@ -16,13 +16,12 @@ from sqlalchemy.exc import OperationalError
 from hybrid_core.errors import DiskFullError, DocumentError, StoreError, UnreachableError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.home import disk_full
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.types.jobs import Advance, Job, JobRequest
 from indexers.jobs.file_stages import reading_lanes
-from indexers.jobs.runner import Runner
-from indexers.jobs.workplace import workplace
-from indexers.stages.report import Tally
-from indexers.stages.turn import Turn
+from indexers.jobs.report import Tally
+from indexers.jobs.runner import Runner, workplace
+from indexers.jobs.turn import Turn
 
 
 def caused(error: Exception, cause: Exception) -> Exception:

@@ -8,10 +8,9 @@ from pathlib import Path
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.types.jobs import Advance, Job, JobRequest
 from indexers.jobs.file_stages import reading_lanes
-from indexers.jobs.runner import Runner
-from indexers.jobs.workplace import workplace
-from indexers.stages.report import Tally
-from indexers.stages.turn import Turn
+from indexers.jobs.report import Tally
+from indexers.jobs.runner import Runner, workplace
+from indexers.jobs.turn import Turn
 
 
 def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from hybrid_core.errors import LimitError, UsageError
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.config.settings import load_settings
 from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits
-from indexers.formats.pdf.read import open_pdf, read_info
-from indexers.stages.options import IndexOptions
-from indexers.stages.report import FileResult
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_info
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.report import FileResult
 from indexers.workers import pool
 from indexers.workers.pool import WorkerLimits
-from indexers.workers.watch import Watch, resident_bytes
+from indexers.workers.threads import Watch, resident_bytes
 from tests import pdfs
 from tests.homes import settings_of
 from tests.indexers.formats import raw_pdf

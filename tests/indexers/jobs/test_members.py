@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.types.priorities import BEHIND, WANTED, WATCHED
+from hybrid_core.types.jobs import BEHIND, WANTED, WATCHED
 from hybrid_pageindex import Engine, run
 from tests.indexers.formats.packages import packed
 from tests.indexers.formats.test_archives import mail

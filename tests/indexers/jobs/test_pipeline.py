@@ -16,9 +16,9 @@ import pytest
 
 from hybrid_core.errors import Cancelled, UsageError
 from hybrid_pageindex import Engine, run
-from indexers.jobs.pipeline import index
-from indexers.stages.options import IndexOptions
-from indexers.stages.report import IndexProgress, IndexReport
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.pipeline import IndexRun, index
+from indexers.jobs.report import IndexProgress, IndexReport
 from tests import pdfs
 from tests.homes import OwnHome, settings_of
 
@@ -269,14 +269,9 @@ def test_cancelling_stops_soon_and_keeps_what_was_published(engine: Engine, tmp_
 
     with pytest.raises(Cancelled, match="Run the same command again"):
         index(
-            engine._catalog(),
-            engine._cache(),
-            "default",
+            IndexRun(engine._catalog(), engine._cache(), "default", IndexOptions(workers=2), tmp_path / "tmp", stop),
             files,
-            IndexOptions(workers=2),
-            tmp_path / "tmp",
             on_progress,
-            stop,
         )
     done = run(engine.documents())
     assert 2 <= len(done) < 12

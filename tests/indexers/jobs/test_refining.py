@@ -16,15 +16,14 @@ import pymupdf
 import pytest
 
 from hybrid_core.errors import NotFoundError
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.cache import Cache
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
-from hybrid_core.store.regions import page_regions
-from hybrid_core.store.shared_cache import SharedCache
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.store.shared_cache import SharedCache, page_regions
+from hybrid_core.types.files import StoredVersion
 from hybrid_core.types.jobs import JobRequest, JobStage
-from hybrid_core.types.versions import StoredVersion
 from hybrid_pageindex import Engine, run
-from indexers.stages import refining
+from indexers.jobs import refiner
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 from tests import pdfs
@@ -74,7 +73,7 @@ def test_a_tree_is_refined_once_and_the_same_bytes_give_the_same(
     assert not published(tmp_path / "home").version.outline and not read
     status, tree = index(tmp_path / "home", path, "refined")
     first = published(tmp_path / "home")
-    assert status == "indexed" and first.version.outline == refining.layout_model()
+    assert status == "indexed" and first.version.outline == refiner.layout_model()
     assert sorted(read) == [1, 2, 3] and [row[1] for row in tree]
     read.clear()
     for outline in ("refined", "fast"):  # what is refined serves either way
@@ -160,15 +159,15 @@ def test_what_models_improved_is_refined_where_models_can_say_it_again(tmp_path:
     with thinking(home) as (engine, _):
         run(engine.index(path, outline="refined", workers=1))
         assert run(engine.info(path.name)).description == "A handbook of feldspar."
-    assert published(home).version.llm and published(home).version.outline == refining.layout_model() and read
+    assert published(home).version.llm and published(home).version.outline == refiner.layout_model() and read
     read.clear()
     with thinking(home) as (engine, _):  # another model improves what is refined
         run(engine.index(path))
-    assert published(home).version.outline == refining.layout_model() and not read
+    assert published(home).version.outline == refiner.layout_model() and not read
 
 
 def test_pages_that_were_read_by_ocr_are_shown_to_the_model_as_text(tmp_path: Path) -> None:
-    from hybrid_core.types.layouts import PlacedLine
+    from hybrid_core.types.locators import PlacedLine
     from indexers.formats.limits import ParseLimits
     from indexers.workers.pool import WorkerLimits
 
@@ -191,11 +190,11 @@ def test_pages_that_were_read_by_ocr_are_shown_to_the_model_as_text(tmp_path: Pa
 
 
 def test_without_what_runs_the_model_one_sentence_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refining, "find_spec", lambda _: None)
+    monkeypatch.setattr(refiner, "find_spec", lambda _: None)
     path = pdfs.bookmarked(tmp_path / "book.pdf")
     with closing(Engine(settings=settings_of(tmp_path / "home"))) as engine:
         report = run(engine.index(path, outline="refined", workers=1))
-    assert [note for note in report.notes if "onnxruntime" in note] == [refining.missing()]
+    assert [note for note in report.notes if "onnxruntime" in note] == [refiner.missing()]
     assert report.files[0].status == "indexed" and not published(tmp_path / "home").version.outline
 
 

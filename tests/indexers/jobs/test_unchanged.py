@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.system.reach import Reach
+from hybrid_core.system import Reach
 from hybrid_core.types.files import FileStamp
 from hybrid_pageindex import Engine, run
-from indexers.build import versions
+from indexers.assembly import versions
 from indexers.formats import registry
 from indexers.jobs import file_stages
 

@@ -15,15 +15,12 @@ from hybrid_core.types.documents import Line
 from hybrid_pageindex import Engine, run
 from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.reading_order import Piece
-from indexers.ocr import find
-from indexers.ocr.doubt import doubtful, language_of
-from indexers.ocr.engine import EngineName
-from indexers.ocr.find import NoOcr, Ocr, find_ocr
-from indexers.ocr.order import in_reading_order
-from indexers.ocr.tesseract import Tesseract
+from indexers.ocr import engines
+from indexers.ocr.engines import EngineName, NoOcr, Ocr, Tesseract, find_ocr
+from indexers.ocr.pages import doubtful, in_reading_order, language_of
 from indexers.workers.pool import WorkerLimits, WorkerPool
 from indexers.workers.protocol import EngineAnswer, ScanTask
-from indexers.workers.scanning import PageReading
+from indexers.workers.threads import PageReading
 from tests import pdfs
 from tests.ocr import rapid
 
@@ -42,8 +39,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Callable[[tuple[str, ...] | None, b
             has = Tesseract("tesseract", "+".join(n for n in asked if n in known), known, True, "/data")
             return has, tuple(n for n in asked if n not in known)
 
-        monkeypatch.setattr(find, "find_tesseract", found)
-        monkeypatch.setattr(find, "find_spec", lambda _: object() if rapid else None)
+        monkeypatch.setattr(engines, "find_tesseract", found)
+        monkeypatch.setattr(engines, "find_spec", lambda _: object() if rapid else None)
 
     return set_up
 

@@ -13,8 +13,8 @@ import pytest
 
 from hybrid_core.types.documents import Line, ParsedPage
 from hybrid_pageindex import Engine, run
-from indexers.ocr import find
-from indexers.ocr.sizes import level_sizes
+from indexers.assembly.content import level_sizes
+from indexers.ocr import engines
 from tests import pdfs
 from tests.ocr import reads, tesseract
 
@@ -116,7 +116,7 @@ def test_once_ocr_can_be_had_only_files_that_need_it_are_read_again(engine: Engi
 def test_a_page_whose_ocr_dies_costs_only_itself(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(find, "find_spec", lambda _: None)
+    monkeypatch.setattr(engines, "find_spec", lambda _: None)
     tools = tmp_path / "tools"
     tools.mkdir()
     wrapper = tools / "tesseract"  # the first page it is given kills it
@@ -138,7 +138,7 @@ def test_without_tesseract_the_page_stays_marked_and_the_user_is_told_how_to_get
 ) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    monkeypatch.setattr(find, "find_spec", lambda _: None)
+    monkeypatch.setattr(engines, "find_spec", lambda _: None)
     monkeypatch.setenv(*(("PATH", str(empty)) if lacking == "program" else ("TESSDATA_PREFIX", str(empty))))
     report = run(engine.index(pdfs.scanned(tmp_path / "scan.pdf", 1)))
     (file,) = report.files

@@ -17,11 +17,11 @@ from hybrid_core.types.documents import ParsedPage
 from hybrid_pageindex import Engine, run
 from indexers.formats.limits import ParseLimits
 from indexers.formats.registry import open_file
-from indexers.jobs.pipeline import index
-from indexers.ocr.find import find_ocr
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.pipeline import IndexRun, index
+from indexers.jobs.report import FileResult, IndexProgress
+from indexers.ocr.engines import find_ocr
 from indexers.ocr.pages import pack, unpack
-from indexers.stages.options import IndexOptions
-from indexers.stages.report import FileResult, IndexProgress
 from tests import pdfs
 from tests.ocr import reads, tesseract
 
@@ -115,7 +115,11 @@ def test_what_was_read_before_an_interruption_is_not_read_again(
 
     options = IndexOptions(workers=1, ocr=lambda: find_ocr("auto", "eng"), ocr_seconds=3)
     with pytest.raises(Cancelled, match="Run the same command again"):
-        index(engine._catalog(), engine._cache(), "default", [path], options, tmp_path / "tmp", on_progress, stop)
+        index(
+            IndexRun(engine._catalog(), engine._cache(), "default", options, tmp_path / "tmp", stop),
+            [path],
+            on_progress,
+        )
     read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
     assert 0 < read <= 2, "it is published with the pages that could be read"
     assert "pages are still to be read by OCR" in run(engine.info("a.pdf")).warnings[-1]
@@ -142,7 +146,7 @@ def test_a_scan_removed_between_its_turns_stays_removed(
 
 
 def test_a_read_page_survives_being_kept(tmp_path: Path) -> None:
-    from indexers.ocr.read import read_page
+    from indexers.ocr.pages import read_page
 
     file = open_file(pdfs.scanned(tmp_path / "a.pdf", 1, dpi=150), None, ParseLimits())
     reading = read_page(file, 1, "Tesseract", tesseract())

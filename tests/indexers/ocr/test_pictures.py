@@ -19,11 +19,10 @@ from pptx.util import Inches
 from hybrid_core.types.documents import Line, MarkedHeading, ParsedPage
 from hybrid_pageindex import Engine, run
 from indexers.formats.format import PicturedFile
-from indexers.formats.illustrations import illustrations
 from indexers.formats.limits import ParseLimits
-from indexers.formats.nearby import local_links, name_beside, pictures_beside
+from indexers.formats.pictures import local_links, name_beside, pictures_beside
 from indexers.formats.registry import open_file
-from indexers.formats.text_drawing import drawn
+from indexers.formats.text_drawing import drawn, illustrations
 from indexers.ocr.pages import PictureWords, Reading
 from tests.indexers.formats import packages
 from tests.ocr import reads

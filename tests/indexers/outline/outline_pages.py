@@ -10,7 +10,8 @@ from pathlib import Path
 import pymupdf
 
 from hybrid_core.types.documents import Bookmark, Line, ParsedDocument, ParsedPage, Section
-from indexers.formats.pdf.read import open_pdf, read_info, read_pages
+from indexers.formats.pdf.document import open_pdf
+from indexers.formats.pdf.read import read_info, read_pages
 
 _WORDS = (
     "keeper store crate week figures master yard orders season carrier ships spring accounts crews gate ropes "

@@ -8,7 +8,7 @@ import pymupdf
 import pytest
 
 from hybrid_core.types.documents import Bookmark
-from indexers.outline.bookmarks import from_bookmarks
+from indexers.outline.heading import from_bookmarks
 from indexers.outline.tree import build_tree
 from indexers.outline.view import view
 from tests.indexers.outline.outline_pages import Sheet, check, document, outline_of, save, text_of

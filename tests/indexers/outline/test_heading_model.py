@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from indexers.outline import heading_model as model
-from indexers.outline.evidence import FEATURES, style_numbers
 from indexers.outline.heading import clean_title, continues
+from indexers.outline.heading_model import FEATURES, style_numbers
 from indexers.outline.merge import possible_headings
 from indexers.outline.tree import TreeLimits, build_tree
 from indexers.outline.view import view

@@ -8,8 +8,7 @@ import pymupdf
 import pytest
 
 from indexers.outline.printed_toc import from_printed_toc
-from indexers.outline.toc_entries import entries
-from indexers.outline.toc_pages import find_contents
+from indexers.outline.toc import entries, find_contents
 from indexers.outline.tree import build_tree
 from indexers.outline.view import view
 from tests.indexers.outline.outline_pages import FILLER, Sheet, check, document, outline_of, save, text_of

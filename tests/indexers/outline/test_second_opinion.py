@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hybrid_core.types.documents import ParsedDocument, ParsedPage
-from hybrid_core.types.layouts import Region, RegionKind, RegionsByPage
+from hybrid_core.types.locators import Region, RegionKind, RegionsByPage
 from indexers.outline.tree import TreeLimits, build_tree
 from tests.indexers.outline.outline_pages import Sheet
 

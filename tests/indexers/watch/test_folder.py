@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.catalog.sources import all_sources, exclude, remember
+from hybrid_core.store.catalog.libraries import all_sources, exclude, remember
 from hybrid_core.types.sources import Source
 from hybrid_pageindex import Engine, run
-from indexers.watch import gone, mounts
-from indexers.watch.folder import Findings, FolderWatch, WatchTimes
-from indexers.watch.still import FileSign, Stillness
+from indexers.files import scan
+from indexers.files.watcher import FileSign, Findings, FolderWatch, Stillness, WatchTimes
 
 TIMES = WatchTimes(still=2, grace=60, poll=10, rescan=600)
 
@@ -106,8 +105,7 @@ def test_an_empty_mount_point_takes_no_document_along(
     note(share / "b.md")
     here = {str(share): "5"}  # which file system is mounted at which folder, besides /
     monkeypatch.setattr(os.path, "ismount", lambda path: str(path) in {"/", *here})
-    for module in (gone, mounts):
-        monkeypatch.setattr(module, "file_system", lambda point: here.get(str(point), "1"))
+    monkeypatch.setattr(scan, "file_system", lambda point: here.get(str(point), "1"))
     watch = watched(engine, folder)
     assert not watch.look(0)
     (share / "b.md").unlink()
@@ -127,13 +125,13 @@ def test_an_empty_mount_point_takes_no_document_along(
 
 
 def test_what_cannot_be_asked_is_not_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert gone.missing(tmp_path / "nothing") and not gone.missing(tmp_path)
+    assert scan.missing(tmp_path / "nothing") and not scan.missing(tmp_path)
 
     def stale(*_: object, **__: object) -> os.stat_result:
         raise OSError(116, "Stale file handle")
 
     monkeypatch.setattr(Path, "stat", stale)
-    assert not gone.missing(tmp_path / "nothing")
+    assert not scan.missing(tmp_path / "nothing")
 
 
 def test_stillness_forgets_what_is_not_seen() -> None:
@@ -150,5 +148,5 @@ def test_network_drives_are_known_by_their_file_system(
 ) -> None:
     table = tmp_path / "mounts"
     table.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x /mnt/a\\040share {kind} rw 0 0\n")
-    monkeypatch.setattr(mounts, "_MOUNTS", table)
-    assert mounts.remote(Path("/mnt/a share/folder")) is is_remote and not mounts.remote(Path("/mnt/other"))
+    monkeypatch.setattr(scan, "_MOUNTS", table)
+    assert scan.remote(Path("/mnt/a share/folder")) is is_remote and not scan.remote(Path("/mnt/other"))

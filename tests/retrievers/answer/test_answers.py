@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.llm.token_estimate import estimate, shares
+from hybrid_core.llm.budget import estimate, shares
 from hybrid_core.types.results import PageFound, Receipt, SectionFound
 from retrievers.answer.citations import check, split
 from retrievers.answer.sources import sources
-from retrievers.pages.snippet import excerpt
-from retrievers.pages.windows import PassageTerms
+from retrievers.explain.passages import PassageTerms, excerpt
 
 NOT_DONE = "it is not written in numbers and signs alone, so it was not done again"
 PAGES = {

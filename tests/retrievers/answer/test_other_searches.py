@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.text.slips import alike
-from retrievers.answer.other_searches import corrected, other_searches, parts, respelled
-from retrievers.answer.wishes import searches, wishes
+from hybrid_core.text.misspellings import alike
+from retrievers.answer.searches import corrected, other_searches, parts, respelled, searches, wishes
 
 TEXTS = ["Der Auskunftsanspruch verjährt nach drei Jahren. The warranty period is two years.", "Installation of pumps."]
 

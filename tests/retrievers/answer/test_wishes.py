@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from retrievers.answer.showing import Showing, pictured
-from retrievers.answer.wishes import Wish, wishes
-from retrievers.query.unnamed_document import unnamed_document
+from retrievers.answer.searches import Wish, wishes
+from retrievers.answer.sources import Showing, pictured
+from retrievers.query.references import unnamed_document
 
 
 def test_lines_that_ask_to_read_are_told_from_answers() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrievers.documents.candidates import normalised, ranked, reciprocal_ranks, weighted
+from retrievers.candidates.documents import normalised, ranked, reciprocal_ranks, weighted
 
 scores = st.dictionaries(st.sampled_from("abcdefgh"), st.just(0.0) | st.floats(1e-6, 1e6), max_size=8)
 weights = st.floats(0.01, 100)

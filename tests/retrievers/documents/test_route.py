@@ -8,7 +8,7 @@ import pytest
 
 from hybrid_core.cards.card import read_card
 from hybrid_core.types.documents import Card
-from retrievers.documents.route import Router, Routing
+from retrievers.candidates.router import Router, Routing
 from retrievers.query.question import read_question
 from tests.work import calls
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from hybrid_core.types.documents import Card
 from hybrid_core.types.scoring import EntityLinking
-from retrievers.documents.clusters import Clusters
-from retrievers.documents.route import Router
+from retrievers.candidates.clusters import Clusters
+from retrievers.candidates.router import Router
 from retrievers.query.question import read_question
 
 ORGANISATIONS = ("Tarrowgate", "Orrinvale", "Quensted", "Bellweather")

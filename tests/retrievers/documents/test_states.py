@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from hybrid_core.store.mapped import MappedFile
 from hybrid_core.types.documents import Card, Document
 from hybrid_core.types.scoring import ScoringConfig
-from retrievers.documents.documents import Documents
-from retrievers.documents.library import LibraryView
-from retrievers.documents.route import Router
-from retrievers.documents.stored_view import read_view, write_view
+from retrievers.candidates.library import Documents, LibraryView, read_view, write_view
+from retrievers.candidates.router import Router
 from retrievers.query.question import read_question
 from tests.retrievers.made_documents import document
 from tests.work import examples

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hybrid_core.text import bm25, tokens
 from hybrid_core.types.documents import Section
 from hybrid_pageindex import Engine, run
-from retrievers.documents.content import Titles
+from retrievers.trees.content import Titles
 
 WORDS = ("weir", "sluice", "lock", "gate", "basin")
 

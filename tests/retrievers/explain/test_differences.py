@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hybrid_pageindex import Engine, run
-from retrievers.explain.differences import differences
+from retrievers.explain.receipts import differences
 
 _TEXT = "# Offer\n\nThe harbour offers to mend the {what} for {sum} euros before {when}. " + (
     "Stones, planks and ropes are brought by boat, and twelve masons work on the quay in two shifts. " * 12

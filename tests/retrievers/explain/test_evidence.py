@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.text.tokens import term_hash
 from hybrid_core.types.results import Evidence
 from hybrid_pageindex import Engine, run
-from retrievers.documents.content import Content
-from retrievers.documents.route import Routing
+from retrievers.candidates.router import Routing
 from retrievers.explain import evidence
 from retrievers.explain.evidence import InformationNeed, TermCoverage
-from retrievers.query.content_words import content_words
-from retrievers.query.names import proper_names
+from retrievers.query.words import content_words, proper_names
+from retrievers.trees.content import Content
 
 QUESTIONS = Path(__file__).parents[2] / "eval" / "evidence_questions.jsonl"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from hybrid_core.types.features import CandidateFeatures
+from hybrid_core.types.scoring import CandidateFeatures
 from hybrid_pageindex import Engine, run
 from tests.pdfs import prose
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine, run
-from retrievers.features.model import RankingModel, load_model, shipped_model
 from retrievers.features.table import FEATURES
+from retrievers.ranking.model import RankingModel, load_model, shipped_model
 
 RARE = ("quux", "corge", "grault", "garply", "waldo", "plugh", "xyzzy", "thud")
 COMMON = ("earnings", "report", "market", "quarter", "meeting", "notes", "water", "house", "paper")

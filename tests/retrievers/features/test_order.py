@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.text.term_order import STOP_WORD, TermOrder, form_check, word_hash
+from hybrid_core.text.terms import STOP_WORD, TermOrder, form_check, word_hash
 from hybrid_core.text.tokens import cached_hash, is_number, tokenise, written_words
-from retrievers.features.order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
+from retrievers.features.word_order import WHOLE_PAGE, PageWords, TermPlaces, WordPlaces
 
 WORDS = ["weir", "weirs", "lock", "sluice", "gate", "1,204", "2023", "zander", "the", "of"]
 PAGES = st.lists(st.lists(st.sampled_from(WORDS), max_size=30), min_size=1, max_size=5)

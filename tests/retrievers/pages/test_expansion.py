@@ -11,10 +11,10 @@ import pytest
 from hybrid_core.types.documents import Card, Document, Hit
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from retrievers.documents.candidates import ExpansionScope
-from retrievers.documents.library import LibraryView
-from retrievers.documents.route import Router
-from retrievers.pages.first_stage import expanded_hits
+from retrievers.candidates.documents import ExpansionScope
+from retrievers.candidates.first_stage import expanded_hits
+from retrievers.candidates.library import LibraryView
+from retrievers.candidates.router import Router
 from retrievers.query.expert import Expansion, read_expert
 from tests.retrievers.made_documents import document
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Hit, Section
-from retrievers.documents.candidates import doc_scores, gather
-from retrievers.documents.content import Content, children_of
-from retrievers.documents.content_cache import ContentCache
-from retrievers.documents.trees import Trees
-from retrievers.pages.scores import Tree, best_first, walk
+from retrievers.candidates.documents import doc_scores, gather
+from retrievers.ranking.walk import Tree, best_first, walk
+from retrievers.trees.content import Content, children_of
+from retrievers.trees.contents import ContentCache
+from retrievers.trees.postings import Trees
 
 scores = st.lists(st.floats(0.001, 1.0), max_size=30)
 

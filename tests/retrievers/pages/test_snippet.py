@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from hybrid_core.text.tokens import tokenise
-from retrievers.pages.snippet import best_passage
-from retrievers.pages.windows import PassageTerms
+from retrievers.explain.passages import PassageTerms, best_passage
 
 
 def best_window(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrievers.query.follow_up import points_back, with_words_before
+from retrievers.query.intent import points_back, with_words_before
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hybrid_core.errors import UsageError
-from retrievers.query.patterns import matching, pattern
+from retrievers.query.expert import matching, pattern
 
 WRITTEN = (r"\bnet (sales|revenues?)\b", "cap\\s?ex", "^what", "离婚|抚养费", r"(a|b)+c$", "é", r"\d{4}", "")
 TEXTS = st.text(st.sampled_from("abc é离婚0123 \ud800"), max_size=40) | st.sampled_from(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hybrid_core.text.numerals import beside, page_number, part_number
-from retrievers.query.about import wants_whole
-from retrievers.query.content_words import asks_for_documents
+from hybrid_core.text.identifiers import adjacent_numbers, page_number, part_number
+from retrievers.query.intent import wants_whole
 from retrievers.query.references import references
+from retrievers.query.words import asks_for_documents
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,8 @@ def test_one_spelling_of_a_number() -> None:
     written = ("viii", "VIII", "八", "008", "1a", "A.04", "二百零五", "十二")
     assert [part_number(one) for one in written] == ["8", "8", "8", "8", "1A", "A.4", "205", "12"]
     assert (page_number("iv"), page_number("IV")) == ("iv", "4")
-    assert [beside(one) for one in ("14", "A-4", "iv", "B")] == [("13", "15"), ("A-3", "A-5"), ("iii", "v"), ("", "")]
+    neighbours = [("13", "15"), ("A-3", "A-5"), ("iii", "v"), ("", "")]
+    assert [adjacent_numbers(number) for number in ("14", "A-4", "iv", "B")] == neighbours
 
 
 @pytest.mark.parametrize(

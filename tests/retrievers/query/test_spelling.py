@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hybrid_core.text.tokens import stem
-from retrievers.query.spelling import corrected
+from retrievers.query.words import corrected
 
 PAGES = (
     "payments are expected",

@@ -11,16 +11,15 @@ from typing import Any
 
 import pytest
 
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.prompts.fence import fence
+from hybrid_core.llm.prompts import fence
 from hybrid_core.types.documents import Card
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, Settings, run
-from retrievers.pages.going_on import breaks_off
-from retrievers.reason.again import SearchWish, search_wish
-from retrievers.reason.board import card, file_name
-from retrievers.reason.page_marks import unlabelled
+from retrievers.explain.statements import breaks_off
+from retrievers.reason.board import card, file_name, unlabelled
+from retrievers.reason.rounds import SearchWish, search_wish
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
 from tests.retrievers.reason.test_reason import page, turn

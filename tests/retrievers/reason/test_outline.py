@@ -12,17 +12,15 @@ from typing import Any
 import pymupdf
 import pytest
 
-from eval.runs.scripted.outline import shown_outline
-from eval.runs.scripted.questions import Oracle
+from eval.runs.scripted import Oracle, shown_outline
+from hybrid_core.llm.budget import estimate
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
-from hybrid_core.llm.token_estimate import estimate
 from hybrid_core.types.documents import Card
 from hybrid_pageindex import Engine, Settings, run
-from retrievers.pages.going_on import goes_on
-from retrievers.query.pages_wanted import pages_wanted
-from retrievers.reason.board import about
-from retrievers.reason.page_marks import mark, pictured
+from retrievers.explain.statements import goes_on
+from retrievers.query.intent import pages_wanted
+from retrievers.reason.board import about, mark, pictured
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
 from tests.retrievers.reason.test_reason import page, turn

@@ -10,16 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid_core.llm.token_estimate import estimate
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.llm.budget import estimate
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Section
-from retrievers.documents.candidates import CandidateDocument
-from retrievers.documents.content import Content, children_of
-from retrievers.pages.scores import PageScores
-from retrievers.query.expert import Role
-from retrievers.query.patterns import pattern
+from retrievers.candidates.documents import CandidateDocument
+from retrievers.query.expert import Role, pattern
+from retrievers.ranking.walk import PageScores
 from retrievers.reason.board import Board
 from retrievers.reason.outline import opened, outline
+from retrievers.trees.content import Content, children_of
 from tests.retrievers.made_documents import document
 
 Node = tuple[int, str, int, int]  # level, title, first and last page

@@ -11,17 +11,17 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
-from eval.runs.scripted.questions import Oracle, guess
+from eval.runs.scripted import Oracle, guess
 from hybrid_core.errors import ChatError, UsageError
-from hybrid_core.llm.client.endpoint import Request
+from hybrid_core.llm.budget import estimate
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.token_estimate import estimate
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.store.cache import Cache
 from hybrid_core.types.documents import Strategy
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex import Engine, Settings, run
-from hybrid_pageindex.services.chatting import Chat
+from hybrid_pageindex.engine.models.models import Chat
 from tests.doubles.replies import FakeReply
 from tests.models_over_http import data, engine_with
 

@@ -13,14 +13,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from hybrid_core.errors import ChatError, ReplyError
-from hybrid_core.llm.chat import Message
+from hybrid_core.llm.budget import InputBudget, estimate
+from hybrid_core.llm.chat import Completion, Message, Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Completion, Request
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.input_budget import InputBudget
-from hybrid_core.llm.reply_cache import ReplyCache
-from hybrid_core.llm.token_estimate import estimate
-from hybrid_core.store.cache.cache import Cache
+from hybrid_core.llm.replies import ReplyCache
+from hybrid_core.store.cache import Cache
 from hybrid_core.types.documents import Route, Strategy
 from hybrid_pageindex import Engine, Settings, run
 from tests.doubles.replies import FakeEndpoint, FakeReply, fake_reply

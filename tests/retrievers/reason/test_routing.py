@@ -10,24 +10,23 @@ from typing import Any
 
 import pytest
 
-from eval.runs.scripted.questions import Oracle, guess
+from eval.runs.scripted import Oracle, guess
 from hybrid_core.errors import ChatError, ReplyError, UsageError
+from hybrid_core.llm.budget import estimate
+from hybrid_core.llm.chat import Request
 from hybrid_core.llm.client.chat_model import ChatModel
-from hybrid_core.llm.client.endpoint import Request
 from hybrid_core.llm.client.scope import CallScope
-from hybrid_core.llm.token_estimate import estimate
-from hybrid_core.types.documents import Document, Hit, Route
+from hybrid_core.types.documents import Document, Hit, Route, unread_warning
 from hybrid_core.types.results import ReasoningStep, SearchResult
 from hybrid_core.types.scoring import DocumentScoring
-from hybrid_core.types.unread import unread_warning
 from hybrid_pageindex import Engine, Settings, run
-from retrievers.documents.route import Routing
+from retrievers.candidates.router import Routing
 from retrievers.query.question import read_question
-from retrievers.reason.page_marks import SeenPage
+from retrievers.reason import document_prompts
+from retrievers.reason.asker import QuestionSession
+from retrievers.reason.board import Described, SeenPage
+from retrievers.reason.document_choice import Contenders, choose_documents, preferred
 from retrievers.reason.reasoner import Reasoner
-from retrievers.reason.routing import by_model
-from retrievers.reason.routing.choose import Contenders, choose_documents, preferred
-from retrievers.reason.session import QuestionSession
 from tests.conftest import Cli
 from tests.doubles.replies import FakeEndpoint
 from tests.models_over_http import data
@@ -213,7 +212,7 @@ def test_the_command_line_takes_the_route(cli: Cli, library: Engine) -> None:
 # More documents than are described, and fewer tokens than they would take.
 
 MANY = held(*(document(f"report-{n}") for n in range(200)))
-ORDER = [by_model.Described(one) for one in MANY.values()]
+ORDER = [Described(one) for one in MANY.values()]
 
 
 def calls(answer: Rule, tokens: int = 6000) -> tuple[QuestionSession, FakeEndpoint]:
@@ -225,7 +224,7 @@ def calls(answer: Rule, tokens: int = 6000) -> tuple[QuestionSession, FakeEndpoi
 @pytest.mark.parametrize(("tokens", "fewest", "most"), [(6000, 72, 72), (2000, 10, 71)])
 def test_one_call_describes_as_many_documents_as_the_tokens_allow(tokens: int, fewest: int, most: int) -> None:
     made, endpoint = calls(naming("report-7.pdf", "report-3.pdf"), tokens)
-    picked = by_model.pick(made, ORDER)
+    picked = document_prompts.pick(made, ORDER)
     assert picked.documents == ("report-7", "report-3") and picked.reasoning == "It is theirs."
     (request,) = endpoint.requests
     shown = data(request.messages[-1].text, "Documents").splitlines()
@@ -237,7 +236,7 @@ def test_one_call_describes_as_many_documents_as_the_tokens_allow(tokens: int, f
 def test_a_model_that_gives_no_list_is_a_failure(answer: Rule, requests: int) -> None:
     made, endpoint = calls(answer)
     with pytest.raises(ChatError):
-        by_model.pick(made, ORDER)
+        document_prompts.pick(made, ORDER)
     assert len(endpoint.requests) == requests  # a reply that cannot be read is repaired once
 
 
@@ -335,8 +334,8 @@ def test_a_line_keeps_room_for_what_its_best_page_says(library: Engine, name: st
     title = OPAQUE[name]
     opaque = replace(known, name=name, title=title, description=f"{title} (9 pages): {parts}", pages=9)
     passage = "The deposit is returned nine weeks after the keys, less what was damaged, says the landlord's own rule."
-    described = [by_model.Described(opaque, "", {3: SeenPage(passage)})] * 24
-    lines = by_model.document_lines([f"d{number}" for number in range(1, 25)], described, 1300)
+    described = [Described(opaque, "", {3: SeenPage(passage)})] * 24
+    lines = document_prompts.document_lines([f"d{number}" for number in range(1, 25)], described, 1300)
     assert estimate("\n".join(lines)) <= 1300 and len(lines) == 24
     for line in lines:
         head, said = line.split("\n")

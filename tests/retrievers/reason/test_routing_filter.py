@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid_core.llm.token_estimate import estimate
-from retrievers.documents.route import Router
+from hybrid_core.llm.budget import estimate
+from retrievers.candidates.router import Router
 from retrievers.query.question import read_question
-from retrievers.reason.routing import from_cards
-from retrievers.reason.routing.conditions import Condition, Operator, apply, check, met
-from retrievers.reason.routing.fields import fields_of, table
+from retrievers.reason import document_choice
+from retrievers.reason.conditions import Condition, Operator, apply, check, fields_of, met, table
 from tests.retrievers.made_documents import document, held
 
 AR, QR = "annual report", "quarterly report"
@@ -162,7 +161,7 @@ def test_of_fields_a_model_sees_bounded_examples_those_near_the_question_first()
 def test_without_a_model_the_cards_make_the_filter(question: str, documents: set[str]) -> None:
     asked = read_question(question)
     routing = Router({doc_id: one.card for doc_id, one in LIBRARY.items()}).route(asked)
-    filtered = apply(FIELDS, from_cards.conditions(asked, routing, LIBRARY), LIBRARY)
+    filtered = apply(FIELDS, document_choice.card_conditions(asked, routing, LIBRARY), LIBRARY)
     assert filtered.documents == documents
 
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hybrid_core.cards.document_types import document_types
 from hybrid_core.errors import UsageError
 from hybrid_core.text import tokens
-from hybrid_core.text.term_counts import TermCounts
+from hybrid_core.text.terms import TermCounts
 from hybrid_core.types.documents import Section
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.experts import PACKS, find_expert
-from retrievers.documents.content import Content, children_of, cosine, page_vector
-from retrievers.query.patterns import pattern
-from retrievers.rerank.selection import mmr
+from retrievers.query.expert import pattern
+from retrievers.ranking.selection import mmr
+from retrievers.trees.content import Content, children_of, cosine, page_vector
 from tests import pdfs
 
 items = st.lists(st.floats(0, 1), min_size=1, max_size=8)

@@ -1,22 +1,70 @@
-"""A module run in a child process that holds the locks of its parent."""
+"""Work on a closed shard in a child process, which may freeze, hang or die without harm to its parent.
+
+``python -P -m hybrid_core.store.index.edge.child optimize FOLDER``: exit status 0 when the shard was optimised and
+flushed. ``python -P -m hybrid_core.store.index.edge.child load FOLDER DIMENSION LEARNED``: any exit status means that
+the child survived loading the shard.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+
+import qdrant_edge
+
+from hybrid_core.errors import IndexDamagedError
+from hybrid_core.store.index.edge.shard import Shard
+
+_OPTIMIZE_SECONDS = 600
+_LOAD_SECONDS = 120
+_log = logging.getLogger(__name__)
 
 
-def run_module(
-    module: str, arguments: Sequence[str], handles: Sequence[int], seconds: float
-) -> subprocess.CompletedProcess[bytes]:
-    """Run ``python -P -m MODULE ARGUMENTS`` and wait for its end; its stderr is captured.
+def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
+    """Optimise the closed shard in ``folder`` in a child, because ``optimize`` freezes the process that calls it.
 
-    ``handles`` are the lock descriptors the child inherits, so that a shard is not opened under a child whose parent
-    was killed. Raises OSError where no child can be started, ``subprocess.TimeoutExpired`` after so many ``seconds``.
+    Wait for it, and return whether it succeeded. A failure only costs speed: the caller checks the shard's count when
+    it loads it. ``handles`` are as in ``run_child``.
+    """
+    try:
+        process = run_child(["optimize", str(folder)], handles, _OPTIMIZE_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        _log.warning("the search index %s was not optimised: %s", folder, error)
+        return False
+    if process.returncode:
+        tail = process.stderr.decode(errors="replace")[-500:]
+        _log.warning("the search index %s was not optimised (status %s): %s", folder, process.returncode, tail)
+    return process.returncode == 0
+
+
+def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[int]) -> None:
+    """Raise ``IndexDamagedError`` where a child that loads the closed shard in ``folder`` dies or hangs.
+
+    A child that only fails is no answer: the caller meets the same error, and reports it better. ``handles`` are as in
+    ``run_child``.
+    """
+    try:
+        process = run_child(["load", str(folder), str(dimension), str(int(learned))], handles, _LOAD_SECONDS)
+    except OSError:
+        return  # no child can be started
+    except subprocess.TimeoutExpired as error:
+        raise IndexDamagedError("a process that loads it hangs") from error
+    if process.returncode < 0:
+        raise IndexDamagedError(f"a process that loads it is ended by signal {-process.returncode}")
+
+
+def run_child(arguments: Sequence[str], handles: Sequence[int], seconds: float) -> subprocess.CompletedProcess[bytes]:
+    """Run this module with ``arguments`` and wait for its end; its stderr is captured.
+
+    ``handles`` are the lock descriptors that the child inherits, so that nobody opens a shard under a child whose
+    parent was killed. Raise OSError where no child can be started, ``subprocess.TimeoutExpired`` after ``seconds``.
     """
     return subprocess.run(
-        [sys.executable, "-P", "-m", module, *arguments],
+        [sys.executable, "-P", "-m", __name__, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,  # a stdio server's stdout carries its protocol only
         stderr=subprocess.PIPE,
@@ -25,3 +73,24 @@ def run_module(
         check=False,
         process_group=0,  # Ctrl-C on the terminal is for us
     )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Optimise, or load and close, the shard of the arguments."""
+    work, folder, *options = arguments
+    if work == "optimize":
+        opened = qdrant_edge.EdgeShard.load(folder)
+        opened.optimize()
+        opened.flush()
+        opened.close()
+        return 0
+    dimension, learned = map(int, options)
+    shard = Shard.load(Path(folder), dimension, bool(learned))
+    shard.count()
+    shard.close()
+    return 0
+
+
+if __name__ == "__main__":
+    os.umask(0o077)  # what it writes lies in the home
+    sys.exit(main(sys.argv[1:]))

@@ -1,9 +1,9 @@
-"""Who may use which shard folder: the library's own shard for the first process, a private one for any other.
+"""Folders of shards: the library's own for the first process, a private one for any other.
 
 ::
 
     FOLDER/shard            the library's own shard
-    FOLDER/state.json       what it holds (state.py)
+    FOLDER/state.json       what it holds (``ShardState``)
     FOLDER/owner.lock       held for life by the handle that owns the shard
     FOLDER/loading          there while the shard is loaded: a process that finds it knows of one that died meanwhile
     FOLDER/write.lock       held while the shard is loaded, written or copied, so that a copy is whole
@@ -20,26 +20,100 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import secrets
 import shutil
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hybrid_core.errors import BusyError, StoreError
-from hybrid_core.store.home import make_folder
-from hybrid_core.store.index.edge.state import CHECKSUM
-from hybrid_core.store.temporary import temporary_folder
+from hybrid_core.store.home import close_to_others, make_folder, scratch_folder, temporary_folder
 
+CHECKSUM = "crc32:"
 SPARE_BYTES = 64 << 20  # beside a copy of a shard: some file systems fill the holes of files that are mapped
 _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
 _LOADING = "loading"
 _JOURNAL = "_journal.dat"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardState:
+    """The recorded content of a shard.
+
+    While ``writing``, the shard may hold more than ``position`` and ``count`` say. ``churn`` counts the points written
+    or deleted since the shard was last optimised. ``files`` is the checksum of its segments, after a write their
+    fingerprint, "" where neither was taken. ``mark`` is that of the change at ``position``, 0 where an older version
+    recorded it.
+    """
+
+    manifest: Mapping[str, str | int]
+    position: int
+    count: int
+    churn: int = 0
+    writing: bool = False
+    files: str = ""
+    mark: int = 0
+
+    @property
+    def checked(self) -> bool:
+        """Return whether there is a checksum of what the shard holds."""
+        return not self.writing and self.files.startswith(CHECKSUM)
+
+
+def read_state(path: Path) -> ShardState | None:
+    """Return the recorded state, None where there is none or it cannot be read."""
+    try:
+        raw = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(raw, dict):
+        return None
+    try:
+        state = ShardState(**raw)
+    except TypeError:
+        return None
+    numbers = (state.position, state.count, state.churn, state.mark)
+    sound = isinstance(state.manifest, dict) and all(type(n) is int and n >= 0 for n in numbers)
+    return state if sound and isinstance(state.writing, bool) and isinstance(state.files, str) else None
+
+
+def write_state(path: Path, state: ShardState) -> None:
+    """Replace the recorded state in one step. It is on the disk when this returns, but while ``writing``.
+
+    After a loss of power, the older record that may then be found has an older position: it is replayed.
+    """
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        json.dump(asdict(state), file, ensure_ascii=False, indent=1)
+        if not state.writing:
+            file.flush()
+            os.fsync(file.fileno())
+    close_to_others(fresh)
+    fresh.replace(path)
+    if not state.writing:
+        sync_folder(path.parent)
+
+
+def forget_state(path: Path) -> None:
+    """Remove the recorded state, durably: from now on the shard is not to be trusted."""
+    path.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 class FolderLock:
@@ -83,7 +157,7 @@ class FolderLock:
                 return True
 
     def release(self) -> None:
-        """Let go; safe to call twice. The file stays: were it unlinked, two could hold «the» lock."""
+        """Let go; safe to call twice. The file stays: were it unlinked, two could hold "the" lock."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -103,7 +177,7 @@ class ShardPlace:
     def __init__(
         self, folder: Path, home: Path, life: FolderLock, private: bool, borrowed: ExitStack | None = None
     ) -> None:
-        """``borrowed`` gives back a ``home`` outside a folder that cannot be written."""
+        """Take a folder; ``borrowed`` gives back a ``home`` outside a folder that cannot be written."""
         self.shard = home / "shard"
         self.private = private
         self.borrowed = borrowed is not None
@@ -125,7 +199,7 @@ class ShardPlace:
 
     @property
     def suspect(self) -> bool:
-        """Whether a process died while it loaded the library's shard or a copy of it.
+        """True where a process died while it loaded the library's shard or a copy of it.
 
         Call it as the owner or within ``whole``: then nobody else is loading the library's own shard.
         """
@@ -165,7 +239,7 @@ class ShardPlace:
     def whole(self, timeout: float) -> Iterator[None]:
         """Keep every other process from writing or copying the library's own shard.
 
-        Raises ``BusyError`` where that is not possible within ``timeout`` seconds.
+        Raise ``BusyError`` where that is not possible within ``timeout`` seconds.
         """
         if self._write.handle >= 0:
             raise StoreError("The shard's write lock is already held by this handle.")
@@ -185,7 +259,7 @@ class ShardPlace:
 
 
 def in_use(folder: Path) -> bool:
-    """Whether another handle owns the library's own shard."""
+    """Return whether another handle owns the library's own shard."""
     owner = FolderLock(folder / "owner.lock")
     if not folder.is_dir() or owner.acquire():
         owner.release()
@@ -194,7 +268,7 @@ def in_use(folder: Path) -> bool:
 
 
 def claim(folder: Path) -> ShardPlace:
-    """The library's own shard where it is free, else a new private folder. Removes those of the dead."""
+    """Take the library's own shard where it is free, else a new private folder. Remove those of dead processes."""
     make_folder(folder)
     owner = FolderLock(folder / "owner.lock")
     owned = owner.acquire()
@@ -217,12 +291,10 @@ def claim(folder: Path) -> ShardPlace:
 
 
 def borrow(folder: Path) -> ShardPlace:
-    """A private folder outside a folder that cannot be written, with room for a copy of its shard.
+    """Make a private folder outside a folder that cannot be written, with room for a copy of its shard.
 
-    Raises DiskFullError, which says how much room a copy takes, where no temporary folder has it.
+    Raise DiskFullError, which says how much room a copy takes, where no temporary folder has it.
     """
-    from hybrid_core.store.scratch import scratch_folder  # with filelock
-
     need = allocated_bytes(folder / "shard") + SPARE_BYTES
     parent = temporary_folder(need, f"A copy of the search index {folder}")
     with ExitStack() as returning:
@@ -273,7 +345,7 @@ def _copy_sparse(source: Path, target: Path) -> None:
 
 
 def allocated_bytes(folder: Path) -> int:
-    """Bytes on the disk (not counting holes) of all files below a folder."""
+    """Return the bytes on the disk (not counting holes) of all files below a folder."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 

@@ -1,9 +1,9 @@
-"""One Qdrant Edge shard and the guards it needs; nothing else of ours calls Edge's data methods.
+"""One Qdrant Edge shard and its guards; nothing else of ours calls Edge's data methods.
 
-Edge is a beta, so: every vector is checked before it is written (a bad one can make the shard unreadable),
-only whole points are written and only by id, in small batches (a call holds the GIL), free space is checked
-first (a full disk kills the process), and Rust panics, which are no ``Exception``, become
-``IndexDamagedError``. Never fork a process that holds a shard: the child hangs.
+Edge is a beta. So every vector is checked before it is written, since a bad one can make the shard unreadable. Only
+whole points are written, and only by id, in small batches, since a call holds the GIL. Free space is checked first,
+since a full disk kills the process. Rust panics, which are no ``Exception``, become ``IndexDamagedError``. Never fork a
+process that holds a shard: the child hangs.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from typing import Any, NamedTuple
 import qdrant_edge as edge
 
 from hybrid_core.errors import BusyError, DiskFullError, IndexDamagedError, StoreError
+from hybrid_core.store.database import parts
 from hybrid_core.store.home import FULL_SIGNS
 from hybrid_core.store.index.points import (
     BATCH,
     DENSE,
     LEARNED,
     SPARSE,
+    Found,
     Point,
+    Query,
     VectorName,
     point_id,
     vector_names,
 )
-from hybrid_core.store.index.query import Found, Query
-from hybrid_core.store.parts import parts
 
 LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # another release or another config: built anew
 _SCROLL = 1000
@@ -43,10 +44,11 @@ _DOC_IDS = edge.KeywordIndexParams(memory=edge.Memory.Cached)
 
 
 def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
-    """How a shard is made; ``dimension`` 0 is without dense vectors, ``learned`` with learned sparse ones.
+    """Return the configuration of a shard.
 
-    Exact search (m=0) is fast enough, loses nothing and needs no graph. Postings and ids are mapped from the disk: held
-    in memory, they take 3 KB a page in each process, longer to load, and are no quicker to search.
+    ``dimension`` 0 is without dense vectors, ``learned`` with learned sparse ones. Exact search (m=0) is fast enough,
+    loses nothing and needs no graph. Postings and ids are mapped from the disk: in memory they take 3 KB a page in each
+    process, load more slowly, and are searched no faster.
     """
     dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # rows have unit length
     words = edge.EdgeSparseVectorParams(on_disk=True)
@@ -79,7 +81,7 @@ class Shard:
 
     @classmethod
     def create(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
-        """A new empty shard in a folder that does not exist."""
+        """Create an empty shard in a folder that does not exist."""
         require_space(folder, HEADROOM_BYTES)
         with _translated(folder):
             shard = edge.EdgeShard.create(str(folder), shard_config(dimension, learned))
@@ -89,7 +91,7 @@ class Shard:
 
     @classmethod
     def load(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
-        """Open a shard. Raises ``IndexDamagedError``, ``BusyError`` where another process has it open, and
+        """Open a shard. Raise ``IndexDamagedError``, ``BusyError`` where another process has it open, and
         ``StoreError`` where the disk is full.
         """
         require_space(folder, _LOAD_BYTES)
@@ -97,25 +99,27 @@ class Shard:
             return cls(folder, edge.EdgeShard.load(str(folder)), dimension, learned)
 
     def prepared(self, points: Iterable[Point]) -> Iterator[Batch]:
-        """Whole points as the shard takes them."""
+        """Yield whole points in batches as the shard takes them."""
         for some in parts(points, BATCH):
             ids, vectors = [point_id(point) for point in some], [point.vectors(self.dimension) for point in some]
-            numbers = sum(len(v[0]) if isinstance(v, tuple) else len(v) for held in vectors for v in held.values())
+            numbers = sum(
+                len(v[0]) if isinstance(v, tuple) else len(v) for by_name in vectors for v in by_name.values()
+            )
             yield Batch(
                 [
                     edge.Point(
                         key,
-                        {name: _vector(vector) for name, vector in held.items()},
+                        {name: _vector(vector) for name, vector in by_name.items()},
                         {"doc_id": point.doc_id, "content_id": point.content_id, "page": point.page},
                     )
-                    for key, held, point in zip(ids, vectors, some, strict=True)
+                    for key, by_name, point in zip(ids, vectors, some, strict=True)
                 ],
                 ids,
                 len(some) * _POINT_BYTES + numbers * _TERM_BYTES,
             )
 
     def upsert(self, batch: Batch) -> None:
-        """Write some points. Raises ``StoreError`` where the disk is too full."""
+        """Write some points. Raise ``StoreError`` where the disk is too full."""
         require_space(self.folder, HEADROOM_BYTES + batch.bytes)
         self._update(edge.UpdateOperation.upsert_points([*batch.points]))
 
@@ -139,7 +143,7 @@ class Shard:
             request = edge.ScrollRequest(
                 offset=offset,
                 limit=_SCROLL,
-                filter=_in_documents([doc_id]),
+                filter=edge.Filter(must=[_of_any([doc_id])]),
                 with_payload=False,
                 with_vector=False,
             )
@@ -150,40 +154,41 @@ class Shard:
                 return ids
 
     def listed(self, start: str | None) -> tuple[list[str], str | None]:
-        """The ids of points from ``start`` on, in ascending order, and that of the next one, None where that is all."""
+        """Return the ids of points from ``start`` on, in ascending order, and that of the next one, None at the end."""
         request = edge.ScrollRequest(offset=start, limit=_LISTED, with_payload=False, with_vector=False)
         with self._calling() as shard:
             records, following = shard.scroll(request)
         return [str(record.id) for record in records], None if following is None else str(following)
 
     def nearest(self, query: Query) -> list[Found]:
-        """The best points of a checked query."""
+        """Return the best points of a checked query."""
         request = edge.QueryRequest(
             limit=query.limit,
             query=edge.Query.Nearest(_vector(query.vector), using=query.using),
-            filter=_wanted(query),
+            filter=_query_filter(query),
             with_payload=False,
         )
         with self._calling() as shard:
-            found = shard.query(request)
-        return [(str(point.id), point.score) for point in found]
+            points = shard.query(request)
+        return [(str(point.id), point.score) for point in points]
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
         with self._calling() as shard:
-            found = shard.retrieve([*ids], with_payload=True, with_vector=False)
-        return {str(record.id): record.payload or {} for record in found}
+            records = shard.retrieve([*ids], with_payload=True, with_vector=False)
+        return {str(record.id): record.payload or {} for record in records}
 
     def count(self, *kinds: VectorName) -> int:
-        """Exact number of vectors of these kinds, or of all: not of points, since a damaged shard may lose one without
-        the other.
+        """Return the exact number of vectors of these kinds, or of all.
+
+        Points are not counted, since a damaged shard may lose one without the other.
         """
         return sum(map(self._count, kinds or vector_names(self.dimension, self.learned)))
 
     def _count(self, kind: VectorName) -> int:
         if kind not in self._counts:
-            wanted = edge.CountRequest(exact=True, filter=edge.Filter(must=[edge.HasVectorCondition(kind)]))
+            request = edge.CountRequest(exact=True, filter=edge.Filter(must=[edge.HasVectorCondition(kind)]))
             with self._calling() as shard:
-                self._counts[kind] = shard.count(wanted)
+                self._counts[kind] = shard.count(request)
         return self._counts[kind]
 
     def flush(self) -> None:
@@ -206,8 +211,8 @@ class Shard:
 
 def require_space(folder: Path, need: int) -> None:
     """Raise ``DiskFullError`` where the disk of ``folder`` has fewer than ``need`` bytes free."""
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    free = shutil.disk_usage(there).free
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    free = shutil.disk_usage(existing).free
     if free < need:
         raise DiskFullError(
             f"The search index needs {need >> 20} MB and the disk of {folder} has {free >> 20} MB free.",
@@ -215,19 +220,15 @@ def require_space(folder: Path, need: int) -> None:
         )
 
 
-def _vector(held: Any) -> Any:
-    return edge.SparseVector(*held) if isinstance(held, tuple) else held
-
-
-def _in_documents(doc_ids: Collection[str]) -> edge.Filter:
-    return edge.Filter(must=[_of_any(doc_ids)])
+def _vector(vector: Any) -> Any:
+    return edge.SparseVector(*vector) if isinstance(vector, tuple) else vector
 
 
 def _of_any(doc_ids: Collection[str]) -> edge.FieldCondition:
     return edge.FieldCondition("doc_id", match=edge.MatchAny(list(doc_ids)))
 
 
-def _wanted(query: Query) -> edge.Filter | None:
+def _query_filter(query: Query) -> edge.Filter | None:
     if query.doc_ids is None and not query.without:
         return None
     return edge.Filter(

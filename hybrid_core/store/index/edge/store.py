@@ -1,7 +1,7 @@
-"""One handle's shard together with the record of what it holds: loaded, copied, written and put in order as one thing.
+"""A handle's shard with the record of what it holds: loaded, copied, written and optimised together.
 
-The first handle owns the library's shard, any other (in this process too) a private copy. What was applied is
-recorded only after a flush, so that a kill at any moment leaves a replay, which changes nothing.
+The first handle owns the library's shard; any other, in this process too, has a private copy. What was applied is
+recorded only after a flush, so a kill at any moment leaves a replay, which changes nothing.
 """
 
 from __future__ import annotations
@@ -19,24 +19,34 @@ from typing import Any
 
 from hybrid_core.errors import BusyError, DiskFullError, IndexDamagedError, ReadOnlyError, StoreError
 from hybrid_core.store.home import close_below
+from hybrid_core.store.index.edge.child import optimize_in_child, try_in_child
 from hybrid_core.store.index.edge.folders import (
     SPARE_BYTES,
     ShardPlace,
+    ShardState,
     allocated_bytes,
     borrow,
     checksum,
     claim,
     copy_shard,
     fingerprint,
+    forget_state,
+    read_state,
+    write_state,
 )
-from hybrid_core.store.index.edge.optimize import optimize_in_child
 from hybrid_core.store.index.edge.shard import HEADROOM_BYTES, LAYOUT, Shard, require_space
-from hybrid_core.store.index.edge.state import ShardState, forget_state, read_state, write_state
-from hybrid_core.store.index.edge.trial import try_in_child
 from hybrid_core.store.index.follower import NEW, translated
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import OTHER_SETTINGS, Head, Point, PointSource, VectorName, vectors_manifest
-from hybrid_core.store.index.query import Found, Query
+from hybrid_core.store.index.points import (
+    OTHER_SETTINGS,
+    Found,
+    Head,
+    Point,
+    PointSource,
+    Query,
+    VectorName,
+    vectors_manifest,
+)
 
 CHANGED = "its files are not as they were written"
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
@@ -61,13 +71,14 @@ def open_edge(
 ) -> VectorIndex:
     """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
 
-    Without ``follow`` it is left where its record says that it stands, unless it has to be made anew.
-    ``manifest`` says how the vectors were made (tokeniser, average length, …); an index made otherwise is
-    rebuilt. ``dimension`` is that of the dense vectors, 0 without; ``learned`` says whether there are learned
-    sparse ones. Where the folder cannot be written, a copy outside the home serves, which ends with this handle; not
-    with ``follow`` or ``lasting``, since what is written then is meant to stay. Raises ``DiskFullError`` where no disk
-    has room, ``ReadOnlyError`` where no copy is made, and ``BusyError`` where another process copies the shard for
-    longer than a minute.
+    Without ``follow`` it stays where its record says that it stands, unless it has to be made anew. ``manifest`` says
+    how the vectors were made (tokeniser, average length, …); an index made otherwise is rebuilt. ``dimension`` is that
+    of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones.
+
+    Where the folder cannot be written, a copy outside the home serves, and ends with this handle. With ``follow`` or
+    ``lasting`` there is no such copy, since writes are meant to stay. Raise ``DiskFullError`` where no disk has room,
+    ``ReadOnlyError`` where no copy is made, and ``BusyError`` where another process copies the shard for longer than a
+    minute.
     """
     try:
         with translated():
@@ -125,7 +136,7 @@ class EdgeStore:
 
     @property
     def private(self) -> bool:
-        """Whether another handle owns the library's shard and this one has a copy."""
+        """True where another handle owns the library's shard and this one has a copy."""
         return self._place.private
 
     def open(self, newest: Callable[[], int], *, hurried: bool = False) -> None:
@@ -148,7 +159,7 @@ class EdgeStore:
         return recorded, recorded
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
-        """There is one writer, which the folder's locks choose."""
+        """Do nothing: there is one writer, which the folder's locks choose."""
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -219,7 +230,7 @@ class EdgeStore:
                 forget_state(self._place.state)
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """There is one copy, which one process writes."""
+        """Do nothing: there is one copy, which one process writes."""
 
     def settle(self, *, hurried: bool = False) -> None:
         """Optimise after many changes, since many unoptimised points load slowly, and record what is new.

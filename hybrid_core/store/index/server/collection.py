@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hybrid_core.errors import IndexMissingError, OtherHistoryError, StoreError, UnreachableError
+from hybrid_core.store.database import parts
 from hybrid_core.store.index.follower import NEW
 from hybrid_core.store.index.points import (
     BATCH,
@@ -38,18 +39,23 @@ from hybrid_core.store.index.points import (
     LEARNED,
     OTHER_HISTORY,
     SPARSE,
+    Found,
     Head,
     Point,
+    Query,
     VectorName,
     vector_names,
 )
-from hybrid_core.store.index.query import Found, Query
-from hybrid_core.store.index.server.aliases import kept_aliases
-from hybrid_core.store.index.server.connection import Quantization, Server
-from hybrid_core.store.index.server.nodes import EXTRA
-from hybrid_core.store.index.server.tenant import Tenant
-from hybrid_core.store.parts import parts
-from hybrid_core.system.extras import require
+from hybrid_core.store.index.server.connection import EXTRA, Server, keep_aliases
+from hybrid_core.store.index.server.requests import (
+    Tenant,
+    in_range,
+    of_any,
+    quantization_config,
+    query_filter,
+    vector_of,
+)
+from hybrid_core.system import require
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient, models
@@ -124,7 +130,7 @@ class CollectionStore:
         payload = self.tenant.payload(position=head.seq, mark=head.mark)
         point = models.PointStruct(id=self.tenant.announced, vector={}, payload=payload)
         same = models.FieldCondition(key="mark", match=models.MatchAny(any=[mark]))  # a number too long for a range
-        only = models.Filter(must=[_range("position", gte=seq, lte=seq), same])
+        only = models.Filter(must=[in_range("position", gte=seq, lte=seq), same])
 
         def put(order: models.WriteOrdering) -> None:
             self.server.call(
@@ -151,9 +157,9 @@ class CollectionStore:
         self._delete_older(at, doc_ids)
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Over what it holds, so that others' searches go on meanwhile, unless ``anew``."""
+        """Write over the old points, so that others' searches go on meanwhile, unless ``anew``."""
         if anew:
-            with kept_aliases(self.server, self.name):
+            with keep_aliases(self.server, self.name):
                 self.drop()
                 self._put_announcement(self._announced, None)
         else:
@@ -163,11 +169,11 @@ class CollectionStore:
 
     def nearest(self, query: Query) -> list[Found]:
         self._touch()
-        asked = models.QueryRequest(
-            query=models.NearestQuery(nearest=_vector(query.vector)),
+        request = models.QueryRequest(
+            query=models.NearestQuery(nearest=vector_of(query.vector)),
             using=query.using,
             limit=query.limit,
-            filter=self.tenant.only(_wanted(query)),
+            filter=self.tenant.only(query_filter(query)),
             params=self._search_params(query.using),
             with_payload=False,
         )
@@ -176,17 +182,17 @@ class CollectionStore:
             limit=1,
             with_payload=True,
         )
-        found, announced = self.server.call(lambda client: _found(client, self.name, asked, announcement))
+        points, announced = self.server.call(lambda client: _query_batch(client, self.name, request, announcement))
         if announced is not None and announced != self.trusted:
             self.doubted.add(announced)
-        return found
+        return points
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
-        given: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
-        found = self.server.call(
-            lambda client: client.retrieve(self.name, given, with_payload=True, with_vectors=False)
+        point_ids: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
+        records = self.server.call(
+            lambda client: client.retrieve(self.name, point_ids, with_payload=True, with_vectors=False)
         )
-        return {str(record.id): record.payload or {} for record in found}
+        return {str(record.id): record.payload or {} for record in records}
 
     def _search_params(self, using: VectorName) -> models.SearchParams:
         if using != DENSE or self.server.layout.quantization == "none":
@@ -227,7 +233,7 @@ class CollectionStore:
             size=self.dimension or 1,
             distance=models.Distance.DOT,  # rows of unit length
             on_disk=layout.on_disk,
-            quantization_config=_quantization(layout.quantization),
+            quantization_config=quantization_config(layout.quantization),
         )
         words = models.SparseVectorParams(index=models.SparseIndexParams(on_disk=layout.on_disk))
         sparse: dict[str, models.SparseVectorParams] = {SPARSE: words}
@@ -257,42 +263,42 @@ class CollectionStore:
             self._delete(models.Filter())
 
     def empty(self) -> bool:
-        """Whether nobody has a point in it."""
+        """Return whether nobody has a point in it."""
         try:
             return not self.server.call(lambda client: client.count(self.name, exact=True)).count
         except IndexMissingError:
             return False
 
     def recorded(self) -> int | None:
-        """The position up to which everything is applied, None where the collection is not built."""
+        """Return the position up to which everything is applied, None where the collection is not built."""
         stand = _head(self._records()[0])
         return None if stand is None else stand.seq
 
     def head(self) -> Head | None:
-        """The newest change of which something may be written, None where the collection is not built."""
+        """Return the newest change of which something may be written, None where the collection is not built."""
         record, announced = self._records()
         return _head(announced) or _head(record)
 
     def used(self) -> float | None:
-        """When somebody last opened or wrote the collection (Unix time), None where nothing says."""
+        """Return when somebody last opened or wrote the collection (Unix time), None where nothing says."""
         used: float | None = self._records()[0].get("used")
         return used
 
     def _records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """The payloads of the record and of the announcement, empty where there is none."""
+        """Return the payloads of the record and of the announcement, empty where there is none."""
         ids = [self.tenant.record, self.tenant.announced]
         try:
-            found = self.payloads(ids)
+            payloads = self.payloads(ids)
         except IndexMissingError:  # no such collection
-            found = {}
-        record, announced = (found.get(id, {}) for id in ids)
+            payloads = {}
+        record, announced = (payloads.get(id, {}) for id in ids)
         return record, announced
 
     def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
         """Record that everything up to a position is applied, unless a later one is recorded."""
         payload = self.tenant.payload(position=position, mark=mark, used=time.time())
         record = models.PointStruct(id=self.tenant.record, vector={}, payload=payload)
-        self._upsert([record], models.Filter(must=[_range("position", lt=position)]))
+        self._upsert([record], models.Filter(must=[in_range("position", lt=position)]))
 
     def _touch(self) -> None:
         """Note now and then that the collection is in use, while the search that uses it goes on."""
@@ -312,14 +318,14 @@ class CollectionStore:
             batch = [
                 models.PointStruct(
                     id=self.tenant.id_of(point),
-                    vector={name: _vector(held) for name, held in point.vectors(self.dimension).items()},
+                    vector={name: vector_of(vector) for name, vector in point.vectors(self.dimension).items()},
                     payload=self.tenant.payload(
                         doc_id=point.doc_id, content_id=point.content_id, page=point.page, at=at
                     ),
                 )
                 for point in some
             ]
-            self._upsert(batch, models.Filter(must_not=[_range("at", gt=at)]))
+            self._upsert(batch, models.Filter(must_not=[in_range("at", gt=at)]))
 
     def _upsert(self, points: list[models.PointStruct], only: models.Filter) -> None:
         """Insert points, and replace those that are there and fulfil ``only``."""
@@ -331,9 +337,9 @@ class CollectionStore:
     def _delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
         """Delete the points, of these documents or of all, that were read before the source was at ``at``."""
         records = models.HasIdCondition(has_id=[self.tenant.record, self.tenant.announced])
-        old = models.Filter(must_not=[_range("at", gte=at), records])
+        old = models.Filter(must_not=[in_range("at", gte=at), records])
         if doc_ids is not None:
-            old.must = _in_documents(doc_ids).must
+            old.must = [of_any(doc_ids)]
         self._delete(old)
 
     def _delete(self, some: models.Filter) -> None:
@@ -341,10 +347,10 @@ class CollectionStore:
         self.server.call(lambda client: client.delete(self.name, selected, wait=True), writes=True)
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Every replica deletes it, whatever it applied before."""
+        """Delete outdated points on every replica, whatever it applied before."""
         for some in parts(latest, self.documents_at_once):
             old: list[models.Condition] = [
-                models.Filter(must=[_of_any([doc_id]), _range("at", lt=latest[doc_id])]) for doc_id in some
+                models.Filter(must=[of_any([doc_id]), in_range("at", lt=latest[doc_id])]) for doc_id in some
             ]
             self._delete(models.Filter(must=[models.Filter(should=old)]))
 
@@ -353,31 +359,31 @@ class CollectionStore:
         pages = self.tenant.only(models.Filter(must_not=[records]))
         following: Any = None
         while True:
-            found, following = self.server.call(
+            points, following = self.server.call(
                 lambda client, start=following: client.scroll(  # type: ignore[misc]
                     self.name, pages, limit=_LISTED, offset=start, with_payload=False, with_vectors=False
                 )
             )
-            yield from (str(point.id) for point in found)
+            yield from (str(point.id) for point in points)
             if following is None:
                 return
 
     def settle(self) -> None:
-        """The server keeps itself in order."""
+        """Do nothing: the server keeps itself in order."""
 
     def count(self, *kinds: VectorName) -> int:
         return sum(map(self._count, kinds or vector_names(self.dimension, self.learned)))
 
     def _count(self, kind: VectorName) -> int:
-        held = models.Filter(must=[models.HasVectorCondition(has_vector=kind)])
-        found = self.server.call(
-            lambda client: client.count(self.name, count_filter=self.tenant.only(held), exact=True)
+        having = models.Filter(must=[models.HasVectorCondition(has_vector=kind)])
+        result = self.server.call(
+            lambda client: client.count(self.name, count_filter=self.tenant.only(having), exact=True)
         )
-        return found.count
+        return result.count
 
 
-def _found(
-    client: QdrantClient, name: str, asked: models.QueryRequest, announcement: models.QueryRequest
+def _query_batch(
+    client: QdrantClient, name: str, request: models.QueryRequest, announcement: models.QueryRequest
 ) -> tuple[list[Found], Head | None]:
     """Return what two queries of one call find, without the client's models, which take it 10 µs a point."""
     answer: dict[str, Any] = client.http.client.request(
@@ -386,57 +392,18 @@ def _found(
         url="/collections/{collection_name}/points/query/batch",
         path_params={"collection_name": name},
         headers={"Content-Type": "application/json"},
-        content=models.QueryRequestBatch(searches=[asked, announcement]).model_dump_json(exclude_none=True),
+        content=models.QueryRequestBatch(searches=[request, announcement]).model_dump_json(exclude_none=True),
     )
     try:
         points, records = (result["points"] for result in answer["result"])
         scores = np.array([point["score"] for point in points], np.float32).tolist()  # JSON has their digits only
-        found = [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
-        return found, _head(records[0]["payload"]) if records else None
+        scored = [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
+        return scored, _head(records[0]["payload"]) if records else None
     except (KeyError, TypeError, ValueError) as error:
         raise exceptions.ResponseHandlingException(error) from error
 
 
 def _head(payload: Mapping[str, Any]) -> Head | None:
-    """The change that a record or an announcement names."""
+    """Return the change that a record or an announcement names."""
     position = payload.get("position", -1)
     return Head(position, payload.get("mark", 0)) if position >= 0 else None
-
-
-def _quantization(kind: Quantization) -> models.QuantizationConfig | None:
-    if kind == "scalar":
-        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
-        return models.ScalarQuantization(scalar=scalar)
-    if kind == "binary":
-        binary = models.BinaryQuantizationConfig(
-            always_ram=True,
-            encoding=models.BinaryQuantizationEncoding.TWO_BITS,  # with one, a twentieth of the best is lost
-            query_encoding=models.BinaryQuantizationQueryEncoding.SCALAR8BITS,
-        )
-        return models.BinaryQuantization(binary=binary)
-    return None
-
-
-def _vector(held: Any) -> Any:
-    return models.SparseVector(indices=held[0], values=held[1]) if isinstance(held, tuple) else held
-
-
-def _range(key: str, **bounds: int) -> models.FieldCondition:
-    return models.FieldCondition(key=key, range=models.Range(**bounds))
-
-
-def _in_documents(doc_ids: Many[str]) -> models.Filter:
-    return models.Filter(must=[_of_any(doc_ids)])
-
-
-def _of_any(doc_ids: Many[str]) -> models.FieldCondition:
-    return models.FieldCondition(key="doc_id", match=models.MatchAny(any=list(doc_ids)))
-
-
-def _wanted(query: Query) -> models.Filter | None:
-    if query.doc_ids is None and not query.without:
-        return None
-    return models.Filter(
-        must=None if query.doc_ids is None else [_of_any(query.doc_ids)],
-        must_not=[_of_any(query.without)] if query.without else None,
-    )

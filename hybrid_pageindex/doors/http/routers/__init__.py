@@ -1,1 +1,1 @@
-"""The routes, a file for each thing that they are about. Each calls the engine and says what it says."""
+"""The routes, a module for each subject. Each calls the engine and returns its values."""

@@ -1,4 +1,4 @@
-"""Conversations: begun, asked, followed while answers are made, and read again."""
+"""Routes of conversations: begin, ask, follow answers while they are made, and read again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Path as PathParam
 from pydantic import Field
 from starlette.responses import Response
 
@@ -15,27 +16,41 @@ from hybrid_core.types.access import Caller
 from hybrid_core.types.conversations import Conversation, ConversationMessage
 from hybrid_core.types.documents import Effort
 from hybrid_core.types.requests import SearchFields
-from hybrid_pageindex.doors.http.callers import Anybody, At, caller_of, find_library, visible
+from hybrid_pageindex.conversations.conversations import CitedPlace
 from hybrid_pageindex.doors.http.errors import Refusal
-from hybrid_pageindex.doors.http.events import SENT, Event, Heard, stream, wants_events
 from hybrid_pageindex.doors.http.models import QUESTION, Body, Names, Text
-from hybrid_pageindex.doors.http.replies import described, said, tagged
-from hybrid_pageindex.doors.http.server import Server
-from hybrid_pageindex.doors.http.shapes import (
+from hybrid_pageindex.doors.http.replies import (
+    EVENT_RESPONSES,
+    Event,
+    LastEvent,
+    content_responses,
+    json_response,
+    stream_events,
+    tagged_response,
+    wants_events,
+)
+from hybrid_pageindex.doors.http.responses import (
     CancelledMessage,
     ConversationPart,
     ConversationRead,
     DeletedConversations,
 )
-from hybrid_pageindex.services.conversations.conversations import CitedPlace
+from hybrid_pageindex.doors.http.server import (
+    AnyCaller,
+    Server,
+    ServerState,
+    caller_of,
+    find_library,
+    readable_libraries,
+)
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
-_EXPORTS = described("text/markdown", text=True)
-_EXPORTS[200]["content"]["application/json"] = {"schema": {"type": "object"}}
-messages = APIRouter(tags=["conversations"])
-Id = Annotated[str, Path(max_length=100)]
-MessageId = Annotated[int, Path(ge=1, lt=2**53)]
-_Leaf = Annotated[int | None, Query(ge=1, lt=2**53, description="the answer that a branch ends with")]
+_EXPORT_RESPONSES = content_responses("text/markdown", text=True)
+_EXPORT_RESPONSES[200]["content"]["application/json"] = {"schema": {"type": "object"}}
+messages_router = APIRouter(tags=["conversations"])
+ConversationId = Annotated[str, PathParam(max_length=100)]
+MessageId = Annotated[int, PathParam(ge=1, lt=2**53)]
+LeafId = Annotated[int | None, Query(ge=1, lt=2**53, description="the answer that a branch ends with")]
 
 
 class NewConversation(Body):
@@ -48,9 +63,9 @@ class NewConversation(Body):
 
 
 class ConversationChange(Body):
-    """What is left out stays. ``leaf`` is the answer of any branch that it ends with from now on; ``branch`` a message,
-    so that it ends with the newest answer that follows from it. ``documents`` are those that are searched, of its
-    libraries; none for all of them.
+    """Change of a conversation. A field that is missing stays. ``leaf`` is the answer that the conversation ends with
+    from now on. ``branch`` is a message: the conversation then ends with the newest answer below it. ``documents``
+    limits the search to these documents; an empty list means all.
     """
 
     title: Annotated[Text, Field(min_length=1, max_length=500)] | None = None
@@ -74,100 +89,112 @@ class NewMessage(NewQuestion):
     after: Annotated[int, Field(ge=0, lt=2**53)] | None = None
 
 
-async def owned(request: Request, server: At, conversation: Id) -> Conversation:
-    """Raises NotFoundError also for one of somebody else, Refusal where a library of it may not be read any more. One
-    about a library that is gone stays with who made it.
+async def find_own_conversation(request: Request, server: ServerState, conversation: ConversationId) -> Conversation:
+    """Return a conversation. Raise NotFoundError also where it is somebody else's.
+
+    Raise Refusal where one of its libraries may not be read any more. One about a deleted library stays with its owner.
     """
-    found = await server.engine.conversations.get(conversation)
+    owned = await server.engine.conversations.get(conversation)
     caller = caller_of(request)
-    if owner_of(caller) not in ("", found.owner):
+    if owner_of(caller) not in ("", owned.owner):
         raise NotFoundError(f"No conversation '{conversation}'.")
-    closed = {library for library in found.scope.libraries if not caller.may("read", library)}
-    if closed and closed & {one.id for one in await server.engine.named_libraries()}:
+    closed = {library for library in owned.scope.libraries if not caller.may("read", library)}
+    if closed and closed & {item.id for item in await server.engine.named_libraries()}:
         raise Refusal(403, "not_allowed", "This conversation is about a library that you may not read.")
-    return found
+    return owned
 
 
-Owned = Annotated[Conversation, Depends(owned)]
+OwnConversation = Annotated[Conversation, Depends(find_own_conversation)]
 
 
-async def own_message(server: At, conversation: Owned, message: MessageId) -> ConversationMessage:
-    found = await server.engine.conversations.message(message)
-    if found.conversation != conversation.id:
+async def find_own_message(
+    server: ServerState, conversation: OwnConversation, message: MessageId
+) -> ConversationMessage:
+    own = await server.engine.conversations.message(message)
+    if own.conversation != conversation.id:
         raise NotFoundError(f"No message {message} in this conversation.")
-    return found
+    return own
 
 
-Message = Annotated[ConversationMessage, Depends(own_message)]
+OwnMessage = Annotated[ConversationMessage, Depends(find_own_message)]
 
 
 def owner_of(caller: Caller) -> str:
-    """Whose conversations these are; those who may do everything own those of the machine, and see all."""
+    """Return the owner of the caller's conversations, "" for admins, who see all."""
     return "" if caller.may("admin") else caller.id
 
 
 @router.post("", status_code=201, response_model=Conversation)
-async def begin_conversation(request: Request, server: At, caller: Anybody, body: NewConversation) -> Response:
+async def begin_conversation(
+    request: Request, server: ServerState, caller: AnyCaller, body: NewConversation
+) -> Response:
     names = list(dict.fromkeys(body.libraries))
     everything = body.all_libraries and not names
     if everything and not caller.may("read"):
-        names, everything = [one.name for one in await visible(request)], False
+        names, everything = [name.name for name in await readable_libraries(request)], False
         if not names:
             raise Refusal(403, "not_allowed", "There is no library that you may read.", "Use another token.")
     elif not everything:
-        names = [(await find_library(request, one, "read")).name for one in names or [server.engine.settings.library]]
-    made = await server.engine.conversations.create(
+        names = [(await find_library(request, name, "read")).name for name in names or [server.engine.settings.library]]
+    conversation = await server.engine.conversations.create(
         libraries=names, documents=body.documents, all_libraries=everything, title=body.title, owner=owner_of(caller)
     )
-    return said(made, 201, Location=f"/api/v1/conversations/{made.id}")
+    return json_response(conversation, 201, Location=f"/api/v1/conversations/{conversation.id}")
 
 
 @router.get("", response_model=ConversationPart)
 async def list_conversations(
-    server: At, caller: Anybody, most: Annotated[int, Query(ge=1, le=1000)] = 100,
+    server: ServerState, caller: AnyCaller, most: Annotated[int, Query(ge=1, le=1000)] = 100,
     before: Annotated[str, Query(max_length=200, description="`next` of the list before")] = "",
     find: Annotated[str, Query(max_length=200, description="words of the title, a question or an answer")] = "",
 ) -> Response:  # fmt: skip
-    """The one that was used last first."""
+    """List conversations, the last used first."""
     at, _, id = before.partition(":")
     position = (int(at), id) if at.isascii() and at.isdigit() and len(at) < 19 else None
     owner = owner_of(caller) or None
-    found = await server.engine.conversations.listed(owner=owner, most=most, before=position, find=find)
-    following = f"{found[-1].updated_at}:{found[-1].id}" if len(found) == most else None
-    return said({"conversations": [one.to_dict() for one in found], "next": following})
+    listed = await server.engine.conversations.listed(owner=owner, most=most, before=position, find=find)
+    following = f"{listed[-1].updated_at}:{listed[-1].id}" if len(listed) == most else None
+    return json_response({"conversations": [conversation.to_dict() for conversation in listed], "next": following})
 
 
 @router.get("/{conversation}", response_model=ConversationRead)
-async def read_conversation(request: Request, server: At, conversation: Owned, leaf: _Leaf = None) -> Response:
-    """With its messages, from the first to the last, or to ``leaf``; each names its ``siblings``, the branches."""
+async def read_conversation(
+    request: Request, server: ServerState, conversation: OwnConversation, leaf: LeafId = None
+) -> Response:
+    """Return a conversation with its messages, from the first to the last or to ``leaf``. Each message names its
+    ``siblings``, the branches.
+    """
     path = await server.engine.conversations.messages(conversation.id, leaf)
-    return tagged(request, conversation.to_dict() | {"messages": [one.to_dict() for one in path]})
+    return tagged_response(request, conversation.to_dict() | {"messages": [message.to_dict() for message in path]})
 
 
 @router.patch("/{conversation}", response_model=Conversation)
-async def change_conversation(server: At, conversation: Owned, body: ConversationChange) -> Response:
-    kept = server.engine.conversations
+async def change_conversation(server: ServerState, conversation: OwnConversation, body: ConversationChange) -> Response:
+    conversations = server.engine.conversations
     if body.leaf is not None:
-        await kept.turn_to(conversation.id, body.leaf)
+        await conversations.turn_to(conversation.id, body.leaf)
     if body.branch is not None:
-        await kept.turn_to_branch(conversation.id, body.branch)
+        await conversations.turn_to_branch(conversation.id, body.branch)
     if body.documents is not None:
-        await kept.narrow(conversation.id, body.documents)
+        await conversations.narrow(conversation.id, body.documents)
     if body.title is not None:
-        await kept.rename(conversation.id, body.title)
-    return said(await kept.get(conversation.id))
+        await conversations.rename(conversation.id, body.title)
+    return json_response(await conversations.get(conversation.id))
 
 
 @router.delete("/{conversation}", response_model=DeletedConversations)
-async def delete_conversation(server: At, conversation: Owned) -> Response:
-    """With all that was said."""
+async def delete_conversation(server: ServerState, conversation: OwnConversation) -> Response:
+    """Delete a conversation with all its messages."""
     await server.engine.conversations.remove(conversation.id)
-    return said({"deleted": [conversation.id]})
+    return json_response({"deleted": [conversation.id]})
 
 
-@router.get("/{conversation}/export", responses=_EXPORTS, response_class=Response)
+@router.get("/{conversation}/export", responses=_EXPORT_RESPONSES, response_class=Response)
 async def export_conversation(
-    server: At, conversation: Owned, format: Literal["markdown", "json"] = "markdown", leaf: _Leaf = None
+    server: ServerState,
+    conversation: OwnConversation,
+    format: Literal["markdown", "json"] = "markdown",
+    leaf: LeafId = None,
 ) -> Response:
     text = await server.engine.conversations.export(conversation.id, format, leaf)
     kind, ending = ("text/markdown", "md") if format == "markdown" else ("application/json", "json")
@@ -175,79 +202,91 @@ async def export_conversation(
     return Response(text, headers={"Content-Disposition": name}, media_type=kind)
 
 
-@router.post("/{conversation}/messages", status_code=202, responses=SENT, response_model=ConversationMessage)
-async def ask_in_conversation(request: Request, server: At, conversation: Owned, body: NewMessage) -> Response:
-    """Ask. What comes back is the answer as it is begun, or with ``Accept: text/event-stream`` its events; it is made
-    to its end whether or not anybody listens.
+@router.post("/{conversation}/messages", status_code=202, responses=EVENT_RESPONSES, response_model=ConversationMessage)
+async def ask_in_conversation(
+    request: Request, server: ServerState, conversation: OwnConversation, body: NewMessage
+) -> Response:
+    """Ask a question. The reply is the answer as it begins, or its events with ``Accept: text/event-stream``. The
+    answer is completed even if nobody listens.
     """
-    kept, fields = server.engine.conversations, _fields(body)
-    return await _begun(
-        request, server, lambda: kept.ask(conversation.id, body.question, after=body.after, **fields)
+    conversations, fields = server.engine.conversations, _search_options(body)
+    return await _start_answer(
+        request, server, lambda: conversations.ask(conversation.id, body.question, after=body.after, **fields)
     )  # fmt: skip
 
 
-@messages.get("/messages/{message}", response_model=ConversationMessage)
-async def find_message(request: Request, server: At, message: MessageId) -> Response:
-    """A message by its number alone; it names its conversation."""
-    found = await server.engine.conversations.message(message)
-    await owned(request, server, found.conversation)
-    return said(found)
+@messages_router.get("/messages/{message}", response_model=ConversationMessage)
+async def find_message(request: Request, server: ServerState, message: MessageId) -> Response:
+    """Return a message by its number alone. It names its conversation."""
+    answer = await server.engine.conversations.message(message)
+    await find_own_conversation(request, server, answer.conversation)
+    return json_response(answer)
 
 
 @router.get("/{conversation}/messages/{message}", response_model=ConversationMessage)
-async def read_message(message: Message) -> Response:
-    return said(message)
+async def read_message(message: OwnMessage) -> Response:
+    return json_response(message)
 
 
-@router.get("/{conversation}/messages/{message}/events", responses=SENT, response_class=Response)
-async def follow_message(server: At, message: Message, heard: Heard) -> Response:
-    """What happens to an answer until it has ended, from its beginning or after ``Last-Event-ID`` (or ``?after=``);
-    where that is not kept any more, first the ``state`` as it is.
+@router.get("/{conversation}/messages/{message}/events", responses=EVENT_RESPONSES, response_class=Response)
+async def follow_message(server: ServerState, message: OwnMessage, heard: LastEvent) -> Response:
+    """Stream the events of an answer until it ends, from its beginning or after ``Last-Event-ID`` (or ``?after=``). If
+    those events are no longer stored, the ``state`` comes first.
     """
-    return stream(server, _told(server, message.id, heard or 0))
+    return stream_events(server, _answer_events(server, message.id, heard or 0))
 
 
 @router.post("/{conversation}/messages/{message}/cancel", response_model=CancelledMessage)
-async def cancel_message(server: At, message: Message) -> Response:
-    """What there is of the answer stays."""
-    return said({"cancelled": await server.engine.conversations.cancel(message.id)})
+async def cancel_message(server: ServerState, message: OwnMessage) -> Response:
+    """Stop an answer. The part that exists stays."""
+    return json_response({"cancelled": await server.engine.conversations.cancel(message.id)})
 
 
 @router.post(
-    "/{conversation}/messages/{message}/again", status_code=202, responses=SENT, response_model=ConversationMessage
+    "/{conversation}/messages/{message}/again",
+    status_code=202,
+    responses=EVENT_RESPONSES,
+    response_model=ConversationMessage,
 )
-async def answer_again(request: Request, server: At, message: Message, body: Asking) -> Response:
-    """One that did not get done in its place; a complete one as a branch beside it."""
-    kept, fields = server.engine.conversations, _fields(body)
-    return await _begun(request, server, lambda: kept.again(message.id, **fields))
+async def answer_again(request: Request, server: ServerState, message: OwnMessage, body: Asking) -> Response:
+    """Answer a question again. A new answer replaces one that failed; beside a complete one it begins a branch."""
+    conversations, fields = server.engine.conversations, _search_options(body)
+    return await _start_answer(request, server, lambda: conversations.again(message.id, **fields))
 
 
 @router.post(
-    "/{conversation}/messages/{message}/edit", status_code=202, responses=SENT, response_model=ConversationMessage
+    "/{conversation}/messages/{message}/edit",
+    status_code=202,
+    responses=EVENT_RESPONSES,
+    response_model=ConversationMessage,
 )
-async def edit_question(request: Request, server: At, message: Message, body: NewQuestion) -> Response:
-    """Ask something else in place of an earlier question: a branch."""
-    kept, fields = server.engine.conversations, _fields(body)
-    return await _begun(request, server, lambda: kept.edit(message.id, body.question, **fields))
+async def edit_question(request: Request, server: ServerState, message: OwnMessage, body: NewQuestion) -> Response:
+    """Ask another question in place of an earlier one, which begins a branch."""
+    conversations, fields = server.engine.conversations, _search_options(body)
+    return await _start_answer(request, server, lambda: conversations.edit(message.id, body.question, **fields))
 
 
 @router.get("/{conversation}/messages/{message}/citations/{number}", response_model=CitedPlace)
-async def find_citation(server: At, message: Message, number: Annotated[int, Path(ge=1, le=10_000)]) -> Response:
-    """Where ``[[source:number]]`` leads: document, page, and the boxes of the quote on it."""
-    return said(await server.turn(server.answers, server.engine.conversations.place(message.id, number)))
+async def find_citation(
+    server: ServerState, message: OwnMessage, number: Annotated[int, PathParam(ge=1, le=10_000)]
+) -> Response:
+    """Return the place of ``[[source:number]]``: document, page, and the boxes of its quote on the page."""
+    return json_response(await server.turn(server.answers, server.engine.conversations.place(message.id, number)))
 
 
-def _fields(body: Asking) -> SearchFields:
-    given: SearchFields = {}
+def _search_options(body: Asking) -> SearchFields:
+    options: SearchFields = {}
     if body.effort is not None:
-        given["effort"] = body.effort
+        options["effort"] = body.effort
     if body.top_k is not None:
-        given["top_k"] = body.top_k
-    return given
+        options["top_k"] = body.top_k
+    return options
 
 
-async def _begun(request: Request, server: Server, begin: Callable[[], Awaitable[ConversationMessage]]) -> Response:
-    """The answer once it has begun, which waits for its turn among those of others, and keeps it to its end."""
+async def _start_answer(
+    request: Request, server: Server, begin: Callable[[], Awaitable[ConversationMessage]]
+) -> Response:
+    """Reply once the answer has begun. It waits for its turn and keeps it to its end."""
     first: asyncio.Future[ConversationMessage] = asyncio.get_running_loop().create_future()
 
     async def whole() -> None:
@@ -257,15 +296,15 @@ async def _begun(request: Request, server: Server, begin: Callable[[], Awaitable
         await server.engine.conversations.wait(message.id)
 
     working = asyncio.ensure_future(server.turn(server.answers, whole()))
-    working.add_done_callback(lambda task: _refused(task, first))
+    working.add_done_callback(lambda task: _pass_on_error(task, first))
     message = await first
     if wants_events(request):
-        return stream(server, _told(server, message.id, 0))
+        return stream_events(server, _answer_events(server, message.id, 0))
     where = f"/api/v1/conversations/{message.conversation}/messages/{message.id}"
-    return said(message, 202, Location=where)
+    return json_response(message, 202, Location=where)
 
 
-def _refused(task: asyncio.Task[None], first: asyncio.Future[ConversationMessage]) -> None:
+def _pass_on_error(task: asyncio.Task[None], first: asyncio.Future[ConversationMessage]) -> None:
     if first.done():
         if not task.cancelled():
             task.exception()  # looked at: the message says what became of it
@@ -275,6 +314,6 @@ def _refused(task: asyncio.Task[None], first: asyncio.Future[ConversationMessage
         first.set_exception(error)
 
 
-async def _told(server: Server, message: int, after: int) -> AsyncIterator[Event]:
+async def _answer_events(server: Server, message: int, after: int) -> AsyncIterator[Event]:
     async for event in server.engine.conversations.stream(message, after):
         yield Event(event.kind, dict(event.detail) | {"message": message}, event.number)

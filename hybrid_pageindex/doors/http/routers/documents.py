@@ -1,36 +1,57 @@
-"""Documents: uploaded, listed, shown, removed; their originals and their section trees."""
+"""Routes of documents and their pages: upload, list, correct, remove, read, draw."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Path as PathParam
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from hybrid_core.errors import DocumentError, LockedError
+from hybrid_core.errors import DocumentError, LockedError, NotFoundError
 from hybrid_core.types.documents import Document
-from hybrid_pageindex.doors.http.callers import At, DocumentName, Read, Written
+from hybrid_core.types.libraries import Library
+from hybrid_core.types.locators import PageLayout
 from hybrid_pageindex.doors.http.models import QUESTION, Corrections, PasswordGiven
-from hybrid_pageindex.doors.http.ranges import Version, check_file, part_of, wanted_spans
-from hybrid_pageindex.doors.http.replies import UNCHANGED, attachment, check_match, described, said, tagged
-from hybrid_pageindex.doors.http.shapes import DocumentPart, DocumentRebuildAsked, RemovedDocuments, ShownDocument
-from hybrid_pageindex.doors.http.uploads import received
-from hybrid_pageindex.services.briefing import Briefing
-from hybrid_pageindex.services.document_versions import DocumentVersion
-from hybrid_pageindex.services.glossary import DefinedTerm
-from hybrid_pageindex.services.listing import MOST, DocumentState
-from hybrid_pageindex.services.uploading import Uploaded
-from indexers.stages.report import FileResult
+from hybrid_pageindex.doors.http.replies import (
+    CHANGED_RESPONSES,
+    FileVersion,
+    attachment_headers,
+    check_file,
+    check_match,
+    content_responses,
+    json_response,
+    part_response,
+    requested_spans,
+    tagged_response,
+    with_tag,
+)
+from hybrid_pageindex.doors.http.responses import (
+    BoxesOfQuote,
+    DocumentPart,
+    DocumentRebuildAsked,
+    RemovedDocuments,
+    ShownDocument,
+)
+from hybrid_pageindex.doors.http.server import DocumentName, ReadableLibrary, Server, ServerState, WritableLibrary
+from hybrid_pageindex.doors.http.uploads import received_files
+from hybrid_pageindex.engine.documents.briefing import Briefing
+from hybrid_pageindex.engine.documents.contents import DefinedTerm, Matches
+from hybrid_pageindex.engine.documents.documents import MOST, DocumentState, DocumentVersion
+from hybrid_pageindex.engine.documents.reading import PageRead, page_list
+from hybrid_pageindex.engine.index.uploads import Uploaded
+from indexers.jobs.report import FileResult
 
 router = APIRouter(prefix="/libraries/{library}/documents", tags=["documents"])
-_BODIES: dict[str, Any] = {
+_UPLOAD_BODIES: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
@@ -44,158 +65,202 @@ _BODIES: dict[str, Any] = {
         },
     }
 }
+pages_router = APIRouter(prefix="/libraries/{library}/documents/{document}", tags=["pages"])
+PageNumber = Annotated[int, PathParam(ge=1, le=10**6)]
+Scale = Annotated[int, Query(ge=1, le=2)]
+_PICTURE_DPI = 96  # at the scale of 1
+_PAGES_PER_REPLY = 100  # pages of one answer
+_FOREVER = "private, max-age=31536000, immutable"
+_PNG, _JPEG = content_responses("image/png"), content_responses("image/jpeg")
 
 
-def shown(document: Document) -> dict[str, Any]:
-    """A document as every answer shows it."""
+def document_payload(document: Document) -> dict[str, Any]:
+    """Return a document as every answer shows it."""
     return asdict(document) | {"published": document.published, "unread": document.unread}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentListing:
+    """Select and order the documents of a list."""
+
+    where: Annotated[tuple[str, ...], Query(max_length=20)] = ()
+    find: Annotated[str, Query(max_length=200)] = ""
+    state: DocumentState = "all"
+    sort: Annotated[str, Query(max_length=40)] = "path"
+    most: Annotated[int, Query(ge=1, le=MOST)] = 100
+    cursor: Annotated[str, Query(max_length=4000)] = ""
 
 
 @router.get("", response_model=DocumentPart)
 async def list_documents(
-    request: Request, server: At, library: Read,
-    where: Annotated[tuple[str, ...], Query(max_length=20)] = (), find: Annotated[str, Query(max_length=200)] = "",
-    state: DocumentState = "all", sort: Annotated[str, Query(max_length=40)] = "path",
-    most: Annotated[int, Query(ge=1, le=MOST)] = 100, cursor: Annotated[str, Query(max_length=4000)] = "",
-) -> Response:  # fmt: skip
-    """A part at a time. ``where`` as in a search; ``sort`` is path, name, title, pages, size or indexed_at, with "-"
-    before it downwards.
-    """
-    work = server.engine.list_documents(
-        library=library.name, where=where, find=find, state=state, sort=sort, most=most, cursor=cursor
-    )
-    found = await server.turn(server.reads, work)
-    listed = {"documents": [shown(one) for one in found.documents], "total": found.total, "cursor": found.cursor}
-    return tagged(request, listed)
-
-
-@router.post("", status_code=202, response_model=Uploaded, openapi_extra=_BODIES)
-async def upload_documents(
-    request: Request, server: At, library: Written, name: Annotated[str | None, Query(max_length=1000)] = None
+    request: Request, server: ServerState, library: ReadableLibrary, listing: Annotated[DocumentListing, Depends()]
 ) -> Response:
-    """Files to index: one as the body itself, with its name as ``?name=``, or several as multipart/form-data. Folders
-    in names are kept. Each is a job.
+    """List documents, a part at a time. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
+    indexed_at, with "-" before it for descending order.
+    """
+    work = server.engine.list_documents(library=library.name, **asdict(listing))
+    part = await server.turn(server.reads, work)
+    listed = {
+        "documents": [document_payload(entry) for entry in part.documents],
+        "total": part.total,
+        "cursor": part.cursor,
+    }
+    return tagged_response(request, listed)
+
+
+@router.post("", status_code=202, response_model=Uploaded, openapi_extra=_UPLOAD_BODIES)
+async def upload_documents(
+    request: Request,
+    server: ServerState,
+    library: WritableLibrary,
+    name: Annotated[str | None, Query(max_length=1000)] = None,
+) -> Response:
+    """Upload files and index them, each as a job. One file may be the body, with its name in ``?name=``; several come
+    as multipart/form-data. Folders in names are kept.
     """
     limit = server.engine.settings.max_upload_size
-    async with server.uploads.one(), received(request, server.engine.home, name, limit) as uploads:
+    async with server.uploads.take(), received_files(request, server.engine.home, name, limit) as uploads:
         done = await server.engine.upload(uploads, library=library.name)
     server.standby.wake()
-    return said(done, 202)
+    return json_response(done, 202)
 
 
 @router.get("/{document}", response_model=ShownDocument)
-async def show_document(request: Request, server: At, library: Read, document: DocumentName) -> Response:
-    """Everything that is known of it."""
-    return tagged(request, shown(await server.engine.info(document, library=library.name)))
+async def show_document(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
+) -> Response:
+    """Return everything that is known of a document."""
+    return tagged_response(request, document_payload(await server.engine.info(document, library=library.name)))
 
 
 @router.get("/{document}/versions", response_model=list[DocumentVersion])
-async def list_versions(request: Request, server: At, library: Read, document: DocumentName) -> Response:
-    """Each content that was published of it, the newest first: of which bytes, by which rules and models."""
-    return tagged(request, await server.engine.versions(document, library=library.name))
-
-
-@router.patch("/{document}", responses=UNCHANGED, response_model=ShownDocument)
-async def correct_document(
-    request: Request, server: At, library: Written, document: DocumentName, body: Corrections
+async def list_versions(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
-    """Correct by hand what it is: title, organisation, year, quarter, date, type, tags. With ``If-Match``, the ETag of
-    the document, only where nobody else changed it meanwhile.
+    """List the published versions of a document, the newest first: their bytes, rules and models."""
+    return tagged_response(request, await server.engine.versions(document, library=library.name))
+
+
+@router.patch("/{document}", responses=CHANGED_RESPONSES, response_model=ShownDocument)
+async def correct_document(
+    request: Request, server: ServerState, library: WritableLibrary, document: DocumentName, body: Corrections
+) -> Response:
+    """Correct title, organisation, year, quarter, date, type or tags by hand. With ``If-Match``, the ETag of the
+    document, the change is made only if nobody else changed it meanwhile.
     """
-    found = await server.engine.info(document, library=library.name)
-    seen = found if check_match(request, shown(found)) else None
-    made = await server.engine.edit(found.doc_id, set=body.set, unset=body.unset, library=library.name, seen=seen)
-    return tagged(request, shown(made))
+    current = await server.engine.info(document, library=library.name)
+    seen = current if check_match(request, document_payload(current)) else None
+    corrected = await server.engine.edit(
+        current.doc_id, set=body.set, unset=body.unset, library=library.name, seen=seen
+    )
+    return tagged_response(request, document_payload(corrected))
 
 
 @router.delete("/{document}", response_model=RemovedDocuments)
-async def remove_document(server: At, library: Written, document: DocumentName, for_good: bool = False) -> Response:
-    """With what lies in it. It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original
-    files is left of it.
+async def remove_document(
+    server: ServerState, library: WritableLibrary, document: DocumentName, for_good: bool = False
+) -> Response:
+    """Move a document, with the documents inside it, into the bin. It can be restored for 30 days by the id ``bin``.
+    With ``for_good`` everything but original files is deleted.
     """
     removal = await server.engine.remove_documents([document], library=library.name, for_good=for_good)
-    return said({"removed": [shown(each) for each in removal.documents], "bin": removal.entry})
+    return json_response({"removed": [document_payload(each) for each in removal.documents], "bin": removal.entry})
 
 
 @router.post("/{document}/rebuild", status_code=202, response_model=DocumentRebuildAsked)
-async def rebuild_document(server: At, library: Written, document: DocumentName) -> Response:
-    """Make it anew from its file; what is published serves until then."""
+async def rebuild_document(server: ServerState, library: WritableLibrary, document: DocumentName) -> Response:
+    """Index a document again from its file. The published version serves until then."""
     report = await server.engine.rebuild([document], library=library.name, detach=True)
     server.standby.wake()
-    return said({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
+    return json_response({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
 
 
 @router.post("/{document}/unlock", response_model=FileResult)
-async def unlock_document(server: At, library: Written, document: DocumentName, body: PasswordGiven) -> Response:
-    """Index an encrypted file with its password, which is kept nowhere. Answers when the file can be searched."""
+async def unlock_document(
+    server: ServerState, library: WritableLibrary, document: DocumentName, body: PasswordGiven
+) -> Response:
+    """Index an encrypted file with its password, which is not stored. The reply comes when the file can be searched."""
     report = await server.engine.rebuild([document], library=library.name, password=body.password)
     [file] = report.files[:1]
     if file.reason == LockedError.reason:
         raise LockedError("The password does not open the file.", "Try another one.")
     if file.status == "failed":
         raise DocumentError(file.error or "The file cannot be read.")
-    return said(asdict(file))
+    return json_response(asdict(file))
 
 
-@router.get("/{document}/original", responses=described("application/octet-stream"), response_class=Response)
-async def original(request: Request, server: At, library: Read, document: DocumentName) -> Response:
-    """The file itself, to be kept and never shown inside a page of ours; ranges of it can be asked for."""
-    found = await server.engine.info(document, library=library.name)
-    if link := await server.engine.original_link(found.doc_id, library=library.name):
+@router.get("/{document}/original", responses=content_responses("application/octet-stream"), response_class=Response)
+async def original(request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName) -> Response:
+    """Send the original file as an attachment. Ranges can be requested."""
+    info = await server.engine.info(document, library=library.name)
+    if link := await server.engine.original_link(info.doc_id, library=library.name):
         return RedirectResponse(link)
-    version = Version(found.sha256, found.size, found.mtime)
-    headers = {**attachment(found.name), **version.headers}
+    version = FileVersion(info.sha256, info.size, info.mtime)
+    headers = {**attachment_headers(info.name), **version.headers}
     if (unchanged := check_file(request, version, headers)) is not None:
         return unchanged
-    spans = wanted_spans(Headers(scope=request.scope), version)
+    spans = requested_spans(Headers(scope=request.scope), version)
     if spans and len(spans) == 1:  # several are cut out of the whole file
-        distant = await server.engine.distant_original(found.doc_id, library=library.name)
-        if distant and (part := await part_of(distant, spans[0], headers)):
+        distant = await server.engine.distant_original(info.doc_id, library=library.name)
+        if distant and (part := await part_response(distant, spans[0], headers)):
             return part
     async with AsyncExitStack() as stack:
-        lent = server.engine.lent_original(found.doc_id, library=library.name)
+        lent = server.engine.lent_original(info.doc_id, library=library.name)
         file = await stack.enter_async_context(lent)
-        return _Lent(file, stack.pop_all(), headers)
+        return _OriginalResponse(file, stack.pop_all(), headers)
 
 
 @router.get("/{document}/briefing", response_model=Briefing)
 async def brief_document(
-    request: Request, server: At, library: Read, document: DocumentName, model: bool = False
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, model: bool = False
 ) -> Response:
-    """What it is, its sections, figures that it states, and questions that it answers; with ``model`` as the language
-    model says it.
+    """Describe a document: its sections, figures that it states, and questions that it answers. With ``model`` the
+    language model writes the description.
     """
     work = server.engine.briefing(document, library=library.name, model=model)
-    return tagged(request, await server.turn(server.answers if model else server.searches, work))
+    return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
 
 
 @router.get("/{document}/glossary", response_model=list[DefinedTerm])
-async def list_terms(request: Request, server: At, library: Read, document: DocumentName) -> Response:
-    """The terms that it defines itself, each with its first definition and the page of that."""
+async def list_terms(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
+) -> Response:
+    """List the terms that a document defines, each with its first definition and page."""
     work = server.engine.glossary(document, library=library.name)
-    return tagged(request, await server.turn(server.reads, work))
+    return tagged_response(request, await server.turn(server.reads, work))
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineView:
+    """Select what is shown of a section tree, and in which shape."""
+
+    q: Annotated[str | None, Query(max_length=QUESTION)] = None
+    depth: Annotated[int | None, Query(ge=1, le=100)] = None
+    node: Annotated[str | None, Query(max_length=20)] = None
+    text: bool = False
+    shape: Annotated[str, Query(pattern="^(full|flat|pageindex)$")] = "full"
 
 
 @router.get("/{document}/outline", response_model=dict[str, Any])
 async def outline(
-    request: Request, server: At, library: Read, document: DocumentName,
-    q: Annotated[str | None, Query(max_length=QUESTION)] = None,
-    depth: Annotated[int | None, Query(ge=1, le=100)] = None, node: Annotated[str | None, Query(max_length=20)] = None,
-    text: bool = False, shape: Annotated[str, Query(pattern="^(full|flat|pageindex)$")] = "full",
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName,
+    view: Annotated[OutlineView, Depends()],
 ) -> Response:  # fmt: skip
-    """The section tree; with ``q`` every section scored for a question."""
-    work = server.engine.outline(document, library=library.name, query=q, depth=depth, node=node, text=text)
-    made = await (work if q is None else server.turn(server.searches, work))
+    """Return the section tree. With ``q`` each section has a score for that question."""
+    work = server.engine.outline(
+        document, library=library.name, query=view.q, depth=view.depth, node=view.node, text=view.text
+    )
+    tree = await (work if view.q is None else server.turn(server.searches, work))
     shapes: dict[str, Callable[[], Any]] = {
-        "pageindex": made.to_pageindex,
-        "flat": partial(asdict, made),
-        "full": made.to_dict,
+        "pageindex": tree.to_pageindex,
+        "flat": partial(asdict, tree),
+        "full": tree.to_dict,
     }
-    return tagged(request, shapes[shape]())
+    return tagged_response(request, shapes[view.shape]())
 
 
-class _Lent(FileResponse):
-    """A file that is given back once it was sent, or the client went away."""
+class _OriginalResponse(FileResponse):
+    """Give a file back once it was sent, or the client went away."""
 
     def __init__(self, file: Path, lent: AsyncExitStack, headers: Mapping[str, str]) -> None:
         super().__init__(file, media_type="application/octet-stream", headers=headers)
@@ -204,3 +269,126 @@ class _Lent(FileResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._lent:
             await super().__call__(scope, receive, send)
+
+
+@pages_router.get("/pages", response_model=list[PageRead])
+async def read_pages(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName,
+    pages: Annotated[str, Query(max_length=2000, description="a list like 3,7-9, or a place")] = "1",
+    tables: bool = False,
+) -> Response:  # fmt: skip
+    """Return text, summary and section of up to 100 pages. With ``tables`` tables are in Markdown."""
+    info = await _find_published(server, library, document)
+    numbers = pages if any(map(str.isalpha, pages)) else page_list(pages, info)[:_PAGES_PER_REPLY]
+    read = await server.engine.pages(info.doc_id, numbers, library=library.name)
+    if tables:
+        read = [await server.engine.with_tables(page, library=library.name) for page in read]
+    return tagged_response(
+        request, [page.to_dict() | {"picture": picture_address(library, info, page.page)} for page in read]
+    )
+
+
+@pages_router.get("/find", response_model=Matches)
+async def find_words(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName,
+    q: Annotated[str, Query(min_length=1, max_length=500)], first: Annotated[int, Query(ge=1, le=10**6)] = 1,
+    most: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:  # fmt: skip
+    """Find words in a document as they are written, from page ``first`` on."""
+    info = await _find_published(server, library, document)
+    work = server.engine.find_words(info.doc_id, q, library=library.name, first=first, most=most)
+    return tagged_response(request, await server.turn(server.searches, work))
+
+
+@pages_router.get("/pages/{number}", response_model=PageRead)
+async def read_page(
+    request: Request,
+    server: ServerState,
+    library: ReadableLibrary,
+    document: DocumentName,
+    number: PageNumber,
+    tables: bool = False,
+) -> Response:
+    info = await _find_published(server, library, document)
+    [read] = await server.engine.pages(info.doc_id, number, library=library.name)
+    if tables:
+        read = await server.engine.with_tables(read, library=library.name)
+    return tagged_response(request, read.to_dict() | {"picture": picture_address(library, info, number)})
+
+
+@pages_router.get("/pages/{number}/layout", response_model=PageLayout)
+async def layout(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber
+) -> Response:
+    """Return words, figures and tables with their boxes, in points from the top left of the page picture."""
+    work = server.engine.layout(document, number, library=library.name)
+    return tagged_response(request, await server.turn(server.answers, work))
+
+
+@pages_router.get("/pages/{number}/boxes", response_model=BoxesOfQuote)
+async def boxes(
+    server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
+    quote: Annotated[str, Query(min_length=1, max_length=5000)],
+) -> Response:  # fmt: skip
+    """Return the boxes of quoted words, one for each line. "…" stands for words left out."""
+    work = server.engine.boxes(document, number, quote, library=library.name)
+    return json_response({"boxes": await server.turn(server.answers, work)})
+
+
+@pages_router.get("/pages/{number}/picture", responses=_PNG, response_class=Response)
+async def picture(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
+    scale: Scale = 1,
+    of: Annotated[str, Query(max_length=100, description="the content_id that is meant")] = "",
+    view: Literal["page", "office"] = "page",
+) -> Response:  # fmt: skip
+    """Draw a page. With ``of`` the picture belongs to that content for ever, and 404 follows once the document has
+    another. With ``view`` "office" it is the page as LibreOffice prints the file.
+    """
+    info = await _find_published(server, library, document)
+    if of and of != info.content_id:
+        raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
+    work = server.engine.page_image(info.doc_id, number, library=library.name, dpi=_PICTURE_DPI * scale, view=view)
+    drawn = await server.turn(server.answers, work)
+    tag = f'"{info.content_id}-{number}-{scale}-{view}"'
+    keep = _FOREVER if of and view == "page" else "private, no-cache"
+    return with_tag(request, Response(drawn, media_type="image/png"), tag, keep)
+
+
+@pages_router.get("/pages/{number}/thumbnail", responses=_JPEG, response_class=Response)
+async def thumbnail(
+    request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber,
+    side: Annotated[int, Query(ge=32, le=800)] = 200, of: Annotated[str, Query(max_length=100)] = "",
+) -> Response:  # fmt: skip
+    """Draw a page small, with the given length of its longer side in pixels."""
+    info = await _find_published(server, library, document)
+    if of and of != info.content_id:
+        raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
+    work = server.engine.page_image(info.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
+    drawn = await server.turn(server.answers, work)
+    tag = f'"{info.content_id}-{number}-s{side}"'
+    return with_tag(request, Response(drawn, media_type="image/jpeg"), tag, _FOREVER if of else "private, no-cache")
+
+
+@pages_router.get("/sheet", responses=_JPEG, response_class=Response)
+async def contact_sheet(
+    server: ServerState, library: ReadableLibrary, document: DocumentName, pages: Annotated[str, Query(max_length=200)]
+) -> Response:
+    """Draw up to 12 pages small on one picture, each with its number."""
+    info = await _find_published(server, library, document)
+    work = server.engine.contact_sheet(info.doc_id, page_list(pages, info), library=library.name)
+    return Response(await server.turn(server.answers, work), media_type="image/jpeg")
+
+
+def picture_address(library: Library, document: Document, number: int) -> str:
+    """Return the address of a page's picture, which never shows another content."""
+    where = f"/api/v1/libraries/{quote(library.id, safe='')}/documents/{document.doc_id}"
+    return f"{where}/pages/{number}/picture?of={document.content_id}"
+
+
+async def _find_published(server: Server, library: Library, document: str) -> Document:
+    """Return a document. Raise NotFoundError also where it could not be indexed."""
+    info = await server.engine.info(document, library=library.name)
+    if not info.published:
+        raise NotFoundError(f"{info.name} could not be indexed: {info.error}", "Mend the file and index it again.")
+    return info

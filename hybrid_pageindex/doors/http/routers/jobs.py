@@ -1,4 +1,4 @@
-"""What is being indexed and what waits, what happens to it, and what is decided about it."""
+"""Routes of indexing: jobs, their events, and the folders and paths of the server's disk."""
 
 from __future__ import annotations
 
@@ -8,126 +8,154 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParam
 from starlette.responses import Response
 
 from hybrid_core.errors import NotFoundError
-from hybrid_core.store.catalog.state import HOME, HomeState
+from hybrid_core.store.catalog.maintenance import HOME, HomeState
 from hybrid_core.types.access import EVERYWHERE, Role
 from hybrid_core.types.jobs import JobEvent, JobStatus
-from hybrid_pageindex.doors.http.callers import Anybody, At, caller_of, check, find_library, visible
-from hybrid_pageindex.doors.http.events import SENT, Event, Heard, stream
-from hybrid_pageindex.doors.http.models import JobsChosen
-from hybrid_pageindex.doors.http.replies import said
-from hybrid_pageindex.doors.http.server import Server
-from hybrid_pageindex.doors.http.shapes import Decided, JobDetail, JobQueue
-from hybrid_pageindex.services.job_news import JobNews
-from hybrid_pageindex.services.jobs import JobHistory, at
+from hybrid_core.types.sources import Source
+from hybrid_pageindex.doors.http.models import JobsChosen, NewSource, PathsToIndex
+from hybrid_pageindex.doors.http.replies import (
+    EVENT_RESPONSES,
+    Event,
+    LastEvent,
+    json_response,
+    stream_events,
+    tagged_response,
+)
+from hybrid_pageindex.doors.http.responses import Decided, IndexingAsked, JobDetail, JobQueue
+from hybrid_pageindex.doors.http.server import (
+    Admin,
+    AdminLibrary,
+    AnyCaller,
+    ReadableLibrary,
+    Server,
+    ServerState,
+    caller_of,
+    find_library,
+    readable_libraries,
+    require_role,
+)
+from hybrid_pageindex.engine.jobs import JobHistory, JobNews, at
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
-_SECONDS = 600.0  # after which a stream ends: its client comes back, with a token that is looked at again
-JobId = Annotated[int, Path(ge=1, lt=2**53)]
+_STREAM_SECONDS = 600.0  # after which a stream ends: its client comes back, with a token that is looked at again
+JobId = Annotated[int, PathParam(ge=1, lt=2**53)]
+_FINAL_EVENTS = frozenset({"done", "failed", "cancelled"})
+sources_router = APIRouter(prefix="/libraries/{library}", tags=["sources"])
 
 
 @router.get("", response_model=JobQueue)
 async def list_jobs(
-    request: Request, server: At, caller: Anybody, library: Annotated[str | None, Query(max_length=200)] = None,
+    request: Request, server: ServerState, caller: AnyCaller,
+    library: Annotated[str | None, Query(max_length=200)] = None,
     status: Annotated[tuple[JobStatus, ...], Query(max_length=5)] = (),
     most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
-    """What runs first, then what waits in its order, then what has ended."""
+    """List running jobs, then waiting ones in their order, then ended ones."""
     if library:
-        one = await find_library(request, library, "read")
-        return said(await server.engine.jobs(library=one.name, status=status, most=most))
+        readable = await find_library(request, library, "read")
+        return json_response(await server.engine.jobs(library=readable.name, status=status, most=most))
     if caller.may("read", EVERYWHERE):
-        return said(await server.engine.jobs(status=status, most=most))
-    lists = [await server.engine.jobs(library=one.name, status=status, most=most) for one in await visible(request)]
-    return said({"jobs": [view.to_dict() for one in lists for view in one.jobs][:most]})
+        return json_response(await server.engine.jobs(status=status, most=most))
+    lists = [
+        await server.engine.jobs(library=readable.name, status=status, most=most)
+        for readable in await readable_libraries(request)
+    ]
+    return json_response({"jobs": [view.to_dict() for readable in lists for view in readable.jobs][:most]})
 
 
-@router.get("/events", responses=SENT, response_class=Response)
+@router.get("/events", responses=EVENT_RESPONSES, response_class=Response)
 async def follow_jobs(
-    request: Request, server: At, caller: Anybody, heard: Heard,
+    request: Request, server: ServerState, caller: AnyCaller, heard: LastEvent,
     library: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:  # fmt: skip
-    """What happens to jobs, as it happens. It begins with the state as it is, or after ``Last-Event-ID`` (or
-    ``?after=``), where what happened since is still kept. ``changed`` names a library (its id) that came, changed or
-    went; "" stands for what concerns no library alone: jobs were paused or forgotten, or everything was cleared.
+    """Stream the events of jobs. The stream begins with the current state, or after ``Last-Event-ID`` (or ``?after=``)
+    if those events are still stored. ``changed`` names the id of a library that was made, changed or deleted; "" means
+    that jobs were paused or forgotten, or everything was cleared.
     """
     if library:
         ids: list[str] | None = [(await find_library(request, library, "read")).id]
     else:
-        ids = None if caller.may("read", EVERYWHERE) else [one.id for one in await visible(request)]
+        ids = (
+            None if caller.may("read", EVERYWHERE) else [readable.id for readable in await readable_libraries(request)]
+        )
     state = await server.engine.home_state()  # before the answer begins: who then looks misses nothing
-    return stream(server, _news(server, heard, None, ids, state))
+    return stream_events(server, _job_stream(server, heard, None, ids, state))
 
 
 @router.get("/{job}", response_model=JobDetail)
-async def show_job(request: Request, server: At, job: JobId) -> Response:
-    """With all that happened to it."""
-    return said(await _seen(request, server, job, "read"))
+async def show_job(request: Request, server: ServerState, job: JobId) -> Response:
+    """Return a job with its history."""
+    return json_response(await _find_job(request, server, job, "read"))
 
 
-@router.get("/{job}/events", responses=SENT, response_class=Response)
-async def follow_job(request: Request, server: At, job: JobId, heard: Heard) -> Response:
-    """What happens to one job, until it has ended."""
-    await _seen(request, server, job, "read")
-    return stream(server, _news(server, heard, job, None))
+@router.get("/{job}/events", responses=EVENT_RESPONSES, response_class=Response)
+async def follow_job(request: Request, server: ServerState, job: JobId, heard: LastEvent) -> Response:
+    """Stream the events of one job until it ends."""
+    await _find_job(request, server, job, "read")
+    return stream_events(server, _job_stream(server, heard, job, None))
 
 
 @router.post("/{job}/{action}", response_model=Decided)
 async def decide_about_job(
-    request: Request, server: At, job: JobId, action: Literal["pause", "resume", "cancel", "retry", "forget"]
+    request: Request, server: ServerState, job: JobId, action: Literal["pause", "resume", "cancel", "retry", "forget"]
 ) -> Response:
-    await _seen(request, server, job, "write")
+    await _find_job(request, server, job, "write")
     decided = await getattr(server.engine, action)(job)
     server.standby.wake()
-    return said(decided)
+    return json_response(decided)
 
 
 @router.post("/{action}", response_model=Decided)
 async def decide_about_jobs(
-    request: Request, server: At, action: Literal["pause", "resume", "cancel", "retry", "forget"], body: JobsChosen
+    request: Request,
+    server: ServerState,
+    action: Literal["pause", "resume", "cancel", "retry", "forget"],
+    body: JobsChosen,
 ) -> Response:
-    """About several jobs, those of a library, or all."""
+    """Pause, resume, cancel, retry or forget several jobs, those of a library, or all."""
     if body.library:
-        one = await find_library(request, body.library, "write")
-        decided = await getattr(server.engine, action)(*body.jobs, library=one.name, everything=body.everything)
+        writable = await find_library(request, body.library, "write")
+        decided = await getattr(server.engine, action)(*body.jobs, library=writable.name, everything=body.everything)
     else:
         if body.everything or not body.jobs:
-            check(request, "write")
+            require_role(request, "write")
         for job in body.jobs:
-            await _seen(request, server, job, "write")
+            await _find_job(request, server, job, "write")
         decided = await getattr(server.engine, action)(*body.jobs, everything=body.everything)
     server.standby.wake()
-    return said(decided)
+    return json_response(decided)
 
 
-async def _seen(request: Request, server: Server, job: int, role: Role) -> JobHistory:
-    """Raises NotFoundError also for one of a library that the caller may not read."""
+async def _find_job(request: Request, server: Server, job: int, role: Role) -> JobHistory:
+    """Return a job. Raise NotFoundError also where the caller may not read its library."""
     history = await server.engine.job(job)
     library = history.view.job.library
     if not caller_of(request).may("read", library):
         raise NotFoundError(f"No job {job}.")
-    check(request, role, library)
+    require_role(request, role, library)
     return history
 
 
-async def _news(
+async def _job_stream(
     server: Server, after: int | None, job: int | None, ids: list[str] | None, state: HomeState | None = None
 ) -> AsyncIterator[Event]:
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + _STREAM_SECONDS
     newest: HomeState | None = None
     while time.monotonic() < end:
         news = await server.engine.job_events(after, job=job, libraries=ids)
         if job is not None and news.state is None and not news.events:
             now = await server.engine.job_events(None, job=job)
-            news = now if _over(now) else news
+            news = now if _has_ended(now) else news
         if news.state is not None:
             yield Event("state", {"jobs": [view.to_dict() for view in news.state]}, news.number)
         for event in news.events:
-            yield Event(event.kind, _said(event), event.number)
-        if job is not None and _over(news):
+            yield Event(event.kind, _event_payload(event), event.number)
+        if job is not None and _has_ended(news):
             return
         if state is not None and newest is not None:
             for library in newest.changed(state):
@@ -141,12 +169,56 @@ async def _news(
         after = news.number
 
 
-def _over(news: JobNews) -> bool:
-    return any(view.job.ended for view in news.state or ()) or any(event.kind in _LAST for event in news.events)
+def _has_ended(news: JobNews) -> bool:
+    return any(view.job.ended for view in news.state or ()) or any(event.kind in _FINAL_EVENTS for event in news.events)
 
 
-_LAST = frozenset({"done", "failed", "cancelled"})
-
-
-def _said(event: JobEvent) -> dict[str, Any]:
+def _event_payload(event: JobEvent) -> dict[str, Any]:
     return {"job": event.job, "library": event.library, "at": at(event.at), "kind": event.kind, **event.detail}
+
+
+@sources_router.get("/sources", response_model=list[Source])
+async def list_sources(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
+    return tagged_response(request, await server.engine.sources(library=library.name))
+
+
+@sources_router.post("/sources", status_code=201, response_model=Source)
+async def watch_folder(server: ServerState, library: AdminLibrary, _: Admin, body: NewSource) -> Response:
+    """Watch a folder below --root and keep the library up to date with it."""
+    folder = server.access.path(body.folder)
+    source = await server.engine.watch_folder(
+        folder, library=library.name, poll=body.poll, outline=body.outline, vision=body.vision, enrich=body.enrich
+    )
+    return json_response(source, 201)
+
+
+@sources_router.delete("/sources", response_model=Source)
+async def unwatch_folder(
+    server: ServerState,
+    library: AdminLibrary,
+    _: Admin,
+    folder: Annotated[str, Query(max_length=2000)],
+    forget: bool = False,
+) -> Response:
+    """Stop watching a folder. Its documents stay. With ``forget`` updates no longer look at it either."""
+    return json_response(await server.engine.unwatch_folder(folder, library=library.name, forget=forget))
+
+
+@sources_router.post("/index", status_code=202, response_model=IndexingAsked)
+async def index_paths(server: ServerState, library: AdminLibrary, _: Admin, body: PathsToIndex) -> Response:
+    """Index files and folders below --root."""
+    paths, problems, notes = server.access.files(body.paths)
+    sources = [server.access.path(name) for name in body.paths]
+    report = await server.engine.index(
+        list(paths),
+        library=library.name,
+        detach=True,
+        sources=sources,
+        outline=body.outline,
+        vision=body.vision,
+        enrich=body.enrich,
+    )
+    server.standby.wake()
+    failed = [*problems, *((file.path, file.error or "") for file in report.files if file.status == "failed")]
+    said_of = {"files": len(paths), "problems": [{"path": path, "why": why} for path, why in failed]}
+    return json_response(said_of | {"notes": [*notes, *report.notes]}, 202)

@@ -1,118 +1,306 @@
-"""Libraries: made, named, counted, deleted."""
+"""Routes of libraries: create, name, delete, restore from the bin, export and import, and a sample to try."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from fastapi import Path as PathParam
+from starlette.responses import FileResponse, Response
+from starlette.types import Receive, Scope, Send
 
+from hybrid_core.errors import NotFoundError, StoreError
+from hybrid_core.store.catalog.bin import BinEntry
+from hybrid_core.store.home import make_file, scratch_folder, working_folder
+from hybrid_core.types.access import Role
 from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
-from hybrid_pageindex.doors.http.callers import Admin, Anybody, At, Owned, Read, Written, check
+from hybrid_pageindex.doors.http.errors import Refusal
 from hybrid_pageindex.doors.http.models import DocumentsChosen, LibraryNames, ModelNamed, NewLibrary
-from hybrid_pageindex.doors.http.replies import loosely_tagged, said, tagged
-from hybrid_pageindex.doors.http.shapes import DeletedLibraries, JobMade, RebuildAsked, Rows
-from hybrid_pageindex.services.briefing import Briefing
-from hybrid_pageindex.services.estimating import Estimate
-from hybrid_pageindex.services.sizes import LibrarySize
+from hybrid_pageindex.doors.http.replies import (
+    attachment_headers,
+    content_responses,
+    json_response,
+    tagged_response,
+    weakly_tagged_response,
+)
+from hybrid_pageindex.doors.http.responses import DeletedLibraries, EmptiedBin, JobMade, RebuildAsked, Rows, SampleState
+from hybrid_pageindex.doors.http.server import (
+    Admin,
+    AdminLibrary,
+    AnyCaller,
+    ReadableLibrary,
+    Reader,
+    Server,
+    ServerState,
+    WritableLibrary,
+    Writer,
+    caller_of,
+    readable_libraries,
+    require_role,
+)
+from hybrid_pageindex.doors.http.uploads import received_files
+from hybrid_pageindex.engine.documents.briefing import Briefing
+from hybrid_pageindex.engine.index.reindexing import Estimate
+from hybrid_pageindex.engine.index.uploads import Upload
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.engine.libraries.transfer import Imported
+from hybrid_pageindex.sample import COMPANY, SAMPLE_QUESTIONS, write_sample_report
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])
-_USED = ("used_at",)  # each search changes it
+_UNTAGGED = ("used_at",)  # each search changes it
+bin_router = APIRouter(prefix="/bin", tags=["bin"])
+EntryId = Annotated[str, PathParam(max_length=200)]
+sample_router = APIRouter(prefix="/sample", tags=["libraries"])
+_SAMPLE_MARK = "sample"  # a file of the home with the library's id: it stays when the library goes
+_SAMPLE_NAME, _SAMPLE_FILE, _SAMPLE_QUESTIONS = "sample", "kestrel-vale-2025-annual-report.pdf", 3
+transfer_router = APIRouter(tags=["libraries"])
+_IMPORT_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 
 
 @router.get("", response_model=list[LibrarySize])
 async def list_libraries(
-    request: Request, server: At, caller: Anybody, find: Annotated[str, Query(max_length=200)] = ""
+    request: Request, server: ServerState, caller: AnyCaller, find: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
-    """With what can be searched, waits and failed; the last used first."""
+    """List libraries, the last used first, with their sizes, waiting and failed files."""
     sizes = await server.turn(server.reads, server.engine.libraries(find))
-    found = [one for one in sizes if caller.may("read", one.id)]
-    return loosely_tagged(request, found, _USED)
+    readable = [size for size in sizes if caller.may("read", size.id)]
+    return weakly_tagged_response(request, readable, _UNTAGGED)
 
 
 @router.post("", status_code=201, response_model=Library)
-async def create_library(request: Request, server: At, body: NewLibrary) -> Response:
-    check(request, "write")
-    made = await server.engine.create_library(body.name, alias=body.alias)
-    return said(made, 201, Location=f"/api/v1/libraries/{quote(made.name, safe='')}")
+async def create_library(request: Request, server: ServerState, body: NewLibrary) -> Response:
+    require_role(request, "write")
+    library = await server.engine.create_library(body.name, alias=body.alias)
+    return json_response(library, 201, Location=f"/api/v1/libraries/{quote(library.name, safe='')}")
 
 
 @router.get("/{library}", response_model=LibrarySize)
-async def show_library(request: Request, server: At, library: Read) -> Response:
+async def show_library(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
     sizes = await server.turn(server.reads, server.engine.libraries(library.name))
-    [size] = [one for one in sizes if one.id == library.id]
-    return loosely_tagged(request, size, _USED)
+    [size] = [listed for listed in sizes if listed.id == library.id]
+    return weakly_tagged_response(request, size, _UNTAGGED)
 
 
 @router.get("/{library}/briefing", response_model=Briefing)
-async def brief_library(request: Request, server: At, library: Read, model: bool = False) -> Response:
-    """What it holds, its newest documents, and questions that these answer; with ``model`` as the language model says
-    it.
+async def brief_library(
+    request: Request, server: ServerState, library: ReadableLibrary, model: bool = False
+) -> Response:
+    """Describe a library: its newest documents, and questions that these answer. With ``model`` the language model
+    writes the description.
     """
     work = server.engine.briefing(library=library.name, model=model)
-    return tagged(request, await server.turn(server.answers if model else server.searches, work))
+    return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
 
 
 @router.post("/{library}/estimate", response_model=Estimate)
-async def estimate_improving(server: At, library: Owned, body: DocumentsChosen) -> Response:
-    """What the models that are configured would take to improve documents: pages to be seen, calls, tokens, price. None
+async def estimate_improving(server: ServerState, library: AdminLibrary, body: DocumentsChosen) -> Response:
+    """Estimate what the configured models would take to improve documents: pages to see, calls, tokens, price. No model
     is asked.
     """
-    return said(await server.turn(server.answers, server.engine.estimate(body.documents, library=library.name)))
+    return json_response(
+        await server.turn(server.answers, server.engine.estimate(body.documents, library=library.name))
+    )
 
 
 @router.patch("/{library}", response_model=Library)
-async def name_library(server: At, library: Owned, body: LibraryNames) -> Response:
-    """Give it another name or alias; nothing is indexed again, and its id stays."""
-    return said(await server.engine.name_library(library.name, name=body.name, alias=body.alias))
+async def name_library(server: ServerState, library: AdminLibrary, body: LibraryNames) -> Response:
+    """Give a library another name or alias. Nothing is indexed again, and its id stays."""
+    return json_response(await server.engine.name_library(library.name, name=body.name, alias=body.alias))
 
 
 @router.delete("/{library}", response_model=DeletedLibraries)
-async def delete_library(server: At, library: Owned, for_good: bool = False) -> Response:
-    """It can be restored for 30 days, by the id ``bin``; with ``for_good`` nothing but original files is left of it."""
+async def delete_library(server: ServerState, library: AdminLibrary, for_good: bool = False) -> Response:
+    """Move a library into the bin. It can be restored for 30 days by the id ``bin``. With ``for_good`` everything but
+    original files is deleted.
+    """
     about = await server.engine.conversations.about(library.name)
     deleted = await server.engine.clear(library=library.name, for_good=for_good)
-    return said({"deleted": deleted, "conversations_kept": about, "bin": "" if for_good else library.id})
+    return json_response({"deleted": deleted, "conversations_kept": about, "bin": "" if for_good else library.id})
 
 
 @router.post("/{library}/embed", status_code=202, response_model=JobMade)
-async def embed_library(server: At, library: Owned, _: Admin, body: ModelNamed) -> Response:
-    """Ask for vectors of its documents: a job."""
+async def embed_library(server: ServerState, library: AdminLibrary, _: Admin, body: ModelNamed) -> Response:
+    """Queue a job that makes vectors of the library's documents."""
     job = await server.engine.request_embedding(body.model, library=library.name)
     server.standby.wake()
-    return said({"job": job}, 202)
+    return json_response({"job": job}, 202)
 
 
 @router.delete("/{library}/embed", status_code=204)
-async def drop_vectors(server: At, library: Owned) -> Response:
-    """From now on it is searched by words alone."""
+async def drop_vectors(server: ServerState, library: AdminLibrary) -> Response:
+    """Delete the vectors of a library, which is then searched by words alone."""
     await server.engine.embed("none", library=library.name)
     return Response(status_code=204)
 
 
 @router.get("/{library}/rows", response_model=Rows)
-async def list_rows(request: Request, server: At, library: Read) -> Response:
-    """Every document as one line of a list, by path: ten thousand in one answer, to be filtered and sorted where they
-    are shown. A row has its values in the order of ``columns``.
+async def list_rows(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
+    """List every document as one short line, by path, for lists that are filtered and sorted where they are shown. A
+    row has its values in the order of ``columns``.
     """
-    found = await server.turn(server.reads, server.engine.document_rows(library=library.name))
-    return tagged(request, {"columns": DocumentRow._fields, "rows": found})
+    rows = await server.turn(server.reads, server.engine.document_rows(library=library.name))
+    return tagged_response(request, {"columns": DocumentRow._fields, "rows": rows})
 
 
 @router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)
-async def rebuild_library(server: At, library: Owned) -> Response:
-    """Make all of its documents anew from their files; what is published serves until then."""
+async def rebuild_library(server: ServerState, library: AdminLibrary) -> Response:
+    """Index all documents of a library again from their files. The published versions serve until then."""
     report = await server.engine.rebuild(library=library.name, detach=True)
     server.standby.wake()
-    return said({"notes": report.notes, "files": len(report.files)}, 202)
+    return json_response({"notes": report.notes, "files": len(report.files)}, 202)
 
 
 @router.post("/{library}/update", status_code=202, response_model=list[dict[str, Any]])
-async def update_library(server: At, library: Written) -> Response:
-    """Look at the sources again: what is new or changed is asked for."""
+async def update_library(server: ServerState, library: WritableLibrary) -> Response:
+    """Look at the sources again and index new and changed files."""
     updates = await server.engine.update(library=library.name, detach=True)
     server.standby.wake()
-    return said([asdict(one) | {"report": asdict(one.report)} for one in updates], 202)
+    return json_response([asdict(update) | {"report": asdict(update.report)} for update in updates], 202)
+
+
+@bin_router.get("", response_model=list[BinEntry])
+async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> Response:
+    """List what the caller can restore, the newest first. An entry is deleted for good at ``expires_at``."""
+    entries = await server.turn(server.reads, server.engine.bin())
+    return tagged_response(
+        request, [entry for entry in entries if caller.may(_role_for_entry(entry), entry.library_id)]
+    )
+
+
+@bin_router.post("/{entry}/restore", response_model=BinEntry)
+async def restore_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
+    """Bring documents or a library back as they were, with their notes, conversations and rights."""
+    await _require_entry(request, server, entry)
+    return json_response(await server.engine.restore(entry))
+
+
+@bin_router.delete("/{entry}", status_code=204)
+async def delete_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
+    """Delete an entry of the bin for good."""
+    await _require_entry(request, server, entry)
+    await server.engine.empty_bin(entry)
+    return Response(status_code=204)
+
+
+@bin_router.delete("", response_model=EmptiedBin)
+async def empty_bin(server: ServerState, _: Admin) -> Response:
+    """Delete everything in the bin for good."""
+    return json_response({"deleted": await server.engine.empty_bin()})
+
+
+async def _require_entry(request: Request, server: ServerState, entry: str) -> None:
+    """Raise NotFoundError for an entry that the caller cannot see, Refusal where the role is missing."""
+    caller = caller_of(request)
+    readable = (each for each in await server.engine.bin() if caller.may("read", each.library_id))
+    match = next((each for each in readable if each.id == entry), None)
+    if match is None:
+        raise NotFoundError(f"There is no '{entry}' in the bin.", "List the bin; entries last 30 days.")
+    require_role(request, _role_for_entry(match), match.library_id)
+
+
+def _role_for_entry(entry: BinEntry) -> Role:
+    return "admin" if entry.kind == "library" else "write"
+
+
+@sample_router.get("", response_model=SampleState)
+async def show_sample(request: Request, server: ServerState, _: Reader) -> Response:
+    """Return the sample library. ``library`` is its name, "" if it does not exist. ``offered`` says that it can be
+    made.
+    """
+    return json_response(await _sample_state(request, server))
+
+
+@sample_router.post("", status_code=201, response_model=SampleState)
+async def make_sample(request: Request, server: ServerState, _: Writer) -> Response:
+    """Make a library of a sample report. It is refused if there are libraries, or if the sample was made before."""
+    state = await _sample_state(request, server)
+    if not state["offered"]:
+        raise Refusal(409, "not_offered", "The sample was here before, or there are libraries already.")
+    library = await server.engine.create_library(_SAMPLE_NAME, alias=COMPANY.split(",")[0])
+    await asyncio.to_thread(lambda: _write_mark(server.engine.home, library.id))
+    with scratch_folder(server.engine.home / "tmp") as folder:
+        report = await asyncio.to_thread(lambda: write_sample_report(folder / _SAMPLE_FILE))
+        await server.engine.upload([Upload(_SAMPLE_FILE, report)], library=library.name)
+    server.standby.wake()
+    return json_response(await _sample_state(request, server), 201)
+
+
+async def _sample_state(request: Request, server: Server) -> dict[str, Any]:
+    marked, all_of_them = (
+        await asyncio.to_thread(lambda: _read_mark(server.engine.home)),
+        await server.engine.named_libraries(),
+    )
+    name = next((item.name for item in await readable_libraries(request) if item.id == marked), "")
+    questions = [item.question for item in SAMPLE_QUESTIONS[:_SAMPLE_QUESTIONS]]
+    return {"library": name, "offered": not marked and not all_of_them, "questions": questions}
+
+
+def _read_mark(home: Path) -> str:
+    try:
+        return (home / _SAMPLE_MARK).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise StoreError(
+            f"{home / _SAMPLE_MARK}: cannot be read ({error.strerror}).", "Check its permissions."
+        ) from error
+
+
+def _write_mark(home: Path, library: str) -> None:
+    make_file(home / _SAMPLE_MARK)
+    (home / _SAMPLE_MARK).write_text(library + "\n", encoding="utf-8")
+
+
+@transfer_router.get(
+    "/libraries/{library}/export", responses=content_responses("application/zip"), response_class=Response
+)
+async def export_library(server: ServerState, library: AdminLibrary) -> Response:
+    """Export originals, alias, notes and feedback of a library as one file, which an import indexes."""
+    with ExitStack() as stack:
+        parent = working_folder(server.engine.home / "tmp", 1, "An export")
+        folder = Path(stack.enter_context(scratch_folder(parent)))
+        work = server.engine.export_library(folder / "library.zip", library=library.name)
+        exported = await server.turn(server.answers, work)
+        cleanup = stack.pop_all()
+    headers = {**attachment_headers(f"{library.name}.zip"), "Accept-Ranges": "none"}
+    return _ExportResponse(exported.file, cleanup, headers)
+
+
+@transfer_router.post("/imports", status_code=202, response_model=Imported, openapi_extra=_IMPORT_BODY)
+async def import_library(
+    request: Request, server: ServerState, name: Annotated[str | None, Query(max_length=64)] = None
+) -> Response:
+    """Make a library from an exported file, by default under its name."""
+    require_role(request, "admin")
+    settings = server.engine.settings
+    async with received_files(request, server.engine.home, "library.zip", settings.max_upload_size) as uploads:
+        file = uploads[0].data
+        work = server.engine.import_library(file if isinstance(file, Path) else Path(), name=name)
+        done = await server.turn(server.answers, work)
+    server.standby.wake()
+    return json_response(done, 202)
+
+
+class _ExportResponse(FileResponse):
+    """Delete a file once it was sent, or the client went away. Each request makes it anew, so ``Range`` is ignored."""
+
+    def __init__(self, file: Path, cleanup: ExitStack, headers: Mapping[str, str]) -> None:
+        super().__init__(file, media_type="application/zip", headers=headers)
+        self._kept = cleanup
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        whole = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"range"]}
+        with self._kept:
+            await super().__call__(whole, receive, send)

@@ -1,28 +1,33 @@
-"""Libraries as OpenAI's vector stores, and their documents as files of these: listed, searched, made and deleted."""
+"""Routes that show libraries as OpenAI's vector stores, and documents as their files."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParam
 from pydantic import Field, StrictBool
 from starlette.responses import Response
 
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
-from hybrid_pageindex.doors.http.callers import At, check, find_openai_library, visible
-from hybrid_pageindex.doors.http.errors import Refusal
-from hybrid_pageindex.doors.http.fields import Fault
+from hybrid_pageindex.doors.http.errors import Fault, Refusal
 from hybrid_pageindex.doors.http.models import QUESTION, Strict
-from hybrid_pageindex.doors.http.replies import said
-from hybrid_pageindex.doors.http.server import Server
+from hybrid_pageindex.doors.http.replies import json_response
+from hybrid_pageindex.doors.http.server import (
+    Server,
+    ServerState,
+    find_openai_library,
+    readable_libraries,
+    require_role,
+)
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.retrieval import retrieve
-from hybrid_pageindex.services.sizes import LibrarySize
 
 router = APIRouter(prefix="/vector_stores", tags=["openai"])
-Id = Annotated[str, Path(max_length=200)]
-_FIELDS = ("year", "type", "organisation", "quarter", "tags")
+StoreId = Annotated[str, PathParam(max_length=200)]
+_FILTER_FIELDS = ("year", "type", "organisation", "quarter", "tags")
 _Limit = Annotated[int, Query(ge=1, le=100)]
 
 
@@ -35,7 +40,7 @@ class NewStore(Strict):
 
 
 class RankingOptions(Strict):
-    ranker: Literal["auto", "none"] | None = None
+    ranker: Literal["none", "auto"] | None = None
     score_threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
@@ -51,51 +56,52 @@ class StoreSearch(Strict):
 
 @router.get("", response_model=dict[str, Any])
 async def list_vector_stores(
-    request: Request, server: At, limit: _Limit = 20, after: Annotated[str, Query(max_length=200)] = "",
+    request: Request, server: ServerState, limit: _Limit = 20, after: Annotated[str, Query(max_length=200)] = "",
     before: Annotated[str, Query(max_length=0)] = "", order: Literal["asc", "desc"] = "desc",
 ) -> Response:  # fmt: skip
-    """The libraries that the caller may read, in the order of their names."""
-    readable = {item.id for item in await visible(request)}
+    """List the libraries that the caller may read, by name."""
+    readable = {item.id for item in await readable_libraries(request)}
     sizes = [item for item in await server.engine.libraries() if item.id in readable]
     sizes.sort(key=lambda item: item.name, reverse=order == "desc")
-    return said(_page([_store(item) for item in sizes], limit, after))
+    return json_response(_list_payload([_store_payload(item) for item in sizes], limit, after))
 
 
 @router.post("", response_model=dict[str, Any])
-async def create_vector_store(request: Request, server: At, body: NewStore) -> Response:
-    check(request, "write")
+async def create_vector_store(request: Request, server: ServerState, body: NewStore) -> Response:
+    require_role(request, "write")
     library_made = await server.engine.create_library(body.name)
-    return said(_store(await _size(server, library_made)))
+    return json_response(_store_payload(await _library_size(server, library_made)))
 
 
 @router.get("/{vector_store}", response_model=dict[str, Any])
-async def show_vector_store(request: Request, server: At, vector_store: Id) -> Response:
-    return said(_store(await _size(server, await _library(request, vector_store))))
+async def show_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
+    return json_response(_store_payload(await _library_size(server, await _find_store_library(request, vector_store))))
 
 
 @router.delete("/{vector_store}", response_model=dict[str, Any])
-async def delete_vector_store(request: Request, server: At, vector_store: Id) -> Response:
-    """The library with all of its documents."""
-    library = await _library(request, vector_store)
-    check(request, "admin", library.id)
+async def delete_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
+    """Delete a library with all its documents."""
+    library = await _find_store_library(request, vector_store)
+    require_role(request, "admin", library.id)
     await server.engine.clear(library=library.name)
-    return said({"id": library.name, "object": "vector_store.deleted", "deleted": True})
+    return json_response({"id": library.name, "object": "vector_store.deleted", "deleted": True})
 
 
 @router.post("/{vector_store}/search", response_model=dict[str, Any])
-async def search_vector_store(request: Request, server: At, vector_store: Id, body: StoreSearch) -> Response:
-    """The pages that answer, whole, with a score from 0 to 1."""
-    library = await _library(request, vector_store)
+async def search_vector_store(
+    request: Request, server: ServerState, vector_store: StoreId, body: StoreSearch
+) -> Response:
+    """Return the pages that answer, whole, with a score from 0 to 1."""
+    library = await _find_store_library(request, vector_store)
     queries = [body.query] if isinstance(body.query, str) else body.query
     question = " ".join(queries).strip()
     if not question or len(question) > QUESTION:
-        raise _unfit("query", f"A query has 1 to {QUESTION:,} characters")
+        raise _bad_parameter("query", f"A query has 1 to {QUESTION:,} characters")
     options = body.ranking_options or RankingOptions()
-    work = retrieve(
-        server.engine, question, library=library.name, top_k=body.max_num_results, where=_conditions(body.filters)
-    )  # fmt: skip
+    where = _search_conditions(body.filters)
+    work = retrieve(server.engine, question, library=library.name, top_k=body.max_num_results, where=where)
     pages = await server.turn(server.searches, work)
-    found = [
+    hits = [
         {
             "file_id": item.metadata["doc_id"], "filename": item.metadata["document"], "score": item.score,
             "attributes": {name: item.metadata[name] for name in ("page", "section") if name in item.metadata},
@@ -105,111 +111,111 @@ async def search_vector_store(request: Request, server: At, vector_store: Id, bo
         if item.score >= options.score_threshold
     ]  # fmt: skip
     frame = {"object": "vector_store.search_results.page", "search_query": queries, "has_more": False}
-    return said(frame | {"data": found, "next_page": None})
+    return json_response(frame | {"data": hits, "next_page": None})
 
 
 @router.get("/{vector_store}/files", response_model=dict[str, Any])
 async def list_store_files(
-    request: Request, server: At, vector_store: Id, limit: _Limit = 20,
+    request: Request, server: ServerState, vector_store: StoreId, limit: _Limit = 20,
     after: Annotated[str, Query(max_length=200)] = "", before: Annotated[str, Query(max_length=0)] = "",
     filter: Literal["in_progress", "completed", "failed", "cancelled", ""] = "",
     order: Literal["asc", "desc"] = "desc",
 ) -> Response:  # fmt: skip
-    """Its documents, in the order of their paths."""
-    library = await _library(request, vector_store)
+    """List the documents of a library, by path."""
+    library = await _find_store_library(request, vector_store)
     documents = sorted(await server.engine.documents(library=library.name), key=lambda item: item.path)
-    files = [_file(item, library) for item in (reversed(documents) if order == "desc" else documents)]
-    return said(_page([item for item in files if filter in ("", item["status"])], limit, after))
+    files = [_file_payload(item, library) for item in (reversed(documents) if order == "desc" else documents)]
+    return json_response(_list_payload([item for item in files if filter in ("", item["status"])], limit, after))
 
 
 @router.get("/{vector_store}/files/{file}", response_model=dict[str, Any])
-async def show_store_file(request: Request, server: At, vector_store: Id, file: Id) -> Response:
-    library = await _library(request, vector_store)
-    return said(_file(await server.engine.info(file, library=library.name), library))
+async def show_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
+    library = await _find_store_library(request, vector_store)
+    return json_response(_file_payload(await server.engine.info(file, library=library.name), library))
 
 
 @router.get("/{vector_store}/files/{file}/content", response_model=dict[str, Any])
-async def read_store_file(request: Request, server: At, vector_store: Id, file: Id) -> Response:
-    """Its text, a part a page, of the first thousand pages."""
-    library = await _library(request, vector_store)
+async def read_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
+    """Return the text of a document, one part per page, of the first thousand pages."""
+    library = await _find_store_library(request, vector_store)
     document = await server.engine.info(file, library=library.name)
     numbers = list(range(1, min(document.pages, 1000) + 1))
     pages = await server.engine.pages(document.doc_id, numbers, library=library.name) if numbers else []
     parts = [{"type": "text", "text": item.text} for item in pages]
     frame = {"object": "vector_store.file_content.page", "has_more": document.pages > len(parts), "next_page": None}
-    return said(frame | {"data": parts})
+    return json_response(frame | {"data": parts})
 
 
 @router.delete("/{vector_store}/files/{file}", response_model=dict[str, Any])
-async def delete_store_file(request: Request, server: At, vector_store: Id, file: Id) -> Response:
-    library = await _library(request, vector_store)
-    check(request, "write", library.id)
+async def delete_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
+    library = await _find_store_library(request, vector_store)
+    require_role(request, "write", library.id)
     [removed] = await server.engine.remove([file], library=library.name)
-    return said({"id": removed.doc_id, "object": "vector_store.file.deleted", "deleted": True})
+    return json_response({"id": removed.doc_id, "object": "vector_store.file.deleted", "deleted": True})
 
 
-async def _library(request: Request, name: str) -> Library:
+async def _find_store_library(request: Request, name: str) -> Library:
     detail = f"No vector store found with id '{name[:200]}'."
     return await find_openai_library(request, name, "vector_store_not_found", detail, ("vector_store_id", "path"))
 
 
-async def _size(server: Server, library: Library) -> LibrarySize:
+async def _library_size(server: Server, library: Library) -> LibrarySize:
     sizes = await server.engine.libraries(library.name)
     return next(item for item in sizes if item.id == library.id)
 
 
-def _store(size: LibrarySize) -> dict[str, Any]:
+def _store_payload(size: LibrarySize) -> dict[str, Any]:
     counts = {
         "in_progress": size.waiting, "completed": size.documents, "failed": size.failed, "cancelled": 0,
         "total": size.documents + size.failed + size.waiting,
     }  # fmt: skip
     return {
-        "id": size.name, "object": "vector_store", "created_at": _seconds(size.changed_at), "name": size.name,
+        "id": size.name, "object": "vector_store", "created_at": _unix_seconds(size.changed_at), "name": size.name,
         "status": "in_progress" if size.waiting else "completed", "usage_bytes": size.vector_bytes,
-        "file_counts": counts, "last_active_at": _seconds(size.used_at) or None, "metadata": {"alias": size.alias},
+        "file_counts": counts, "last_active_at": _unix_seconds(size.used_at) or None, "metadata": {"alias": size.alias},
         "expires_after": None, "expires_at": None,
     }  # fmt: skip
 
 
-def _file(document: Document, library: Library) -> dict[str, Any]:
+def _file_payload(document: Document, library: Library) -> dict[str, Any]:
     failed = None if document.published else {"code": "unsupported_file", "message": document.error}
     card = {"filename": document.name, "path": document.path, "title": document.title}
     return {
-        "id": document.doc_id, "object": "vector_store.file", "created_at": _seconds(document.indexed_at),
+        "id": document.doc_id, "object": "vector_store.file", "created_at": _unix_seconds(document.indexed_at),
         "vector_store_id": library.name, "status": "completed" if document.published else "failed",
         "usage_bytes": document.size, "last_error": failed, "attributes": card,
     }  # fmt: skip
 
 
-def _page(items: list[dict[str, Any]], limit: int, after: str) -> dict[str, Any]:
-    """A part of a list, after the id of the last of the part before."""
+def _list_payload(items: list[dict[str, Any]], limit: int, after: str) -> dict[str, Any]:
+    """Return the part of a list after the id ``after``."""
     ids = [item["id"] for item in items]
     if after and after not in ids:
-        raise _unfit("after", "No such id in this list")
+        raise _bad_parameter("after", "No such id in this list")
     start = ids.index(after) + 1 if after else 0
     shown = items[start : start + limit]
     ends = {"first_id": shown[0]["id"] if shown else None, "last_id": shown[-1]["id"] if shown else None}
     return {"object": "list", "data": shown, "has_more": start + limit < len(items), **ends}
 
 
-def _conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
-    """OpenAI's filters as those of a search. Raise Refusal for what a search cannot compare."""
+def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
+    """Translate OpenAI's filters. Raise Refusal for what a search cannot compare."""
     if filters is None:
         return ()
     inner = filters.get("filters")
     if filters.get("type") == "and" and isinstance(inner, list) and all(isinstance(item, dict) for item in inner):
-        return tuple(each for item in inner for each in _conditions(item))
+        return tuple(each for item in inner for each in _search_conditions(item))
     key, value = filters.get("key"), filters.get("value")
-    if filters.get("type") != "eq" or key not in _FIELDS or not isinstance(value, str | int):
-        raise _unfit("filters", f"Compare one of {', '.join(_FIELDS)} by eq, or several joined by and")
+    if filters.get("type") != "eq" or key not in _FILTER_FIELDS or not isinstance(value, str | int):
+        raise _bad_parameter("filters", f"Compare one of {', '.join(_FILTER_FIELDS)} by eq, or several joined by and")
     return (f"{key}={value}",)
 
 
-def _unfit(name: str, detail: str) -> Refusal:
+def _bad_parameter(name: str, detail: str) -> Refusal:
     return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])
 
 
-def _seconds(written: str) -> int:
+def _unix_seconds(written: str) -> int:
     try:
         return int(datetime.fromisoformat(written).timestamp())
     except ValueError:

@@ -11,12 +11,15 @@ from sqlalchemy.exc import IntegrityError
 
 from hybrid_core.errors import BusyError, LeaseLostError, NotFoundError, UsageError
 from hybrid_core.store.catalog import schema
-from hybrid_core.store.conversations import events, rows
-from hybrid_core.store.conversations.forgetting import conversations_about, forget_library
-from hybrid_core.store.conversations.reading import ConversationReader
+from hybrid_core.store.conversations import tables
+from hybrid_core.store.conversations.conversations import (
+    ConversationReader,
+    ConversationWriter,
+    conversations_about,
+    forget_library,
+)
 from hybrid_core.store.conversations.tables import messages
 from hybrid_core.store.conversations.turns import Turns
-from hybrid_core.store.conversations.writing import ConversationWriter
 from hybrid_core.types.conversations import Citation, ConversationScope, Summary, TurnResult
 from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
@@ -104,9 +107,9 @@ def test_a_turn_whose_process_died_is_interrupted_and_taken_again(
     made = writer.create(ConversationScope())
     dead = turns.begin(made.id, "What?", "w1")
     turns.log(dead, [("text", {"text": "So far"})])
-    clock.seconds += rows.LEASE_MS / 2000
+    clock.seconds += tables.LEASE_MS / 2000
     assert not turns.keep(dead) and turns.expire() == 0
-    clock.seconds += rows.LEASE_MS / 1000 + 1
+    clock.seconds += tables.LEASE_MS / 1000 + 1
     seen = reader.message(dead.message)
     assert (seen.status, seen.text) == ("interrupted", "So far") and "ended before" in seen.cause
     assert reader.events(dead.message)[1] == seen, "whoever listens hears of it"
@@ -169,7 +172,7 @@ def test_events_fold_away_and_a_late_listener_hears_how_it_is(
         turns.end(fence, "complete", str(number))
         ended.append(fence.message)
     with store.writing() as connection:
-        events.fold(connection, kept=1)
+        tables.fold(connection, limit=1)
     assert [len(reader.events(one)[0]) for one in ended] == [0, 0, 2]
     told, state = reader.events(ended[0], after=1)
     assert told == [] and state is not None and (state.text, state.last_event) == ("0", 2)
@@ -190,7 +193,7 @@ def test_what_was_said_stays_when_its_library_goes(
 ) -> None:
     alone, both, everything = (writer.create(ConversationScope(one)) for one in (("a",), ("a", "b"), ()))
     fence = turns.begin(alone.id, "What?", "w")
-    turns.end(fence, "complete", "That.", found=[replace(CITED, library="a")])
+    turns.end(fence, "complete", "That.", sources=[replace(CITED, library="a")])
     with store.writing() as connection:
         assert conversations_about(connection, "a") == 2 and conversations_about(connection, "b") == 1
         forget_library(connection, "a")
@@ -217,7 +220,7 @@ def test_a_citation_says_what_became_of_its_document(
         connection.execute(insert(schema.documents).values(**document))
     made = writer.create(ConversationScope(("default",)))
     fence = turns.begin(made.id, "What?", "w")
-    turns.end(fence, "complete", "It.", found=[CITED])
+    turns.end(fence, "complete", "It.", sources=[CITED])
 
     def state() -> str:
         (citation,) = reader.message(fence.message).citations
@@ -237,6 +240,6 @@ def test_a_citation_says_what_became_of_its_document(
 
 def test_lists_go_on_where_they_ended(reader: ConversationReader, writer: ConversationWriter) -> None:
     made = [writer.create(ConversationScope(), title=str(number)) for number in range(5)]
-    first = reader.listed(most=2)
+    first = reader.listed(limit=2)
     rest = reader.listed(before=(first[-1].updated_at, first[-1].id))
     assert {one.id for one in (*first, *rest)} == {one.id for one in made} and len(first) + len(rest) == 5

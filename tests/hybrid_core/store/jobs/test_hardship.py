@@ -16,10 +16,9 @@ from sqlalchemy.engine import Engine
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.folding import Keep, fold
+from hybrid_core.store.jobs.control import JobControl, Keep, fold
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.tables import jobs
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Advance, JobProgress, JobRequest
@@ -180,7 +179,7 @@ def test_what_is_too_much_is_folded_away_while_others_work(catalog: Catalog) -> 
     folding.join()
     fold(catalog, Keep(rows=1000, days=36_500))
     assert JobReader(catalog).counts().done == 1000
-    newest = JobReader(catalog).listed(most=25)
+    newest = JobReader(catalog).listed(limit=25)
     assert {job.subject for job in newest[:20]} == {f"/{number}.pdf" for number in range(20)}
 
 

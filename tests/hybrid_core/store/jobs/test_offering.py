@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.limits import JobLimits
-from hybrid_core.store.jobs.offering import JobOffers, Offer
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import JobRequest, Worker
-from hybrid_core.types.priorities import WATCHED
+from hybrid_core.store.jobs.workers import JobOffers, Offer, Workers
+from hybrid_core.types.jobs import WATCHED, JobRequest, Worker
 from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
 
@@ -97,7 +95,7 @@ def test_nothing_is_offered_before_its_time_or_to_who_has_no_password(store: Sto
 def test_what_a_dead_worker_had_is_offered(store: Store, clock: Clock) -> None:
     made = put(store, "default", 2)
     Workers(store).register(Worker("w", "here", 1, "worker"))
-    assert len(JobQueue(store).claim("w", [], most=1) + JobQueue(store).claim("unknown", [], most=1)) == 2
+    assert len(JobQueue(store).claim("w", [], limit=1) + JobQueue(store).claim("unknown", [], limit=1)) == 2
     assert offered(store) == []
     clock.seconds += 61
     assert offered(store) == []

@@ -12,15 +12,13 @@ from sqlalchemy import event
 
 from hybrid_core.errors import LeaseLostError, NotFoundError
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.fencing import Retries
-from hybrid_core.store.jobs.folding import Keep, fold
-from hybrid_core.store.jobs.limits import JobLimits
+from hybrid_core.store.jobs.claims import JobLimits
+from hybrid_core.store.jobs.control import JobControl, Keep, fold
+from hybrid_core.store.jobs.fencing import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import Workers
-from hybrid_core.types.jobs import Advance, Job, JobProgress, JobRequest, Worker
-from hybrid_core.types.priorities import WATCHED
+from hybrid_core.types.jobs import WATCHED, Advance, Job, JobProgress, JobRequest, Worker
 from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
 from tests.hybrid_core.store.test_catalog import ALPHA, content, publish
@@ -45,13 +43,13 @@ def test_what_is_wanted_comes_before_what_was_found_and_later_stages_behind_both
     queue.enqueue([request("/watched", priority=WATCHED), request("/first"), request("/second")])
     first = claimed(store)
     queue.advance(first.fence, Advance("waiting", stage="ocr", needs=frozenset({"ocr:eng"})))
-    assert [job.subject for job in queue.claim("w", ["ocr:eng"], most=9)] == ["/second", "/first", "/watched"]
+    assert [job.subject for job in queue.claim("w", ["ocr:eng"], limit=9)] == ["/second", "/first", "/watched"]
 
 
 def test_files_are_taken_in_the_order_in_which_they_were_named(store: Store) -> None:
     subjects = [f"/{name}" for name in ("m", "b", "z", "a", "b", "k")]
     JobQueue(store).enqueue([request(one) for one in subjects])
-    assert [job.subject for job in JobQueue(store).claim("w", [], most=9)] == ["/m", "/b", "/z", "/a", "/k"]
+    assert [job.subject for job in JobQueue(store).claim("w", [], limit=9)] == ["/m", "/b", "/z", "/a", "/k"]
 
 
 def test_a_worker_takes_what_it_is_able_to_do(store: Store) -> None:
@@ -67,15 +65,15 @@ def test_of_a_busy_library_or_kind_no_more_is_taken_than_may_run_at_once(store: 
     flood = [request(f"/{number}", "flood") for number in range(5)]
     embed = [JobRequest(library, "embed", library, "embed") for library in ("third", "fourth")]
     queue.enqueue([*flood, request("/one", "other"), *embed])
-    first = queue.claim("w", [], most=9)
+    first = queue.claim("w", [], limit=9)
     assert [(job.library, job.subject) for job in first] == [
         ("flood", "/0"), ("other", "/one"), ("third", "third"), ("flood", "/1")
     ]  # fmt: skip
-    assert queue.claim("other", [], most=9) == [] and not queue.waits("other", [], ["parse"])
+    assert queue.claim("other", [], limit=9) == [] and not queue.waits("other", [], ["parse"])
     queue.advance(first[0].fence, Advance("done"))
-    assert [job.subject for job in queue.claim("other", [], most=9)] == ["/2"]
+    assert [job.subject for job in queue.claim("other", [], limit=9)] == ["/2"]
     queue.release(first[2].fence)
-    assert [job.library for job in queue.claim("other", [], most=9)] == ["fourth"], "it had no turn yet"
+    assert [job.library for job in queue.claim("other", [], limit=9)] == ["fourth"], "it had no turn yet"
 
 
 def test_workers_that_look_at_the_same_time_keep_a_limit_together(store: Store) -> None:
@@ -102,7 +100,7 @@ def test_no_more_is_taken_than_was_asked_for_however_the_server_joins(postgres_u
     plan = "; ".join(f"SET enable_{how} = off" for how in joins)
     event.listen(store.engine, "begin", lambda connection: connection.exec_driver_sql(plan))
     JobQueue(store).enqueue([request(f"/{number}") for number in range(40)])
-    assert [len(JobQueue(store).claim("w", [], most=3)) for _ in range(3)] == [3, 3, 3]
+    assert [len(JobQueue(store).claim("w", [], limit=3)) for _ in range(3)] == [3, 3, 3]
     store.close()
 
 
@@ -184,12 +182,12 @@ def test_a_lease_that_ran_out_is_kept_where_nobody_took_it(store: Store, clock: 
 def test_a_clock_that_jumps_loses_nothing(store: Store, clock: Clock, hours: int) -> None:
     queue = JobQueue(store)
     queue.enqueue([request("/running"), request("/failed")])
-    job, failed = queue.claim("w", [], most=2)
+    job, failed = queue.claim("w", [], limit=2)
     queue.fail(failed.fence, "later")
     clock.seconds += hours * 3600
     taken = []
     for _ in range(3):  # both are taken at once or after a moment, not hours later
-        taken += queue.claim("w2", [], most=2)
+        taken += queue.claim("w2", [], limit=2)
         clock.seconds += 2
     assert sorted(job.subject for job in taken) == ["/failed", "/running"]
     with pytest.raises(LeaseLostError):
@@ -233,7 +231,7 @@ def test_a_publication_that_fails_leaves_its_job_as_it_was(tmp_path: Path) -> No
 
 
 def test_a_job_that_keeps_failing_is_given_up_with_its_history(store: Store, clock: Clock) -> None:
-    queue = JobQueue(store, Retries(attempts=3, first_ms=1000, factor=4, most_ms=300_000))
+    queue = JobQueue(store, JobRetries(attempts=3, first_ms=1000, factor=4, most_ms=300_000))
     [made] = queue.enqueue([request()])
     clock.stop()
     waits = []
@@ -250,7 +248,7 @@ def test_a_job_that_keeps_failing_is_given_up_with_its_history(store: Store, clo
 
 
 def test_what_passes_is_tried_again_however_often(store: Store, clock: Clock) -> None:
-    queue = JobQueue(store, Retries(attempts=3, first_ms=1000, factor=4, most_ms=300_000))
+    queue = JobQueue(store, JobRetries(attempts=3, first_ms=1000, factor=4, most_ms=300_000))
     [made] = queue.enqueue([request()])
     clock.stop()
     waits = []
@@ -263,7 +261,7 @@ def test_what_passes_is_tried_again_however_often(store: Store, clock: Clock) ->
 
 
 def test_a_stage_that_ends_well_begins_the_next_with_all_its_tries(store: Store) -> None:
-    queue = JobQueue(store, Retries(attempts=2, first_ms=0))
+    queue = JobQueue(store, JobRetries(attempts=2, first_ms=0))
     queue.enqueue([request()])
     queue.fail(claimed(store).fence, "broke")
     queue.advance(claimed(store).fence, Advance("waiting", stage="ocr"))
@@ -288,7 +286,7 @@ def test_cancelled_jobs_end_where_they_wait_and_are_asked_to_where_they_run(stor
 def test_what_is_removed_while_it_is_worked_at_is_not_written_any_more(store: Store) -> None:
     queue, control = JobQueue(store), JobControl(store)
     queue.enqueue([request("/a"), request("/b"), request("/a", "elsewhere")])
-    a, b = queue.claim("w", [], most=2)
+    a, b = queue.claim("w", [], limit=2)
     queue.enqueue([request("/a", version="2")])
     assert control.revoke(library="default", subjects=["/a"], cause="it was removed") == [a.id]
     with pytest.raises(LeaseLostError):
@@ -314,7 +312,7 @@ def test_nothing_that_is_paused_is_taken_and_a_pause_lasts(store: Store) -> None
     made = queue.enqueue([request("/a"), request("/b"), request("/c", "elsewhere")])
     control.pause("library", "default")
     control.pause("library", "default")
-    assert [job.subject for job in queue.claim("w", [], most=9)] == ["/c"]
+    assert [job.subject for job in queue.claim("w", [], limit=9)] == ["/c"]
     assert [lease.paused for lease in queue.leases("w")] == [False]
     control.pause("all")
     assert [lease.paused for lease in queue.leases("w")] == [True]
@@ -324,7 +322,7 @@ def test_nothing_that_is_paused_is_taken_and_a_pause_lasts(store: Store) -> None
     assert control.resume("library", "default") and not control.resume("library", "default")
     assert control.resume("all") and not control.resume("all")
     control.pause("job", str(made[0].job))
-    assert [job.subject for job in queue.claim("w", [], most=9)] == ["/b"]
+    assert [job.subject for job in queue.claim("w", [], limit=9)] == ["/b"]
     control.cancel([made[0].job])
     assert control.pauses() == [], "the pause of a job ends with it"
 
@@ -334,7 +332,7 @@ def test_whoever_stops_waiting_ends_what_only_it_waits_for(store: Store) -> None
     queue.enqueue([request("/watched", priority=WATCHED)])
     queue.enqueue([request("/shared"), request("/mine"), request("/watched"), request("/begun")], waiter="a")
     queue.enqueue([request("/shared")], waiter="b")
-    [begun] = [job for job in queue.claim("w", [], most=9) if job.subject == "/begun" or queue.release(job.fence)]  # type: ignore[func-returns-value]
+    [begun] = [job for job in queue.claim("w", [], limit=9) if job.subject == "/begun" or queue.release(job.fence)]  # type: ignore[func-returns-value]
     assert reader.counts(waiter="a").waiting == 3 and len(reader.listed(waiter="b")) == 1
     assert len(workers.abandon("a")) == 2
     assert Counter(job.status for job in reader.listed()) == {"running": 1, "waiting": 2, "cancelled": 1}
@@ -391,7 +389,7 @@ def test_a_worker_that_ends_gives_back_what_it_has(store: Store) -> None:
 def test_old_rows_fold_away_and_awaited_ones_stay(store: Store, clock: Clock) -> None:
     queue, reader = JobQueue(store), JobReader(store)
     queue.enqueue([request(f"/{n}") for n in range(6)], waiter="a")
-    for job in queue.claim("w", [], most=5):
+    for job in queue.claim("w", [], limit=5):
         queue.advance(job.fence, Advance("done"))
         clock.seconds += 1
     assert fold(store, Keep(rows=2, events=1)) == 0, "somebody waits for them"

@@ -14,9 +14,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 from hybrid_core.errors import LeaseLostError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.fencing import Retries
+from hybrid_core.store.jobs.fencing import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.workers import Workers
 from hybrid_core.types.jobs import Advance, Fence, JobProgress, JobRequest, Worker
 from tests.hybrid_core.store.jobs.clocks import Clock
@@ -38,7 +38,7 @@ class Jobs(RuleBasedStateMachine):
         self.catalog = Catalog(Path(self.folder.name, "catalog.sqlite"))
         self.clock = Clock(at=1_000_000.0)
         self.clock.rules(self.catalog)
-        self.queue = JobQueue(self.catalog, Retries(attempts=3, first_ms=1000, factor=2, most_ms=4000))
+        self.queue = JobQueue(self.catalog, JobRetries(attempts=3, first_ms=1000, factor=2, most_ms=4000))
         self.reader, self.control, self.workers = (
             JobReader(self.catalog), JobControl(self.catalog), Workers(self.catalog)
         )  # fmt: skip
@@ -85,7 +85,7 @@ class Jobs(RuleBasedStateMachine):
 
     @rule(target=fences, worker=workers, most=st.sampled_from([1, 3]), awaited=st.booleans())
     def claim(self, worker: str, most: int, awaited: bool) -> Any:
-        taken = self.queue.claim(worker, WORKERS[worker], most=most, only_awaited=awaited)
+        taken = self.queue.claim(worker, WORKERS[worker], limit=most, only_awaited=awaited)
         self.lost()
         for job in taken:
             assert job.id not in self.holders, "somebody has it"
@@ -239,7 +239,7 @@ class Jobs(RuleBasedStateMachine):
 
     @invariant()
     def events_have_every_number(self) -> None:
-        found = self.reader.events(most=100_000)
+        found = self.reader.events(limit=100_000)
         numbers = [event.number for event in found]
         assert numbers == sorted(set(numbers))
         assert (max(numbers) if numbers else 0) <= self.reader.last_event()

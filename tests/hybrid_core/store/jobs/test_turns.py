@@ -5,14 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 
-from hybrid_core.store.jobs.control import JobControl
-from hybrid_core.store.jobs.fencing import Retries
-from hybrid_core.store.jobs.folding import fold
+from hybrid_core.store.jobs.control import JobControl, fold
+from hybrid_core.store.jobs.fencing import JobRetries
 from hybrid_core.store.jobs.queue import JobQueue
-from hybrid_core.store.jobs.reading import JobReader
+from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.store.jobs.tables import IS_WAITING, jobs
-from hybrid_core.types.jobs import Advance, JobRequest
-from hybrid_core.types.priorities import WATCHED
+from hybrid_core.types.jobs import WATCHED, Advance, JobRequest
 from tests.hybrid_core.store.jobs.clocks import Clock
 from tests.hybrid_core.store.jobs.conftest import Store
 
@@ -40,7 +38,7 @@ def test_a_single_file_waits_for_one_job_of_a_library_of_many(store: Store) -> N
     put(store, "small", 1, "small")
     put(store, "other", 2, "other")
     assert served(store, 6) == ["small0", "other0", "big3", "other1", "big4", "big5"]
-    assert [job.subject for job in JobQueue(store).claim("w", [], most=2)] == ["big6", "big7"]
+    assert [job.subject for job in JobQueue(store).claim("w", [], limit=2)] == ["big6", "big7"]
 
 
 def test_in_a_library_those_who_asked_take_turns_and_have_its_turns_together(store: Store) -> None:
@@ -54,7 +52,7 @@ def test_what_is_urgent_comes_first_and_several_are_taken_in_turn(store: Store) 
     put(store, "watched", 2, "quiet", priority=WATCHED)
     put(store, "big", 4, "big")
     put(store, "small", 1, "small")
-    taken = JobQueue(store).claim("w", [], most=9)
+    taken = JobQueue(store).claim("w", [], limit=9)
     assert [job.subject for job in taken] == ["big0", "small0", "big1", "big2", "big3", "watched0", "watched1"]
 
 
@@ -73,7 +71,7 @@ def test_what_may_not_be_taken_now_holds_up_nobody_else(store: Store, clock: Clo
     put(store, "stopped", 1, "c")
     put(store, "away", 3, "d", needs=frozenset({"machine:away"}))
     put(store, "free", 2, "e")
-    queue, control = JobQueue(store, retries=Retries(first_ms=200_000)), JobControl(store)
+    queue, control = JobQueue(store, retries=JobRetries(first_ms=200_000)), JobControl(store)
     queue.fail(queue.claim("w", [])[0].fence, "it failed")
     waiting = {job.subject: job.id for job in JobReader(store).listed(status=["waiting"])}
     control.pause("job", str(waiting["paused0"]))
@@ -91,7 +89,7 @@ def test_a_job_that_another_transaction_holds_is_passed_over(store: Store) -> No
         return  # SQLite has one writer
     with store.writing() as connection:
         connection.execute(jobs.select().where(IS_WAITING, jobs.c.subject == "big0").with_for_update())
-        held = JobQueue(store).claim("w", [], most=2)
+        held = JobQueue(store).claim("w", [], limit=2)
     assert [job.subject for job in held] == ["small0", "big1"]
 
 

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
+from hybrid_core.store import bucket as module
+from hybrid_core.store.bucket import Bucket, BucketAddress
 from hybrid_core.store.home import COPIES, ORIGINALS
-from hybrid_core.store.objects import bucket as module
-from hybrid_core.store.objects.bucket import Bucket, BucketAddress
-from hybrid_core.store.objects.folder import Folder
-from hybrid_core.store.objects.objects import Objects
+from hybrid_core.store.objects import Folder, Objects
 from tests import buckets
 
 pytestmark = pytest.mark.slow
@@ -76,9 +75,9 @@ def test_what_one_home_keeps_another_fetches_whole(
     assert link is not None
     with urllib.request.urlopen(urllib.request.Request(link, headers={"Range": "bytes=3-6"}), timeout=60) as answer:
         assert answer.read() == data[3:7]
-    one.keep_made("pictures", "page 1", b"a picture")
-    assert other.made("pictures", "page 1") == b"a picture"
-    assert other.made("pictures", "page 2") is None and other.made("readings", "page 1") is None
+    one.keep_derived("pictures", "page 1", b"a picture")
+    assert other.derived("pictures", "page 1") == b"a picture"
+    assert other.derived("pictures", "page 2") is None and other.derived("readings", "page 1") is None
 
 
 def test_one_that_went_away_is_not_asked_for_each_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,15 +92,15 @@ def test_one_that_went_away_is_not_asked_for_each_page(tmp_path: Path, monkeypat
             return read(key)
 
         monkeypatch.setattr(one, "_read", told)
-        one.keep_made("readings", "page 1", b"read")
-        assert one.made("readings", "page 1") == b"read"
-        assert one.made("readings", "page 2") is None
+        one.keep_derived("readings", "page 1", b"read")
+        assert one.derived("readings", "page 1") == b"read"
+        assert one.derived("readings", "page 2") is None
         assert len(asked) == 2, "it answers, if only that there is none"
-    assert [one.made("readings", f"page {number}") for number in range(1000)] == [None] * 1000
-    one.keep_made("readings", "page 3", b"read")
+    assert [one.derived("readings", f"page {number}") for number in range(1000)] == [None] * 1000
+    one.keep_derived("readings", "page 3", b"read")
     assert len(asked) == 3
     one._paused = time.monotonic()  # the pause is over
-    assert one.made("readings", "page 1") is None
+    assert one.derived("readings", "page 1") is None
     assert len(asked) == 4
 
 

@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import Connection, event, insert
 from sqlalchemy.engine import Engine
 
+from hybrid_core.store import bucket as module
+from hybrid_core.store.bucket import Bucket, BucketAddress
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
-from hybrid_core.store.catalog.originals import Original
+from hybrid_core.store.catalog.documents import Original
 from hybrid_core.store.home import CATALOG
-from hybrid_core.store.objects import bucket as module
-from hybrid_core.store.objects.bucket import Bucket, BucketAddress
 from tests import buckets
 
 pytestmark = pytest.mark.slow
@@ -128,7 +128,7 @@ def test_what_comes_to_be_used_while_it_is_deleted_is_kept(
     assert catalog.keep(LIBRARY, ARCHIVE, []) == [one.path]
     assert step in steps and catalog.kept_as(LIBRARY, "/b.zip!/0.txt") == one.name
     assert far(tmp_path, bucket, address).fetch(one.name).read_text() == "tides"
-    assert not list(bucket._listed("aside/"))
+    assert not list(bucket._entries("aside/"))
 
 
 def test_what_is_uploaded_while_it_is_deleted_is_kept(
@@ -166,8 +166,8 @@ def test_what_lies_aside_is_found_there_and_swept_once_nobody_uses_it(
             assert bucket.link(one.name, 60)
     assert list(bucket.names()) == [one.name]
     catalog.keep(LIBRARY, ARCHIVE, [])
-    assert len(list(bucket._listed("aside/"))) == 2, "somebody may just be about it"
-    monkeypatch.setattr(module, "_LEFT", timedelta(-1))
+    assert len(list(bucket._entries("aside/"))) == 2, "somebody may just be about it"
+    monkeypatch.setattr(module, "_ABANDONED_AFTER", timedelta(-1))
     catalog.sweep_originals()
     assert not list(bucket.names())
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.points import Point, version_tag
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.points import Point, Query, version_tag
 from hybrid_core.types.documents import Change, Hit
 
 MANIFEST: dict[str, str | int] = {"tokenizer": "test", "average": 200}

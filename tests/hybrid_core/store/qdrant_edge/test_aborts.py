@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid_core.store.index.edge.state import read_state, write_state
+from hybrid_core.store.index.edge.folders import read_state, write_state
 from hybrid_core.store.index.edge.store import CHANGED
 from tests.hybrid_core.store.qdrant_edge.library import Library, Opener, right
 from tests.hybrid_core.store.qdrant_edge.worker import Worker

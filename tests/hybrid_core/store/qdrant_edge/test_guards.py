@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import StoreError
-from hybrid_core.store.index.edge import optimize, store
+from hybrid_core.store.index.edge import child, store
 from hybrid_core.store.index.edge.shard import LAYOUT, require_space
 from hybrid_core.store.index.edge.store import open_edge
 from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, ask, right
@@ -79,7 +79,7 @@ def test_a_failed_optimisation_costs_only_speed(
 ) -> None:
     monkeypatch.setattr(store, "_OPTIMIZE_POINTS", 1)
     monkeypatch.setattr(store, "optimize_in_child", lambda folder, handles: real(folder / "no", handles))
-    real = optimize.optimize_in_child
+    real = child.optimize_in_child
     index = reopen()
     assert "was not optimised (status 1)" in caplog.text
     right(index, library)

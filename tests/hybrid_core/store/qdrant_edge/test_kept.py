@@ -15,9 +15,8 @@ import qdrant_edge
 
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.edge import shard as edge_shard
-from hybrid_core.store.index.edge.folders import copy_shard
+from hybrid_core.store.index.edge.folders import ShardState, copy_shard, read_state, write_state
 from hybrid_core.store.index.edge.shard import LAYOUT
-from hybrid_core.store.index.edge.state import ShardState, read_state, write_state
 from hybrid_core.store.index.edge.store import CHANGED, EdgeStore, open_edge
 from tests.hybrid_core.store.qdrant_edge.library import MANIFEST, Library, Opener, ask, right
 

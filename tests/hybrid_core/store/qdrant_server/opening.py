@@ -6,7 +6,7 @@ from typing import Any
 
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.server.connection import Server
-from hybrid_core.store.index.server.opening import library_collection, open_server
+from hybrid_core.store.index.server.placement import library_collection, open_server
 
 NAME = library_collection("0123456789ab-", "reports")
 MANIFEST: dict[str, str | int] = {"tokenizer": "test"}

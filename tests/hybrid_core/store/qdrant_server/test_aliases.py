@@ -12,7 +12,7 @@ import pytest
 from hybrid_core.errors import StoreError
 from hybrid_core.store.index.index import VectorIndex
 from hybrid_core.store.index.server.connection import Server, connect
-from hybrid_core.store.index.server.places import Places
+from hybrid_core.store.index.server.placement import Places
 from hybrid_core.types.documents import Change
 from hybrid_pageindex import Engine, run
 from tests import pdfs, qdrant_real, qdrant_stub

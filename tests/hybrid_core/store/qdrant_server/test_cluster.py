@@ -14,11 +14,11 @@ import pytest
 from hybrid_core.errors import UnreachableError
 from hybrid_core.store.index.edge.store import open_edge
 from hybrid_core.store.index.index import VectorIndex
-from hybrid_core.store.index.query import Query
-from hybrid_core.store.index.server import nodes
+from hybrid_core.store.index.points import Query
+from hybrid_core.store.index.server import connection
 from hybrid_core.store.index.server.connection import Layout, Server, connect
-from hybrid_core.store.index.server.replicas import complete
-from hybrid_core.text.exact_weights import query_weights
+from hybrid_core.store.index.server.placement import complete
+from hybrid_core.text.bm25 import query_weights
 from tests import qdrant_real
 from tests.contract.vectors.library import Library, Weights, arrays, random_pages
 from tests.hybrid_core.store.qdrant_server.opening import MANIFEST, opened
@@ -38,7 +38,7 @@ def running() -> Iterator[list[Node]]:
 
 @pytest.fixture
 def cluster(running: list[Node], monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(nodes, "_SECONDS_OF_ONE", 2)
+    monkeypatch.setattr(connection, "_READ_SECONDS", 2)
     server = connect(",".join(node.url for node in running), "k", LAYOUT)
     yield server
     for name in server.collections():
@@ -172,7 +172,7 @@ def test_a_node_that_does_not_answer_costs_a_moment_once(
         began = time.monotonic()
         for _ in range(100):
             index.search(Query("bm25", arrays(questions(1)[0]), 50))
-        assert time.monotonic() - began < 25 * nodes._SECONDS_OF_ONE  # it is not asked first each time
+        assert time.monotonic() - began < 25 * connection._READ_SECONDS  # it is not asked first each time
     finally:
         running[0].resume()
     embedded.close()

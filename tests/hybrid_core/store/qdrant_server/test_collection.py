@@ -9,8 +9,8 @@ import pytest
 from hybrid_core.errors import IndexDamagedError
 from hybrid_core.store.index.server import collection
 from hybrid_core.store.index.server.connection import Server
-from hybrid_core.store.index.server.opening import drop_collections, library_collection, open_server
-from hybrid_core.store.index.server.tenant import ANNOUNCED, RECORD
+from hybrid_core.store.index.server.placement import drop_collections, library_collection, open_server
+from hybrid_core.store.index.server.requests import ANNOUNCED, RECORD
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import MANIFEST, NAME, opened
 from tests.qdrant_local import client_of

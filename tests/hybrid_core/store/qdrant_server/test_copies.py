@@ -11,7 +11,7 @@ from hybrid_core.errors import OtherHistoryError
 from hybrid_core.store.index.points import Head
 from hybrid_core.store.index.server.collection import CollectionStore
 from hybrid_core.store.index.server.connection import Server
-from hybrid_core.store.index.server.opening import drop_collections
+from hybrid_core.store.index.server.placement import drop_collections
 from hybrid_core.types.documents import Change
 from tests.contract.vectors.library import Library, Weights, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import NAME, opened

@@ -8,7 +8,7 @@ from qdrant_client import models
 from hybrid_core.errors import IndexDamagedError, OtherHistoryError
 from hybrid_core.store.index.server.collection import CollectionStore
 from hybrid_core.store.index.server.connection import Server
-from hybrid_core.store.index.server.tenant import ANNOUNCED, RECORD
+from hybrid_core.store.index.server.requests import ANNOUNCED, RECORD
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import Killed, opened
 from tests.qdrant_local import client_of, local_server

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid_core.errors import IndexMissingError, UnreachableError
 from hybrid_core.store.index.server.connection import Layout, connect
-from hybrid_core.store.index.server.opening import catalog_collections
+from hybrid_core.store.index.server.placement import catalog_collections
 from tests import qdrant_real
 from tests.contract.vectors.library import Library, agree
 from tests.hybrid_core.store.qdrant_server.opening import opened

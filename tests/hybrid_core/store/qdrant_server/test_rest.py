@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hybrid_core.store.index.query import Query
+from hybrid_core.store.index.index import WeightedIndex
+from hybrid_core.store.index.points import Query
 from hybrid_core.store.index.server.connection import Server, connect
-from hybrid_core.store.index.weighted import WeightedIndex
 from tests.hybrid_core.store.qdrant_edge import library as shared
 from tests.hybrid_core.store.qdrant_server.opening import opened
 from tests.hybrid_core.text import test_bm25

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from hybrid_core.store.index.server.connection import Server
-from hybrid_core.store.index.server.places import Places
+from hybrid_core.store.index.server.placement import Places
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import MANIFEST
 from tests.qdrant_local import client_of

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hybrid_core.errors import StoreError, UnreachableError
-from hybrid_core.store.index.server import nodes
+from hybrid_core.store.index.server import connection
 from hybrid_core.store.index.server.connection import connect
 from tests.contract.vectors.library import Library, agree, ask
 from tests.hybrid_core.store.qdrant_server.opening import opened
@@ -97,7 +97,7 @@ def test_a_key_that_is_not_accepted(stub: Stub, library: Library, key: str) -> N
 
 
 def test_a_server_that_is_slow(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "_SECONDS", 1)
+    monkeypatch.setattr(connection, "_SECONDS", 1)
     stub.refuse = lambda *_: time.sleep(1.5)  # type: ignore[func-returns-value]
     with pytest.raises(UnreachableError, match="did not answer within 1 s"):
         connect(stub.url, "secret-key")

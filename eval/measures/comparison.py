@@ -1,0 +1,308 @@
+"""Comparisons of runs: differences with bootstrap intervals, flipped questions, gains across folds, and floors.
+
+Floors let a build fail where quality falls: ``--fail-under hit@5=0.6``.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eval.measures.retrieval import per_question, summarise
+from eval.records.runs import QuestionRecord, Run
+from hybrid_core.errors import DocumentError, UsageError
+
+RESAMPLES = 10_000
+_AT_ONCE = 2_000_000  # values drawn in one step, so that many questions do not fill the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean difference and the bounds of its interval; ``pairs`` is what it rests on."""
+
+    mean: float
+    low: float
+    high: float
+    pairs: int
+
+    @property
+    def clear(self) -> bool:
+        """Return whether the interval leaves out zero."""
+        return self.low > 0 or self.high < 0
+
+
+def paired_bootstrap(
+    differences: Sequence[float], *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0
+) -> Interval:
+    """The percentile interval of the mean of paired differences (Efron and Tibshirani 1993, chapter 13).
+
+    Questions are drawn with replacement, each with both of its values. The same seed gives the same interval.
+    Without pairs everything is zero.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    if not values.size:
+        return Interval(0.0, 0.0, 0.0, 0)
+    draw = np.random.default_rng(seed)
+    rows = max(1, _AT_ONCE // values.size)
+    means = np.concatenate(
+        [
+            values[draw.integers(values.size, size=(min(rows, resamples - start), values.size))].mean(axis=1)
+            for start in range(0, resamples, rows)
+        ]
+    )
+    low, high = np.quantile(means, ((1 - level) / 2, (1 + level) / 2))
+    return Interval(float(values.mean()), float(low), float(high), values.size)
+
+
+FLIPS_AT = "hit@5"
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A question whose figure changed: ``before`` in the first run, ``after`` in the other."""
+
+    id: str
+    question: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """A run against the first one. Differences are this run's minus the first's: above zero is better.
+
+    ``won`` and ``lost`` are the questions that went up and down.
+    """
+
+    run: str
+    differences: Mapping[str, Interval]
+    won: tuple[Flip, ...]
+    lost: tuple[Flip, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``runs`` are names, the first being what the others are compared with; ``measures`` has one mapping for each.
+
+    Everything is over ``questions``, the ids that all runs asked; ``left_out`` counts the others by run.
+    ``notes`` say what the reader should know (other questions, unfinished runs).
+    """
+
+    runs: tuple[str, ...]
+    questions: tuple[str, ...]
+    left_out: Mapping[str, int]
+    measures: tuple[Mapping[str, float], ...]
+    against: tuple[RunDifference, ...]
+    flips_at: str
+    notes: tuple[str, ...]
+
+
+def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 10_000, seed: int = 0) -> Comparison:
+    """Pair the runs on question ids. Raises UsageError where there are fewer than two runs or no question in common."""
+    if len(runs) < 2:
+        raise UsageError("One run has nothing to be compared with.", "Name the folders of two runs or more.")
+    names = names_of(runs)
+    by_run = [by_id(run) for run in runs]
+    shared = shared_ids(by_run)
+    if not shared:
+        raise UsageError(
+            f"{', '.join(names)} have no question in common.", "Compare runs of the same data set with the same sample."
+        )
+    values = [per_question([records[question] for question in shared]) for records in by_run]
+    against = []
+    for name, other in zip(names[1:], values[1:], strict=True):
+        changes = _differences(values[0], other)
+        intervals = {measure: paired_bootstrap(changes[measure], resamples=resamples, seed=seed) for measure in changes}
+        against.append(RunDifference(name, intervals, *_flips(by_run[0], values[0], other, flips_at)))
+    return Comparison(
+        tuple(names), tuple(shared),
+        {name: len(records) - len(shared) for name, records in zip(names, by_run, strict=True)},
+        tuple(summarise([records[question] for question in shared]) for records in by_run),
+        tuple(against), flips_at, tuple(_notes(runs, names, by_run, shared)),
+    )  # fmt: skip
+
+
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """The folders' names, with as many of their parents as it takes to tell them apart."""
+    paths = [Path(run.folder).resolve().parts for run in runs]
+    if len(set(paths)) < len(paths):
+        raise UsageError("The same run is named twice.", "Name each run once.")
+    depth = 1
+    while len({path[-depth:] for path in paths}) < len(paths):
+        depth += 1
+    return ["/".join(path[-depth:]) for path in paths]
+
+
+def by_id(run: Run) -> dict[str, QuestionRecord]:
+    """The run's records by question id. Raises DocumentError where one was asked twice, or none at all."""
+    records = {record.id: record for record in run.questions}
+    if len(records) < len(run.questions):
+        raise DocumentError(f"{run.folder}: a question was written twice.", "Run it again into a new folder.")
+    if not records:
+        raise DocumentError(f"{run.folder}: the run holds no question.", "Name a run that asked questions.")
+    return records
+
+
+def shared_ids(runs: Sequence[Mapping[str, QuestionRecord]]) -> list[str]:
+    """The ids that every run asked, in the first one's order."""
+    return [question for question in runs[0] if all(question in records for records in runs[1:])]
+
+
+def _differences(
+    first: Mapping[str, Mapping[str, float]], other: Mapping[str, Mapping[str, float]]
+) -> dict[str, list[float]]:
+    """By measure, the differences on the questions for which both have it."""
+    differences: dict[str, list[float]] = {}
+    for question, before in first.items():
+        after = other[question]
+        for measure, value in before.items():
+            if measure in after:
+                differences.setdefault(measure, []).append(after[measure] - value)
+    return differences
+
+
+def _flips(
+    records: Mapping[str, QuestionRecord],
+    first: Mapping[str, Mapping[str, float]],
+    other: Mapping[str, Mapping[str, float]],
+    measure: str,
+) -> tuple[tuple[Flip, ...], tuple[Flip, ...]]:
+    both = [
+        Flip(question, records[question].question, before[measure], other[question][measure])
+        for question, before in first.items()
+        if measure in before and measure in other[question]
+    ]
+    return tuple(f for f in both if f.after > f.before), tuple(f for f in both if f.after < f.before)
+
+
+def _notes(
+    runs: Sequence[Run], names: Sequence[str], by_run: Sequence[Mapping[str, QuestionRecord]], shared: Sequence[str]
+) -> list[str]:
+    notes = []
+    for name, records in zip(names, by_run, strict=True):
+        if left := len(records) - len(shared):
+            notes.append(f"{name}: {left} of its {len(records)} questions are left out, the others did not ask them.")
+    notes += [f"{name} is not finished." for name, run in zip(names, runs, strict=True) if not run.head.finished]
+    if len({run.head.dataset for run in runs}) > 1:
+        notes.append("The runs are of different data sets: questions are paired by id alone.")
+    for name, records in zip(names[1:], by_run[1:], strict=True):
+        worded = sum(records[question].question != by_run[0][question].question for question in shared)
+        if worded:
+            notes.append(f"{name} asks {worded} of the {len(shared)} questions in other words than {names[0]}.")
+    return notes
+
+
+FOLDS = 5
+
+Scores = Mapping[str, float]
+"""A measure of every question, by the question's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A fold of several runs. ``means`` has one figure for each run; ``chosen`` is the run that is best elsewhere."""
+
+    questions: int
+    groups: int
+    means: tuple[float, ...]
+    chosen: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFold:
+    """``cross_fold`` is the mean over all questions, each scored by the run that is best on the other folds.
+
+    ``in_sample`` is the mean of the run that is best on all of them (``best``, its place among the runs), and
+    ``means`` the mean of each run. Where ``cross_fold`` is lower, the choice does not carry over.
+    """
+
+    folds: tuple[Fold, ...]
+    means: tuple[float, ...]
+    best: int
+    in_sample: float
+    cross_fold: float
+
+
+def assign(groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> dict[str, int]:
+    """The fold, from 0, of every question id of ``groups``. A group never spans two folds.
+
+    Groups are dealt from the largest to the smallest, equals in a seeded order, each to the fold that holds the
+    fewest questions. A question whose group is "" stands alone. The order of ``groups`` does not matter.
+    Raises UsageError where there are fewer groups than folds.
+    """
+    members: dict[Hashable, list[str]] = {}
+    for question, group in sorted(groups.items()):
+        members.setdefault(group or (question,), []).append(question)
+    if folds < 2 or len(members) < folds:
+        raise UsageError(
+            f"{len(members)} groups of questions cannot be dealt to {folds} folds.",
+            "Use at least two folds and no more than there are groups (companies, laws, contracts).",
+        )
+    shuffled = sorted(members.values())
+    random.Random(seed).shuffle(shuffled)
+    dealt: dict[str, int] = {}
+    sizes = [0] * folds
+    for together in sorted(shuffled, key=len, reverse=True):  # sorted is stable: equals stay shuffled
+        smallest = sizes.index(min(sizes))
+        sizes[smallest] += len(together)
+        dealt.update(dict.fromkeys(together, smallest))
+    return dealt
+
+
+def across(runs: Sequence[Scores], groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> CrossFold:
+    """Choose the best of ``runs`` on four folds, score it on the fifth, for every fold in turn.
+
+    All runs have a score, higher is better, for every question of ``groups``; ties go to the run named first.
+    """
+    dealt = assign(groups, folds=folds, seed=seed)
+    scored_folds, earned = [], 0.0
+    for fold in range(folds):
+        inside = [question for question, at in dealt.items() if at == fold]
+        outside = [question for question, at in dealt.items() if at != fold]
+        chosen = _best([_mean(run, outside) for run in runs])
+        means = tuple(_mean(run, inside) for run in runs)
+        earned += means[chosen] * len(inside)
+        scored_folds.append(Fold(len(inside), len({groups[q] or (q,) for q in inside}), means, chosen))
+    means = tuple(_mean(run, list(dealt)) for run in runs)
+    best = _best(means)
+    return CrossFold(tuple(scored_folds), means, best, means[best], earned / len(dealt))
+
+
+def _mean(scores: Scores, questions: Sequence[str]) -> float:
+    return sum(scores[question] for question in questions) / len(questions)
+
+
+def _best(means: Sequence[float]) -> int:
+    return max(range(len(means)), key=lambda run: (means[run], -run))
+
+
+Floor = tuple[str, float]
+
+
+def parse_floor(text: str) -> Floor:
+    """("hit@5", 0.6) of "hit@5=0.6". Raises UsageError where it is not MEASURE=NUMBER."""
+    name, _, number = text.rpartition("=")
+    try:
+        floor = float(number)
+    except ValueError:
+        floor = math.nan
+    if not name.strip() or not math.isfinite(floor):
+        raise UsageError(f"--fail-under {text!r} is not MEASURE=NUMBER.", "Write it like --fail-under hit@5=0.6.")
+    return name.strip(), floor
+
+
+def shortfalls(run: str, measures: Mapping[str, float], floors: Sequence[Floor]) -> list[str]:
+    """A sentence for each floor that the run does not reach. Raises UsageError for a measure the run does not have."""
+    short = []
+    for name, floor in floors:
+        if name not in measures:
+            names = ", ".join(sorted(measures)) or "none at all"
+            raise UsageError(f"{run} has no measure {name!r}.", f"It has {names}.")
+        if measures[name] < floor:
+            short.append(f"{run}: {name} is {measures[name]:.3f}, under {floor:g}.")
+    return short

@@ -1,1 +1,0 @@
-"""Judges of answers: rules, a model, and how far they agree with people."""

@@ -1,0 +1,207 @@
+"""Judging answers without a model: by numbers with their scale, by yes and no, and by words of the reference.
+
+The rules cannot see a contradiction beside the right figure, nor the same fact in other words. They check the model
+that judges, and stand in for it where there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from eval.records.questions import Verdict
+from hybrid_core.text import tokens as words
+
+_DIGITS = re.compile(r"(?<![^\W\u2e80-\uffff])(?<![\d.,])(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?![\d]|[.,]\d)")
+_SCALES = {
+    "thousand": 3, "k": 3, "million": 6, "mn": 6, "mm": 6, "m": 6, "billion": 9, "bn": 9, "b": 9, "trillion": 12,
+    "%": -2, "％": -2, "percent": -2, "per cent": -2, "percentage point": -2, "bp": -4, "basis point": -4,
+    "千": 3, "万": 4, "百万": 6, "亿": 8, "十亿": 9, "万亿": 12,
+}  # fmt: skip
+"""Powers of ten; a plural's s is cut off."""
+_UNITS = "|".join(re.escape(unit) for unit in sorted(_SCALES, key=len, reverse=True))
+_UNIT = re.compile(rf"(?:[\s-](?=\w\w|[^a-z])|)({_UNITS})s?(?![a-z])", re.IGNORECASE)  # "5bn", but not "10-K" or "5 b"
+_MINUS = re.compile(r"(?:^|[^\w)%])[-−–][$€£¥]?$")
+_OPENED = re.compile(r"\([$€£¥]? ?$")
+_ASKED = re.compile(rf"\bin (?:units of )?(?:US ?D? |U\.S\. )?(?:dollars? )?({_UNITS})s?\b", re.IGNORECASE)
+_LETTERS, _MONEY = tuple("kmbKMB"), ("$", "€", "£", "¥")
+_ABOUT = 0.01  # relative: figures that are so far apart are about the same
+_SMALL = 10  # a number below it, without a word for its scale, is taken as it is
+_ANY = (0, 3, -3, 6, -6, 9, -9)
+_SHARES = (0, 2, -2)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """``digits`` in plain form ("4210", "8.7"); ``scale`` is a power of ten (6: millions, -2: percent), None where
+    nothing says one.
+    """
+
+    digits: str
+    scale: int | None = None
+    negative: bool = False
+
+    @property
+    def decimals(self) -> int:
+        return len(self.digits.partition(".")[2])
+
+    @property
+    def value(self) -> float:
+        return float(self.digits) * (-1 if self.negative else 1)
+
+
+def figures(text: str) -> list[Figure]:
+    """The numbers of a text in order, but for years (1900 to 2099) and those in names ("Q2", "10-K", "364-day")."""
+    results = []
+    for match in _DIGITS.finditer(text):
+        unit = _UNIT.match(text, match.end())
+        if unit and unit[0] in _LETTERS and not text[: match.start()].rstrip().endswith(_MONEY):
+            continue  # "$3m" is a sum, "3M" a name
+        after = text[unit.end() if unit else match.end() :]
+        if not unit and re.match(r"-?[^\W\d_]", after):
+            continue
+        digits = words.number_term(match[0] if match[0][0] != "." else f"0{match[0]}")
+        if words.is_year(digits) and not unit and "," not in match[0] and "." not in match[0]:
+            continue
+        results.append(
+            Figure(digits, _SCALES[unit[1].lower()] if unit else None, _negative(text[: match.start()], after))
+        )
+    return results
+
+
+def _negative(before: str, after: str) -> bool:
+    """A minus sign that joins no range ("3-5"), or brackets around the number alone, as in accounts."""
+    return bool(_MINUS.search(before)) or bool(_OPENED.search(before) and after.lstrip().startswith(")"))
+
+
+def asked_scale(question: str) -> int | None:
+    """The scale that a question wants its answer in ("in USD millions"), None where it says none."""
+    match = _ASKED.search(question)
+    return _SCALES[match[1].lower()] if match else None
+
+
+def same(gold: Figure, stated: Figure, scale: int | None) -> bool:
+    """Return whether an answer's number is the gold's: equal in one scale, or equal when rounded as the gold is.
+
+    A number without a scale is in the one that the question asks for; where that says none, any usual one may be meant.
+    """
+    for shift in _shifts(gold, stated, scale):
+        apart = abs(stated.value * 10.0**shift - gold.value)
+        finer = stated.decimals - shift > gold.decimals
+        if apart <= 1e-9 * abs(gold.value) or (finer and apart <= 0.5000001 * 10.0**-gold.decimals):
+            return bool(stated.value) or not gold.value
+    return False
+
+
+def near(gold: Figure, stated: Figure, scale: int | None) -> bool:
+    """Return whether an answer's number is within one percent of the gold's, also of the other sign."""
+    expected, actual = abs(gold.value), abs(stated.value)
+    return any(abs(actual * 10.0**shift - expected) <= _ABOUT * expected for shift in _shifts(gold, stated, scale))
+
+
+def _shifts(gold: Figure, stated: Figure, scale: int | None) -> tuple[int, ...]:
+    """By what powers of ten the answer's number may be moved to stand beside the gold's."""
+    left = scale if gold.scale is None else gold.scale
+    right = scale if stated.scale is None else stated.scale
+    if left is not None and right is not None:
+        return (right - left,)
+    if -2 in (left, right):
+        return _SHARES
+    if left is None and right is None and min(abs(gold.value), abs(stated.value)) < _SMALL:
+        return _SHARES if (abs(gold.value) < 1) != (abs(stated.value) < 1) else (0,)
+    return _ANY
+
+
+CITATION = re.compile(r"\s*\[\[source:\d+\]\]")
+MOST, HALF = 0.7, 0.4
+"""Shares of the reference's words that an answer must say to be right, and to be partly right."""
+_YES, _NO = (
+    re.compile(r"\W*(?:yes\b|是|有|可以|能)", re.IGNORECASE),
+    re.compile(r"\W*(?:no\b(?!\.\s?\d)|not\b|否|不|没有)", re.IGNORECASE),
+)
+_SHORT = 8  # terms: a reference of so few and a number says that number and nothing else
+
+
+def judge_by_rules(question: str, reference: str, answer: str) -> Verdict:
+    """Return the verdict on an answer by its reference answer. Citations in the answer do not count.
+
+    A yes or no must be the same. Then every number of the reference that the question does not hold must stand in the
+    answer, where there are any and they are what the reference says; otherwise its words, but for the question's own.
+    """
+    plain_answer, reference = CITATION.sub("", answer), _plain_list(reference)
+    expected, actual = _polarity(reference), _polarity(plain_answer)
+    if expected and actual and expected != actual:
+        return "wrong"
+    verdict = _by_facts(question, reference, plain_answer)
+    if expected:
+        if not actual:  # it may say so in other words: the rest must then bear it out
+            return verdict if verdict == "wrong" else "partly"
+        return "right" if _only_polarity(reference) else max(verdict, "partly", key=_worth)
+    return verdict
+
+
+def _by_facts(question: str, reference: str, answer: str) -> Verdict:
+    if words.fold(reference).strip(" .") and _contains(answer, reference):
+        return "right"
+    scale = asked_scale(question)
+    question_figures = figures(question)
+    gold = [figure for figure in figures(reference) if not _in(figure, question_figures)]
+    by_words = _by_words(question, reference, answer)
+    if not gold:
+        return by_words
+    answer_figures = figures(answer)
+    matched = sum(any(same(figure, other, scale) for other in answer_figures) for figure in gold)
+    about = sum(
+        any(same(figure, other, scale) or near(figure, other, scale) for other in answer_figures) for figure in gold
+    )
+    by_numbers: Verdict = "right" if matched == len(gold) else "partly" if 2 * about >= len(gold) else "wrong"
+    if len(words.tokenise(reference)) <= _SHORT or by_numbers == "wrong":
+        return by_numbers
+    return min(by_numbers, "partly" if by_words == "wrong" else "right", key=_worth)
+
+
+def _in(figure: Figure, others: list[Figure]) -> bool:
+    return any(figure.digits == other.digits for other in others)
+
+
+def _by_words(question: str, reference: str, answer: str) -> Verdict:
+    """By the share of the reference's terms that the answer says, without those of the question if others remain."""
+    terms, question_terms = set(words.tokenise(reference)), set(words.tokenise(question))
+    new = {term for term in terms - question_terms if not term[0].isdigit()} or terms
+    if not new:
+        return "wrong"
+    share = len(new & set(words.tokenise(answer))) / len(new)
+    return "right" if share >= MOST else "partly" if share >= HALF else "wrong"
+
+
+def _polarity(text: str) -> str:
+    """ "yes", "no", or "" where a text does not begin with either."""
+    return "yes" if _YES.match(text) else "no" if _NO.match(text) else ""
+
+
+def _only_polarity(reference: str) -> bool:
+    return len(words.tokenise(_YES.sub("", _NO.sub("", reference, count=1), count=1))) == 0
+
+
+def _contains(answer: str, reference: str) -> bool:
+    """Return whether the reference stands in the answer word by word; one of numbers alone is not compared so."""
+    letters = words.tokenise(reference)
+    if not letters or all(term[0].isdigit() for term in letters):
+        return False
+    return f" {' '.join(letters)} " in f" {' '.join(words.tokenise(answer))} "
+
+
+def _plain_list(reference: str) -> str:
+    """The items of a list that is written as Python text, as some sets have them."""
+    if reference.startswith("[") and reference.endswith("]"):
+        try:
+            items = ast.literal_eval(reference)
+        except (ValueError, SyntaxError):
+            return reference
+        return ", ".join(map(str, items)) if isinstance(items, list) else reference
+    return reference
+
+
+def _worth(verdict: Verdict) -> int:
+    return ("wrong", "partly", "right").index(verdict)

@@ -1,1 +1,0 @@
-"""Models that need no endpoint: a run's ceiling and its floor."""

@@ -1,0 +1,166 @@
+"""Limits and costs of model calls: token estimates, the input budget of a question, prices and meters."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from hybrid_core.errors import ChatError, UsageError
+from hybrid_core.types.usage import Usage
+
+BYTES = 3  # per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
+
+TURN = 6
+"""Tokens that mark the beginning, role and end of a turn."""
+_FIRST_SHARE = 2 / 3  # of the tokens may be planned for the first request: the endpoint may count half as many again
+
+
+def estimate(text: str) -> int:
+    """Return the tokens of a text, rather too many than too few."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES)
+
+
+def shares(lengths: list[int], budget: int) -> list[int]:
+    """Divide a budget among parts that need ``lengths``: room that short parts leave goes evenly to the long ones."""
+    granted = [0] * len(lengths)
+    left, order = budget, sorted(range(len(lengths)), key=lambda at: lengths[at])
+    for done, at in enumerate(order):
+        granted[at] = min(lengths[at], left // (len(order) - done))
+        left -= granted[at]
+    return granted
+
+
+def cut(text: str, tokens: int) -> str:
+    """Return the beginning of a text of at most ``tokens``, with "…" if something is left out."""
+    if estimate(text) <= tokens:
+        return text
+    return text.encode("utf-8", "replace")[: max(0, tokens - 1) * BYTES].decode("utf-8", "ignore") + "…"
+
+
+class _Turn(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+class InputBudget:
+    """``tokens`` for all inputs of one question. For one thread at a time.
+
+    A request takes its estimate before it is sent. If the endpoint counts more, the difference is taken too, and later
+    estimates are raised by that rate. A request that is repeated because it got no answer is not taken again.
+    """
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = self.left = tokens
+        self._rate = 1.0
+        self._turns = 0  # of the last request
+
+    def size(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
+        """Return the estimated tokens of a request: its texts, turns and schema, without pictures."""
+        written = sum(estimate(message.text) + TURN for message in messages)
+        if schema is not None:
+            written += estimate(json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
+        return math.ceil(written * self._rate)
+
+    def room(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
+        """Return the tokens of text that a request may still get if ``keep`` are kept for others."""
+        left = self.left - keep
+        if self.left == self.tokens:
+            left = min(left, int(_FIRST_SHARE * self.tokens))
+        return max(0, int((left - self.size(messages, schema)) / self._rate))
+
+    def require(self, size: int) -> None:
+        """Raise ChatError ("too long") if less than ``size`` is left."""
+        if size > self.left:
+            message = f"The request has about {size} tokens, and {self.left} of the question's {self.tokens} are left."
+            raise ChatError(message, "Allow more (reason_tokens).", failure="too long")
+
+    def take(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
+        """Take a request's ``size`` and return it. Raises as ``require`` does."""
+        size = self.size(messages, schema)
+        self.require(size)
+        self._turns = len(messages)
+        self.left -= size
+        return size
+
+    def counted(self, size: int, tokens: int) -> None:
+        """Correct the budget by the endpoint's count of a request that took ``size``; 0 if it counts nothing."""
+        if tokens > size:
+            marks = math.ceil(self._turns * TURN * self._rate)
+            self._rate *= tokens / max(1, size - marks)  # as if it counted no marks: a longer request has fewer of them
+            self.left -= tokens - size
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A price per million tokens, in whatever currency the table is kept."""
+
+    input: float = 0.0
+    output: float = 0.0
+
+    def cost(self, input_tokens: int, output_tokens: int) -> float:
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+def read_prices(table: str) -> Mapping[str, Price]:
+    """Return the prices in a table like "gpt-4o=2.50/10, qwen2.5-vl=0/0": model, input, output.
+
+    Raises UsageError for anything else.
+    """
+    prices = {}
+    for entry in filter(None, (part.strip() for part in table.split(","))):
+        model, _, numbers = entry.rpartition("=")
+        try:
+            amounts = [float(number) for number in numbers.split("/")]
+        except ValueError:
+            amounts = []
+        if not model.strip() or len(amounts) != 2 or not all(math.isfinite(n) and n >= 0 for n in amounts):
+            raise UsageError(
+                f"model_prices holds '{entry}'.", "An entry looks like gpt-4o=2.50/10, per million tokens."
+            )
+        prices[model.strip()] = Price(*amounts)
+    return prices
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """The account of a call. ``library`` is an id, "" for none or several; ``who`` a caller's name, "" for this
+    machine.
+    """
+
+    library: str = ""
+    who: str = ""
+
+
+class Meter(Protocol):
+    """A counter of model use, safe for several threads."""
+
+    def check(self, model: str, *, priced: bool) -> None:
+        """Check before a call that more may be spent. Raises ChatError ("quota")."""
+
+    def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
+        """Count an answered call. ``priced``: its cost is known."""
+
+
+_NOBODY = Charge()
+
+_charge: ContextVar[Charge] = ContextVar("charge", default=_NOBODY)
+
+
+def current_charge() -> Charge:
+    return _charge.get()
+
+
+@contextmanager
+def charged(*, library: str | None = None, who: str | None = None) -> Iterator[None]:
+    """Charge calls in this thread or task to these; None leaves a value as it is."""
+    changes = {name: value for name, value in (("library", library), ("who", who)) if value is not None}
+    token = _charge.set(replace(_charge.get(), **changes))
+    try:
+        yield
+    finally:
+        _charge.reset(token)

@@ -1,0 +1,171 @@
+"""Endpoints that call no model: recorded replies, and token counts without an answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.errors import ChatError, UsageError
+from hybrid_core.llm.budget import TURN, estimate
+from hybrid_core.llm.chat import Completion, Endpoint, Request
+from hybrid_core.llm.replies import ReplyCache
+
+PICTURE = 1600
+"""Tokens of a picture at the endpoints that count most: they scale down pictures above 1,568 pixels."""
+# Tokens of a usual reply, or of an entry of it.
+_USUAL_REPLY = {"PageSaid": 350, "SectionSummary": 70, "Check": 12, "Description": 50}
+_MIN_REPLY = 60
+_SECTION = re.compile(r"^\[section (\d+)\]", re.MULTILINE)
+_ENTRY = re.compile(r"^\d+\. Title: ", re.MULTILINE)
+_SUMMARY = "What the section says of its matter, with the names and figures that stand in it. " * 3
+
+
+class Recorder:
+    """An ``Endpoint`` that appends each answer of another one to a JSONL file. Failures are not recorded.
+
+    A line holds the name of the model, the request without its images, and the completion. It holds no keys, headers or
+    URLs with secrets.
+    """
+
+    def __init__(self, endpoint: Endpoint, path: Path) -> None:
+        self._endpoint = endpoint
+        self._path = path
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.name
+
+    def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
+        completion = self._endpoint.complete(request, timeout, on_text)
+        messages = [{"role": m.role, "text": m.text, "images": len(m.images)} for m in request.messages]
+        entry = {"key": request_hash(request), "model": self.name, "messages": messages, "reply": asdict(completion)}
+        line = json.dumps(entry, ensure_ascii=False) + "\n"
+        with self._lock:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(line)
+            except OSError as error:
+                raise UsageError(
+                    f"{self._path}: cannot be written ({error}).", "Set another record_replies."
+                ) from error
+        return completion
+
+    def close(self) -> None:
+        self._endpoint.close()
+
+
+class Player:
+    """An ``Endpoint`` that answers from a recording and calls nothing.
+
+    A request that was recorded several times gets its replies in order, then the last one again. Raises UsageError for
+    a file that is no recording; ``complete`` raises ChatError ("cassette") for a request it lacks.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._replies: dict[str, list[Completion]] = defaultdict(list)
+        self._lock = threading.Lock()
+        self._name = "recorded"
+        try:
+            for line in path.read_text(encoding="utf-8").splitlines():
+                entry: dict[str, Any] = json.loads(line)
+                self._replies[entry["key"]].append(Completion(**entry["reply"]))
+                self._name = f"recorded:{entry['model']}"
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise UsageError(
+                f"{path}: no recording of replies ({error}).", "Make one with record_replies set to this path."
+            ) from error
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
+        with self._lock:
+            replies = self._replies.get(request_hash(request))
+            if not replies:
+                last = " ".join(request.messages[-1].text.split())[:80]
+                raise ChatError(
+                    f"{self._path} holds no reply to this request (it ends in: {last}).",
+                    "Record it again: the documents, the question or a prompt have changed.",
+                    failure="cassette",
+                )
+            completion = replies.pop(0) if len(replies) > 1 else replies[0]
+        if on_text is not None:
+            on_text(completion.text)
+        return completion
+
+    def close(self) -> None:
+        pass
+
+
+def request_hash(request: Request) -> str:
+    """Hash roles, words, images and schema. Spacing and the token limit make no difference."""
+    messages = [
+        [m.role, " ".join(m.text.split()), *(hashlib.sha256(image).hexdigest() for image in m.images)]
+        for m in request.messages
+    ]
+    content = json.dumps([messages, request.schema], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+class CountingEndpoint:
+    """An ``Endpoint`` that calls nothing and estimates tokens. It has the name of another one, to find its cached
+    replies.
+
+    Estimates are rather too high: three bytes a token for inputs, the usual size for outputs.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
+        text = "\n".join(message.text for message in request.messages)
+        tokens = sum(estimate(message.text) + TURN + PICTURE * len(message.images) for message in request.messages)
+        if request.schema is not None:
+            tokens += estimate(json.dumps(request.schema, ensure_ascii=False, separators=(",", ":")))
+        sections = [int(number) for number in _SECTION.findall(text)] if request.title == "SectionSummaries" else []
+        answer = _smallest_value(request.schema or {}, request.schema or {})
+        if sections:
+            answer = {"summaries": [{"section": section, "summary": _SUMMARY, "gaps": []} for section in sections]}
+        usual = _USUAL_REPLY.get(request.title, _MIN_REPLY)
+        usual = max(
+            usual, _USUAL_REPLY["SectionSummary"] * len(sections), _USUAL_REPLY["Check"] * len(_ENTRY.findall(text))
+        )
+        return Completion(json.dumps(answer), True, tokens, min(usual, request.max_tokens))
+
+    def close(self) -> None:
+        pass
+
+
+class SealedReplies(ReplyCache):
+    """A cache of replies that stores nothing new."""
+
+    def put(self, key: str, text: str) -> None:
+        pass
+
+    def put_part(self, key: str, text: str) -> None:
+        pass
+
+
+def _smallest_value(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
+    """Return the smallest value that a schema of ``replies.json_schema`` allows."""
+    if "$ref" in schema:
+        return _smallest_value(whole["$defs"][schema["$ref"].rsplit("/", 1)[1]], whole)
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "anyOf" in schema:
+        return _smallest_value(schema["anyOf"][0], whole)
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: _smallest_value(field, whole) for name, field in schema.get("properties", {}).items()}
+    return {"array": [], "integer": 0, "number": 0, "boolean": False, "null": None}.get(str(kind), "-")

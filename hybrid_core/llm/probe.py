@@ -1,0 +1,95 @@
+"""Single calls that find out whether a model works, and how fast it is."""
+
+from __future__ import annotations
+
+import random
+import struct
+import time
+import zlib
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from hybrid_core.errors import ReplyError
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.prompts import prompt
+
+_SIDE = 64  # pixels; some vision models refuse smaller images
+_MAX_TOKENS = 500  # models that think first need more than the reply has
+_NUMBERS = 400  # read, about 1,000 tokens; new ones each time, for a server may keep what it has read
+_TASKS = {False: ("Reply with the word: ready.", "ready"), True: ("Which colour is the image?", "red")}
+
+
+class Word(BaseModel):
+    """The reply to the prompt ``check``."""
+
+    word: str
+
+
+def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
+    """Ask for one word, with ``vision`` for the colour of an image. Return the finding in one line, and the seconds.
+
+    A server may load the model first, so the call has the time of any call. Raises ChatError as ``ask`` does (a bad
+    key, a missing model, images refused), and ReplyError if the image was taken but not seen.
+    """
+    task, expected = _TASKS[vision]
+    check_prompt = prompt("check")
+    messages = check_prompt.messages({"task": task})
+    if vision:
+        messages[-1] = type(messages[-1])("user", messages[-1].text, (_red_image(),))
+    reply = model.ask(messages, Word, prompt=check_prompt.id, max_tokens=_MAX_TOKENS, scope=CallScope(patient=True))
+    word = reply.value.word.strip() if reply.value else ""
+    if vision and expected not in word.lower():
+        message = f"{model.name} does not see images: it calls a red one '{word[:40]}'."
+        raise ReplyError(message, "Choose a vision model.", text=reply.text)
+    seconds = reply.usage.seconds
+    return f"{model.name} answers in {seconds:.1f} s" + (", sees images" if vision else ""), seconds
+
+
+def _red_image() -> bytes:
+    """Return a red square as a PNG file."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", _SIDE, _SIDE, 8, 2, 0, 0, 0)  # 8 bits, RGB
+    rows = (b"\0" + b"\xff\0\0" * _SIDE) * _SIDE
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Tokens per second; ``reading`` counts until the first piece of the answer, ``writing`` from then on."""
+
+    reading: float
+    writing: float
+
+    def seconds(self, read: int, written: int) -> float:
+        """Return the seconds of a call with so many tokens."""
+        return read / self.reading + written / self.writing
+
+
+def measure(model: ChatModel) -> Speed:
+    """Measure the speed of a model by one streamed call. Raises ChatError.
+
+    Tokens are those that the endpoint counts, else four characters each. A server that does not stream is taken to read
+    in no time.
+    """
+    speed_prompt = prompt("speed")
+    numbers = " ".join(str(random.randint(1000, 9999)) for _ in range(_NUMBERS))
+    messages = speed_prompt.messages({"numbers": numbers})
+    arrivals: list[float] = []
+    began = time.monotonic()
+    reply = model.say(
+        messages,
+        on_text=lambda _: arrivals.append(time.monotonic()),
+        prompt=speed_prompt.id,
+        max_tokens=_MAX_TOKENS,
+        scope=CallScope(patient=True),
+    )
+    ended = time.monotonic()
+    input_tokens = reply.usage.input_tokens or sum(len(message.text) for message in messages) // 4
+    output_tokens = reply.usage.output_tokens or len(reply.text) // 4
+    first_piece = arrivals[0] if len(arrivals) > 1 else began
+    return Speed(input_tokens / max(first_piece - began, 1e-6), max(1, output_tokens) / max(ended - first_piece, 1e-6))

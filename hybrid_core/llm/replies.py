@@ -1,0 +1,195 @@
+"""Replies of chat models: read into a schema, and kept so that the same request is paid for once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from hybrid_core.errors import StoreError
+from hybrid_core.llm.chat import Request
+from hybrid_core.store.cache import Cache
+
+T = TypeVar("T", bound=BaseModel)
+_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_START = re.compile(r"[{\[]")
+_STRING = re.compile(r'("(?:\\.|[^"\\])*")', re.DOTALL)
+_NULLS = re.compile(r"\b(None|NaN|undefined)\b")
+_TRUTHS = re.compile(r"\b(True|False)\b")
+_COMMA = re.compile(r",(\s*[}\]])")
+_DECODER = json.JSONDecoder(strict=False)  # models put line ends into strings
+_STARTS = 50  # places at which JSON is looked for
+_UNSUPPORTED = ("title", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+                "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems")  # fmt: skip
+
+_GATHER = 0.2  # seconds in which replies gather before they are written in one transaction
+
+
+@lru_cache(256)
+def json_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema in the strict subset that endpoints can force: every field required, no others.
+
+    Bounds that the subset lacks are left to pydantic. Each call returns the same object: do not change it.
+    """
+    strict = _strict(model.model_json_schema())
+    assert isinstance(strict, dict)
+    return strict
+
+
+def _strict(node: Any, *, names: bool = False) -> Any:
+    """Return a schema node in the strict subset. ``names``: the keys are field names, not words of the schema."""
+    if isinstance(node, list):
+        return [_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    strict = {
+        key: _strict(value, names=not names and key in ("properties", "$defs"))
+        for key, value in node.items()
+        if names or key not in _UNSUPPORTED
+    }
+    if not names and strict.get("type") == "object" and "properties" in strict:
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    return strict
+
+
+def instruction(schema: dict[str, Any]) -> str:
+    """Return the text that tells a model of the schema if the endpoint cannot force it."""
+    written = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    return f"Reply with one JSON value that fits this JSON schema, and nothing else:\n{written}"
+
+
+def read_reply(text: str, model: type[T]) -> T:
+    """Return the first JSON value in a reply that fits the model.
+
+    Accepts thoughts before it, code fences, words around it, trailing commas, Python's None, True and False, and line
+    ends in strings. Raises ValueError with one line that tells the model what is wrong.
+    """
+    answer = _THOUGHT.sub("", text).strip()
+    if not answer:
+        raise ValueError("it is empty.")
+    problem = ""
+    for source in [*_FENCED.findall(answer), answer]:
+        for value in _json_values(source):
+            try:
+                return model.model_validate(value)
+            except ValidationError as error:
+                problem = problem or _describe(error)
+    raise ValueError(problem or "it holds no complete JSON value.")
+
+
+def _json_values(text: str) -> Iterator[Any]:
+    """Yield every outermost JSON object or array in a text, in order."""
+    at = 0
+    for _ in range(_STARTS):
+        start = _START.search(text, at)
+        if start is None:
+            return
+        cleaned = _repair_json(text[start.start() :])
+        try:
+            value, length = _DECODER.raw_decode(cleaned)
+        except (ValueError, RecursionError):
+            at = start.start() + 1
+            continue
+        yield value
+        text, at = cleaned, length
+
+
+def _repair_json(text: str) -> str:
+    """Replace what JSON does not know, outside of strings."""
+    parts = _STRING.split(text)
+    for i in range(0, len(parts), 2):
+        plain = _TRUTHS.sub(lambda match: match[1].lower(), _NULLS.sub("null", parts[i]))
+        parts[i] = _COMMA.sub(r"\1", plain)
+    return "".join(parts)
+
+
+def _describe(error: ValidationError) -> str:
+    """Return the first problems of a validation, without the input and links to pydantic."""
+    problems = [
+        f"{'.'.join(map(str, problem['loc'])) or 'the value'}: {problem['msg']}" for problem in error.errors()[:5]
+    ]
+    return "; ".join(problems) + "."
+
+
+class ReplyCache:
+    """A cache of replies, safe for several threads. Keys are those of ``request_key`` and ``part_key``.
+
+    A thread writes whole replies, several in one transaction, so that calls do not wait for the disk. A process that is
+    killed loses the replies of its last moment.
+    """
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._waiting: dict[str, bytes] = {}  # not yet written
+        self._hurry = threading.Event()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
+
+    def get(self, key: str) -> str | None:
+        with self._lock:
+            value = self._waiting.get(key)
+        value = self._cache.get(key) if value is None else value
+        return None if value is None else value.decode("utf-8")
+
+    def put(self, key: str, text: str) -> None:
+        with self._lock:
+            idle = not self._waiting
+            self._waiting[key] = text.encode("utf-8", "replace")
+            if idle:
+                self._writer.submit(self._write)
+
+    def put_part(self, key: str, text: str) -> None:
+        """Store a part of a reply. It is durable when this returns."""
+        with contextlib.suppress(StoreError):  # as above
+            self._cache.put({key: text.encode("utf-8", "replace")})
+
+    def flush(self) -> None:
+        """Wait until everything is written."""
+        self._hurry.set()
+        self._writer.submit(self._hurry.clear).result()
+
+    def _write(self) -> None:
+        while True:
+            self._hurry.wait(_GATHER)
+            with self._lock:
+                batch = dict(self._waiting)
+            try:
+                with contextlib.suppress(StoreError):  # a reply that cannot be kept has been given all the same
+                    self._cache.put(batch)
+            finally:
+                with self._lock:
+                    self._waiting = {key: value for key, value in self._waiting.items() if key not in batch}
+                    more = bool(self._waiting)  # read within the lock: the next ``put`` sees whether a writer runs
+            if not more:
+                return
+
+
+def request_key(model: str, prompt: str, request: Request) -> str:
+    """Return the hash of everything that decides a reply: model, prompt version, messages, schema and limit."""
+    messages = [
+        [message.role, message.text, *(hashlib.sha256(image).hexdigest() for image in message.images)]
+        for message in request.messages
+    ]
+    content = json.dumps([model, prompt, messages, request.schema, request.max_tokens], sort_keys=True)
+    return f"reply/{hashlib.sha256(content.encode()).hexdigest()}"
+
+
+def part_key(kind: str, *decisive: str | bytes) -> str:
+    """Return the hash of everything that decides a model's answer about a part of a document: model, prompt, contents.
+
+    An unchanged part (a page, a section) is paid for once. Page numbers are no part of the key.
+    """
+    digest = hashlib.sha256()
+    for part in decisive:
+        data = part.encode("utf-8", "replace") if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return f"part/{kind}/{digest.hexdigest()[:40]}"

@@ -1,1 +1,0 @@
-"""Who may call from elsewhere, what they changed, and what they were answered. Clearing a home leaves who may call."""

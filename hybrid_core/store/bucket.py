@@ -1,0 +1,314 @@
+"""Files in a bucket of an object store, which several machines share. Each fetches a file once."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import insert, select
+
+from hybrid_core.errors import PageIndexError, StoreError, UnreachableError, UsageError
+from hybrid_core.store.catalog.schema import meta
+from hybrid_core.store.home import COPIES, ORIGINALS, advice_of, make_folder
+from hybrid_core.store.leases import Transactions
+from hybrid_core.store.objects import Copies, DerivedKind, Distant, Folder, Objects, Used
+from hybrid_core.system import require
+
+_FILES, _ASIDE, _OWNER = "originals", "aside", "catalog"
+_MARK = "bucket"  # the row of meta that holds the mark of the bucket
+_T = TypeVar("_T")
+_LARGE = 32 * 2**20  # bytes: larger files go in parts, which a store cannot refuse if the name is taken
+_PART = 8 * 2**20
+_ABANDONED_AFTER = datetime.timedelta(days=1)  # a file aside for longer was left by a dead process
+_RETRY_SECONDS = 20
+_PAUSE = 60.0  # seconds without requests for derived values after the bucket did not answer
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAddress:
+    """A bucket. ``url`` is like s3://bucket/folder. Empty fields are taken from the environment of the object store's
+    own tools.
+
+    ``room`` is for copies in this home, in bytes.
+    """
+
+    url: str
+    endpoint: str = ""
+    region: str = ""
+    access_key: str = ""
+    secret_key: str = field(default="", repr=False)
+    room: int = 10**9
+
+
+class Bucket:
+    """An ``Objects`` in a bucket, with copies of fetched files in the home."""
+
+    def __init__(self, home: Path, address: BucketAddress, owner: str) -> None:
+        """Open a bucket. ``owner`` is the mark of the catalog whose files it holds.
+
+        Raises UsageError for a bad address and for the bucket of another catalog, UnreachableError if it does not
+        answer.
+        """
+        self._obstore = require("obstore", "s3")
+        self._originals = Folder(home / ORIGINALS)  # files from before the home had a bucket, which may lack them
+        self._copies, self._url = Copies(home / COPIES, address.room), address.url
+        self._store = self._open_store(address)
+        self._paused = 0.0  # until when
+        try:
+            with self._translated_errors():
+                if self._read(_OWNER) is None:
+                    self._put_new(_OWNER, owner.encode())
+                mark = self._read(_OWNER)
+        except FileNotFoundError as error:
+            raise UsageError(f"{self._url}: there is no such bucket.", "Make it, or set objects_url.") from error
+        if mark != owner.encode():
+            raise UsageError(
+                f"{self._url} holds the files of another catalog.", "Name another folder of the bucket in objects_url."
+            )
+
+    def place(self, name: str) -> Path:
+        return self._folder_of(name).place(name)
+
+    def upload(self, name: str, file: Path) -> None:
+        key = f"{_FILES}/{name}"
+        with self._translated_errors():
+            if file.stat().st_size <= _LARGE:
+                self._put_new(key, file)
+            elif not self._has(key):
+                self._obstore.put(self._store, key, file, chunk_size=_PART)
+
+    def keep(self, name: str, file: Path) -> None:
+        """Do nothing: the file is in the bucket, and stays in its place until ``confirm``."""
+
+    def confirm(self, name: str, file: Path) -> None:
+        with self._translated_errors():
+            is_kept = self._has(f"{_FILES}/{name}")
+        if not is_kept:
+            self.upload(name, file)
+        self._folder_of(name).keep(name, file)
+
+    def drop(self, name: str) -> None:
+        """Do nothing: ``delete`` does it all."""
+
+    def delete(self, names: Collection[str], used: Used) -> None:
+        """Put each file aside, ask again whether it is used, then delete it.
+
+        A process that came to use it in the meantime may have confirmed it before it went.
+        """
+        with self._translated_errors():
+            aside = {name: place for name in names if (place := self._put_aside(name))}
+            self._delete([f"{_FILES}/{name}" for name in aside])
+            used_again = used(names)
+            for name in used_again & aside.keys():
+                self._obstore.copy(self._store, aside[name], f"{_FILES}/{name}")
+            abandoned = [place for name, place in self._abandoned_files() if name in names and name not in used_again]
+            self._delete([*aside.values(), *abandoned])
+        for name in set(names) - used_again:
+            self._originals.drop(name)
+            self._copies.drop(name)
+
+    def fetch(self, name: str) -> Path:
+        """Return the place of a file in this home, and copy it there.
+
+        Raises StoreError also if its bytes do not fit its name.
+        """
+        target = self.place(name)
+        with suppress(OSError):
+            os.utime(target)
+            return target
+        parts = self._parts(name)
+        if parts is None:
+            return target
+        download = target.with_name(f".{uuid.uuid4().hex}")
+        digest = hashlib.sha256()
+        try:
+            make_folder(target.parent)
+            with download.open("xb") as stream:
+                for part in parts:
+                    digest.update(part)
+                    stream.write(part)
+            if not name.startswith(digest.hexdigest()):
+                raise StoreError(f"{self._url}: {name} is damaged.", "Restore it, or upload the document again.")
+            self._copies.keep(name, download)
+            self._copies.make_room()
+        except OSError as error:
+            advice = advice_of(str(error.strerror), self._copies.folder.parent, "Check the folder's permissions.")
+            raise StoreError(f"{target}: cannot be written ({error.strerror}).", advice) from error
+        finally:
+            with suppress(OSError):
+                download.unlink()
+        return target
+
+    def distant(self, name: str) -> Distant | None:
+        if os.access(self.place(name), os.R_OK):
+            return None
+        with self._translated_errors(), suppress(FileNotFoundError):
+            size = self._obstore.head(self._store, f"{_FILES}/{name}")["size"]
+            return Distant(size, lambda start, stop: self._parts(name, {"range": (start, stop)}))
+        return None
+
+    def names(self) -> Iterable[str]:
+        with self._translated_errors():
+            names = [entry["path"].split("/")[1] for under in (_FILES, _ASIDE) for entry in self._entries(f"{under}/")]
+        return dict.fromkeys((*names, *self._originals.names(), *self._copies.names()))
+
+    def link(self, name: str, seconds: int) -> str | None:
+        key = f"{_FILES}/{name}"
+        with self._translated_errors():
+            if not (self._has(key) or self._put_back(name)):
+                return None  # a link to nothing would show the store's own error
+            return str(self._obstore.sign(self._store, "GET", key, datetime.timedelta(seconds=seconds)))
+
+    def derived(self, kind: DerivedKind, key: str) -> bytes | None:
+        return self._unless_unreachable(lambda: self._read(_derived_key(kind, key)))
+
+    def keep_derived(self, kind: DerivedKind, key: str, value: bytes) -> None:
+        self._unless_unreachable(lambda: self._put_new(_derived_key(kind, key), value))
+
+    def _put_aside(self, name: str) -> str | None:
+        """Copy a file aside and return the new place, None if the file is not kept.
+
+        The place is new, so that nobody else deletes it.
+        """
+        place = f"{_ASIDE}/{name}/{uuid.uuid4().hex}"
+        try:
+            self._obstore.copy(self._store, f"{_FILES}/{name}", place)
+        except FileNotFoundError:
+            return None
+        return place
+
+    def _put_back(self, name: str) -> bool:
+        """Return True if the file lay aside and was put back.
+
+        It is being deleted, or the process that deleted it ended before it asked again.
+        """
+        for entry in self._entries(f"{_ASIDE}/{name}/"):
+            with suppress(FileNotFoundError):
+                self._obstore.copy(self._store, entry["path"], f"{_FILES}/{name}")
+                return True
+        return False
+
+    def _abandoned_files(self) -> Iterator[tuple[str, str]]:
+        """Yield (name, place) of files that dead processes left aside."""
+        for entry in self._entries(f"{_ASIDE}/"):
+            if datetime.datetime.now(datetime.UTC) - entry["last_modified"] > _ABANDONED_AFTER:
+                yield entry["path"].split("/")[1], entry["path"]
+
+    def _entries(self, prefix: str) -> Iterator[Any]:
+        for part in self._obstore.list(self._store, prefix=prefix):
+            yield from part
+
+    def _delete(self, keys: list[str]) -> None:
+        with suppress(FileNotFoundError):  # another process was quicker
+            self._obstore.delete(self._store, keys)
+
+    def _folder_of(self, name: str) -> Folder:
+        return self._originals if os.access(self._originals.place(name), os.R_OK) else self._copies
+
+    def _unless_unreachable(self, work: Callable[[], _T]) -> _T | None:
+        """Return the result of ``work``, None while the bucket does not answer.
+
+        Each call to it then takes seconds, and a scan has a thousand pages.
+        """
+        if time.monotonic() < self._paused:
+            return None
+        try:
+            return work()
+        except (OSError, self._obstore.exceptions.BaseError):
+            self._paused = time.monotonic() + _PAUSE
+            return None
+
+    def _parts(self, name: str, options: Any = None) -> Iterator[bytes] | None:
+        """Return the bytes of a file in parts, None if it is not kept."""
+        with self._translated_errors():
+            for _ in range(2):
+                with suppress(FileNotFoundError):
+                    return self._stream(self._obstore.get(self._store, f"{_FILES}/{name}", options=options))
+                if not self._put_back(name):
+                    return None
+        return None
+
+    def _stream(self, answer: Any) -> Iterator[bytes]:
+        """Yield the parts of an answer. Errors of the caller are not taken for those of the store."""
+        with self._translated_errors():
+            yield from answer.stream(min_chunk_size=_PART)
+
+    def _read(self, key: str) -> bytes | None:
+        try:
+            return bytes(self._obstore.get(self._store, key).bytes())
+        except FileNotFoundError:
+            return None
+
+    def _has(self, key: str) -> bool:
+        try:
+            self._obstore.head(self._store, key)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def _put_new(self, key: str, content: bytes | Path) -> None:
+        with suppress(self._obstore.exceptions.AlreadyExistsError):
+            self._obstore.put(self._store, key, content, mode="create", use_multipart=False)
+
+    def _open_store(self, address: BucketAddress) -> Any:
+        options = {
+            "endpoint": address.endpoint, "region": address.region,
+            "access_key_id": address.access_key, "secret_access_key": address.secret_key,
+        }  # fmt: skip
+        config = {name: value for name, value in options.items() if value}
+        store = require("obstore.store", "s3")
+        is_http = address.endpoint.startswith("http:")
+        try:
+            return store.from_url(
+                address.url, config=config,
+                client_options={"timeout": "60s", "connect_timeout": "5s", "allow_http": is_http},
+                retry_config={"max_retries": 4, "retry_timeout": datetime.timedelta(seconds=_RETRY_SECONDS)},
+            )  # fmt: skip
+        except (self._obstore.exceptions.BaseError, ValueError, TypeError) as error:
+            why = str(error).partition("\n")[0]
+            raise UsageError(f"The setting objects_url is no address ({why}).", "Write it like s3://bucket.") from error
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        """Raise errors of the object store as ours."""
+        errors = self._obstore.exceptions
+        try:
+            yield
+        except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
+            raise PageIndexError(f"{self._url} refused the key.", "Set objects_access_key and the others.") from error
+        except errors.BaseError as error:
+            why = str(error).partition("\n")[0]
+            raise UnreachableError(f"{self._url}: does not answer ({why}).", "Try again when it does.") from error
+
+
+def _derived_key(kind: DerivedKind, key: str) -> str:
+    return f"{kind}/{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> Objects:
+    """Open the place of a catalog's originals, which the catalog names: so no two machines use different ones.
+
+    Raises UsageError if they are in a bucket that is not named, or in another catalog's; UnreachableError.
+    """
+    query = select(meta.c.value).where(meta.c.key == _MARK)
+    with catalog.reading() as connection:
+        mark = connection.scalar(query)
+    if address is None:
+        if mark is not None:
+            raise UsageError("The originals of this catalog are in a bucket.", "Set PAGEINDEX_OBJECTS_URL to it.")
+        return Folder(home / ORIGINALS)
+    if mark is None:
+        with catalog.writing() as connection:
+            mark = connection.scalar(query)
+            if mark is None:
+                mark = uuid.uuid4().hex
+                connection.execute(insert(meta).values(key=_MARK, value=mark))
+    return Bucket(home, address, mark)

@@ -1,0 +1,166 @@
+"""A bounded cache of page images, OCR results and model replies, which can be made again at a price.
+
+It is a file of its own, so that cache writes and publications never wait for each other. The file may be deleted
+while nothing runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Float,
+    Index,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    delete,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from hybrid_core.errors import DiskFullError, ReadOnlyError, SchemaError, StoreError
+from hybrid_core.store.sqlite import SqliteFile
+
+_log = logging.getLogger(__name__)
+
+_VERSION = 1
+_SECONDS_BETWEEN_USES = 60.0  # a value that is read again sooner is not noted again: reading should not mean writing
+
+_metadata = MetaData()
+_entries = Table(
+    "entries", _metadata,
+    Column("key", String, primary_key=True),  # begins with its kind, then the hashes it depends on
+    Column("value", LargeBinary, nullable=False),
+    Column("used_at", Float, nullable=False),
+    Index("entries_by_use", "used_at"),
+)  # fmt: skip
+
+
+class Cache:
+    """A cache of at most ``limit`` bytes of values; the longest unused go first. The first use opens the file.
+
+    Safe for several threads and processes. Methods raise StoreError if the file cannot be used. If it cannot be
+    written, values are still read.
+    """
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path, self._limit = path, limit
+        self._opened: SqliteFile | None = None
+        self._lock = threading.Lock()
+        self._refused = False  # whether the log says that nothing can be written
+        self._room = 0  # bytes that may be written before the cache is measured again
+
+    def close(self) -> None:
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def get(self, key: str) -> bytes | None:
+        """Return a value, or None. A value that is read stays longer."""
+        try:
+            file = self._file()
+        except (ReadOnlyError, DiskFullError):  # there is none yet, and none can be made
+            return None
+        with file.reading() as connection:
+            row = connection.execute(
+                select(_entries.c.value, _entries.c.used_at).where(_entries.c.key == key)
+            ).one_or_none()
+        if row is None:
+            return None
+        if time.time() - row.used_at > _SECONDS_BETWEEN_USES:
+            with contextlib.suppress(StoreError), file.writing() as connection:  # only the order suffers
+                connection.execute(update(_entries).where(_entries.c.key == key).values(used_at=time.time()))
+        value: bytes = row.value
+        return value
+
+    def put(self, values: Mapping[str, bytes]) -> None:
+        """Store values in one transaction. They are durable when this returns.
+
+        The size is measured after this process has written an eighth of the room that was left. Measuring takes longer
+        the more the cache holds. So it may exceed its limit for a while if several processes write.
+        """
+        now = time.time()
+        with self._file().writing() as connection:
+            for key, value in values.items():
+                new = {"value": value, "used_at": now}
+                connection.execute(
+                    upsert(_entries).values(key=key, **new).on_conflict_do_update(index_elements=["key"], set_=new)
+                )
+            self._room -= sum(map(len, values.values()))
+            if self._room <= 0:
+                self._room = max(0, self._limit - self._drop_oldest(connection)) // 8
+
+    def offer(self, values: Mapping[str, bytes]) -> None:
+        """Store values, but do nothing in a home that cannot be written. A full disk is logged once."""
+        try:
+            self.put(values)
+        except ReadOnlyError:  # logged when the home was opened
+            return
+        except DiskFullError as error:
+            if not self._refused:
+                _log.warning("what is drawn and read of pages is not kept: %s", error)
+            self._refused = True
+
+    def _drop_oldest(self, connection: Connection) -> int:
+        """Return the size before; delete the longest unused entries until the limit is met."""
+        length = func.length(_entries.c.value)
+        total = size = connection.scalar(select(func.coalesce(func.sum(length), 0))) or 0
+        if total > self._limit:
+            for entry in connection.execute(
+                select(_entries.c.key, length.label("size")).order_by(_entries.c.used_at)
+            ).all():
+                if total <= self._limit:
+                    break
+                connection.execute(delete(_entries).where(_entries.c.key == entry.key))
+                total -= entry.size
+        return size
+
+    def clear(self, prefix: str = "") -> None:
+        """Delete all entries, or those whose keys begin with ``prefix``."""
+        if not self.path.exists():
+            return
+        with self._file().writing() as connection:
+            connection.execute(delete(_entries).where(_entries.c.key.startswith(prefix, autoescape=True)))
+        if not prefix:
+            self._file().shrink()
+
+    def check(self) -> str:
+        """Return a summary of the size. Raises StoreError if the file is damaged."""
+        if not self.path.exists():
+            return "empty"
+        self._file().check()
+        with self._file().reading() as connection:
+            entries = connection.scalar(select(func.count()).select_from(_entries))
+        return f"{entries:,} entries, {self.path.stat().st_size / 1e6:.1f} MB"
+
+    def _file(self) -> SqliteFile:
+        with self._lock:
+            if self._opened is None:
+                mend = "Delete it: what it holds can be made again."
+                self._opened = SqliteFile(self.path, "a cache", mend, self._prepare)
+            return self._opened
+
+    def _prepare(self, connection: Connection) -> None:
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar() or 0
+        connection.rollback()
+        if version > _VERSION:
+            raise SchemaError(
+                f"{self.path}: written by a newer version ({version}, this one knows {_VERSION}).",
+                "Upgrade hybrid-pageindex, or delete the file: what it holds can be made again.",
+            )
+        if version < _VERSION:
+            with connection.execution_options(writing=True).begin():
+                _metadata.create_all(connection)
+                connection.exec_driver_sql(f"PRAGMA user_version = {_VERSION}")

@@ -1,1 +1,0 @@
-"""What can be made again, in a file of its own."""

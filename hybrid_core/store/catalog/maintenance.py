@@ -1,0 +1,205 @@
+"""The catalog as a whole: its state to be compared, its copy in another database, and its clearing.
+
+A copy is made table by table, and each is verified by a hash of its rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import uuid
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, update
+
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.store.access import grants, tokens
+from hybrid_core.store.catalog.documents import COUNTER
+from hybrid_core.store.catalog.libraries import BINNED, outside_bin
+from hybrid_core.store.catalog.schema import COPYING, EPOCH, libraries, meta, whole
+from hybrid_core.store.database import parts
+from hybrid_core.store.home import CATALOG, FOLDERS, ORIGINALS, sweep
+from hybrid_core.store.jobs.control import FORGOTTEN
+from hybrid_core.store.jobs.fencing import last_event
+from hybrid_core.store.jobs.tables import pauses
+from hybrid_core.store.tables import STAYS, counters, insert_into
+from hybrid_core.store.usage import model_usage
+
+if TYPE_CHECKING:
+    from hybrid_core.store.catalog.catalog import Catalog
+
+_ROWS_AT_ONCE = 500  # read and written at once
+HOME = ""
+"""The key of what concerns no library alone."""
+
+
+def forget_everything(connection: Connection, session: str = "") -> None:
+    """Empty every table, those of tokens, users and sessions too: no word of a document and no right is left.
+
+    It is another catalog from now on, by its id, so that nobody takes its logs for those of before. Only what happens
+    to jobs is numbered on, for those who wait for the next, and what models took stays as sums without names.
+    ``session`` is the hash of a browser's secret whose session stays, "" for none.
+    """
+    session_row = (tokens.c.hash == session) & (tokens.c.kind == "session")
+    for table in reversed(whole().sorted_tables):
+        if table is counters:
+            connection.execute(delete(counters).where(counters.c.name.startswith(COUNTER)))
+        elif table is grants:
+            connection.execute(delete(grants).where(grants.c.token.not_in(select(tokens.c.id).where(session_row))))
+        elif table is tokens:
+            connection.execute(delete(tokens).where(~session_row))
+        elif table is not meta and not table.info.get(STAYS):
+            connection.execute(delete(table))
+    _forget_names_of_usage(connection)
+    connection.execute(delete(meta).where((meta.c.key == EPOCH) | meta.c.key.startswith(BINNED)))
+    connection.execute(update(meta).where(meta.c.key == "catalog").values(value=uuid.uuid4().hex))
+
+
+def _forget_names_of_usage(connection: Connection) -> None:
+    """Sum the usage by day and model without names: clearing the home does not renew a month's limit."""
+    usage = model_usage.c
+    sums = ("calls", "input_tokens", "output_tokens", "unpriced", "cost", "seconds")
+    query = select(usage.day, usage.model, *(func.sum(usage[name]).label(name) for name in sums))
+    rows = [dict(row._mapping) for row in connection.execute(query.group_by(usage.day, usage.model))]
+    connection.execute(delete(model_usage))
+    if rows:
+        connection.execute(insert(model_usage), [{**row, "library": "", "who": ""} for row in rows])
+
+
+def copy_catalog(source: Catalog, target: Catalog, done: Callable[[str, int], None]) -> int:
+    """Make ``target`` what ``source`` is, id and change log included, so that the same indexes serve it. Calls ``done``
+    with each table and its rows; returns how many rows there are.
+
+    A copy that was stopped goes on after the last whole table, and until it ends nobody else opens the target. Raises
+    UsageError where the target holds something else, StoreError where it differs at the end, or the source was
+    written meanwhile: then run it again.
+    """
+    tables = [table for table in whole().sorted_tables if table is not meta]
+    with source.reading() as read:
+        names = {row.key: row.value for row in read.execute(select(meta.c.key, meta.c.value))}
+        _claim(target, names["catalog"], tables)
+        hashes = {}
+        complete, rows = True, 0
+        for at, table in enumerate(tables):
+            number, hashes[table.name] = _digest(read, table)
+            if complete and not _has_digest(target, table, hashes[table.name]):
+                complete = False
+                with target.writing() as write:
+                    for later in reversed(tables[at:]):
+                        write.execute(delete(later))
+            if not complete:
+                with target.writing() as write:
+                    for some in _batches(read, table):
+                        write.execute(insert(table), [dict(row._mapping) for row in some])
+                    _continue_ids(write, table)
+                if not _has_digest(target, table, hashes[table.name]):
+                    raise StoreError(f"The copy of {table.name} is not what was copied.", "Run the same command again.")
+            rows += number
+            done(table.name, number)
+    with source.reading() as read:
+        for table in tables:
+            if _digest(read, table)[1] != hashes[table.name]:
+                advice = "Stop what indexes there, and run the same command again: it copies what changed."
+                raise StoreError("The catalog was written while it was copied.", advice)
+    with target.writing() as write:
+        write.execute(delete(meta))
+        write.execute(insert(meta), [{"key": key, "value": value} for key, value in names.items()])
+    return rows
+
+
+def _claim(target: Catalog, catalog: str, tables: Sequence[Table]) -> None:
+    with target.writing() as write:
+        copied = write.scalar(select(meta.c.value).where(meta.c.key == COPYING))
+        filled = copied is None and any(write.scalar(select(func.count()).select_from(table)) for table in tables)
+        if filled or copied not in (None, catalog):
+            raise UsageError("The catalog to copy to holds something else.", "Name an empty one.")
+        write.execute(insert_into(write, meta).values(key=COPYING, value=catalog).on_conflict_do_nothing())
+
+
+def _has_digest(catalog: Catalog, table: Table, digest: str) -> bool:
+    with catalog.reading() as read:
+        return _digest(read, table)[1] == digest
+
+
+def _digest(read: Connection, table: Table) -> tuple[int, str]:
+    """Return the number of rows, and a hash of them in the order of their key.
+
+    The same rows have the same hash in any database.
+    """
+    number, digest = 0, hashlib.sha256()
+    for some in _batches(read, table):
+        for row in some:
+            digest.update(
+                json.dumps(
+                    [bytes(value).hex() if isinstance(value, bytes | memoryview) else value for value in row],
+                    ensure_ascii=False,
+                ).encode()
+                + b"\n"
+            )
+            number += 1
+    return number, digest.hexdigest()
+
+
+def _batches(read: Connection, table: Table) -> Iterator[list[Row[Any]]]:
+    result = read.execution_options(yield_per=_ROWS_AT_ONCE).execute(select(table).order_by(*table.primary_key.columns))
+    return parts(result, _ROWS_AT_ONCE)
+
+
+def _continue_ids(write: Connection, table: Table) -> None:
+    """Let the next id follow the copied ones: PostgreSQL counts ids apart from the rows that hold them."""
+    column = table.autoincrement_column
+    if column is None or write.dialect.name != "postgresql" or column.autoincrement is not True:
+        return
+    newest = write.scalar(select(func.max(column)))
+    if newest:
+        counted = text("SELECT setval(pg_get_serial_sequence(:table, :column), :newest)")
+        write.execute(counted, {"table": table.name, "column": column.name, "newest": newest})
+
+
+@dataclass(frozen=True, slots=True)
+class HomeState:
+    """The state of a home. ``event`` is the number of the newest job event.
+
+    ``parts`` has a value for each library, by its id, that differs after its names or documents changed. The one under
+    ``HOME`` stands for the catalog's id, pauses and forgotten jobs.
+    """
+
+    event: int
+    parts: Mapping[str, Hashable]
+
+    def changed(self, before: HomeState) -> list[str]:
+        """Return the libraries (ids) that came, changed or went, and ``HOME``."""
+        ids = self.parts.keys() | before.parts.keys()
+        return sorted(id for id in ids if self.parts.get(id) != before.parts.get(id))
+
+
+def read_state(connection: Connection) -> HomeState:
+    """Read the state of the home as one transaction sees it."""
+    numbers = {row.name: row.n for row in connection.execute(select(counters))}
+    columns = libraries.c
+    query = select(columns.id, columns.name, columns.alias, columns.embedder).where(outside_bin(columns.id))
+    parts: dict[str, Hashable] = {
+        row.id: (*row, numbers.get(f"{COUNTER}{row.id}", 0)) for row in connection.execute(query)
+    }
+    catalog = connection.scalar(select(meta.c.value).where(meta.c.key == "catalog"))
+    paused = frozenset((row.scope, row.id) for row in connection.execute(select(pauses)))
+    return HomeState(last_event(connection), parts | {HOME: (catalog, paused, numbers.get(FORGOTTEN, 0))})
+
+
+def forget_files(home: Path) -> None:
+    """Delete the folders of a home, but for kept files that a document came to use meanwhile, and working files of
+    processes that live.
+    """
+    for name in FOLDERS - {ORIGINALS, "tmp"}:
+        shutil.rmtree(home / name, ignore_errors=True)
+    for file in home.glob(f"{CATALOG}.damaged-*"):  # what a recovery left beside the new catalog
+        file.unlink(missing_ok=True)
+    sweep(home / "tmp")
+    for folder in (*(home / ORIGINALS).glob("*"), home / ORIGINALS, home / "tmp"):
+        with suppress(OSError):  # it is not empty, or was never there
+            folder.rmdir()

@@ -1,0 +1,321 @@
+"""Conversations: listed, read, created, renamed, turned to another branch, and removed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, func, insert, select, union, update
+
+from hybrid_core.errors import Advice, NotFoundError, UsageError
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.libraries import outside_bin
+from hybrid_core.store.conversations import tables
+from hybrid_core.store.conversations.tables import (
+    citations,
+    conversation_libraries,
+    conversation_summaries,
+    conversations,
+    message_events,
+    messages,
+)
+from hybrid_core.store.leases import Transactions, db_now
+from hybrid_core.store.tables import insert_into, to_json
+from hybrid_core.types.conversations import (
+    Citation,
+    CitationState,
+    Conversation,
+    ConversationMessage,
+    ConversationScope,
+    MessageEvent,
+    Summary,
+    TitleFrom,
+)
+from hybrid_core.types.locators import Box
+
+
+class ConversationReader:
+    def __init__(self, store: Transactions, lease_ms: int = tables.LEASE_MS) -> None:
+        self._store, self._lease_ms = store, lease_ms
+
+    def conversation(self, id: str) -> Conversation:
+        """Return a conversation. Raises NotFoundError."""
+        with self._store.reading() as connection:
+            return _conversation(connection, id)
+
+    def listed(
+        self, *, owner: str | None = None, limit: int = 100, before: tuple[int, str] | None = None, find: str = ""
+    ) -> list[Conversation]:
+        """Return conversations of an owner, or all, the last used first.
+
+        ``before`` is the (``updated_at``, id) of the last one on the previous page. ``find`` is searched for in titles,
+        questions and answers.
+        """
+        columns = conversations.c
+        query = select(conversations).order_by(columns.updated_at.desc(), columns.id.desc()).limit(limit)
+        if owner is not None:
+            query = query.where(columns.owner == owner)
+        if before is not None:
+            at, id = before
+            query = query.where((columns.updated_at < at) | ((columns.updated_at == at) & (columns.id < id)))
+        if find:
+            matching = select(messages.c.conversation).where(messages.c.text.icontains(find, autoescape=True))
+            query = query.where(columns.title.icontains(find, autoescape=True) | columns.id.in_(matching))
+        with self._store.reading() as connection:
+            rows = connection.execute(query).all()
+            libraries = _libraries_of(connection, [row.id for row in rows])
+            return [tables.to_conversation(row, libraries.get(row.id, ())) for row in rows]
+
+    def path(self, conversation: str, leaf: int | None = None) -> list[ConversationMessage]:
+        """Return the messages from the first to ``leaf``, by default to the present end of the conversation.
+
+        Raises NotFoundError.
+        """
+        with self._store.reading() as connection:
+            end = _conversation(connection, conversation).leaf if leaf is None else leaf
+            query = self._messages().where(messages.c.conversation == conversation).order_by(messages.c.id)
+            rows = {row.id: row for row in connection.execute(query)}
+            if end and end not in rows:
+                raise no_message(end)
+            siblings: dict[tuple[int, str], list[int]] = {}
+            for row in rows.values():
+                siblings.setdefault((row.parent, row.role), []).append(row.id)
+            path: list[Row[Any]] = []
+            while end:
+                path.append(rows[end])
+                end = rows[end].parent
+            citations = _citations_of(connection, [row.id for row in path])
+            return [
+                tables.to_message(
+                    row, _message_text(connection, row), siblings[row.parent, row.role], citations.get(row.id, ())
+                )
+                for row in reversed(path)
+            ]  # fmt: skip
+
+    def message(self, id: int) -> ConversationMessage:
+        """Return a message. Raises NotFoundError."""
+        with self._store.reading() as connection:
+            row = connection.execute(self._messages().where(messages.c.id == id)).one_or_none()
+            if row is None:
+                raise no_message(id)
+            return self._message(connection, row)
+
+    def events(
+        self, message: int, after: int = 0, limit: int = 1000
+    ) -> tuple[list[MessageEvent], ConversationMessage | None]:
+        """Return the events after one of them, and the message if it has ended or some events are gone.
+
+        Raises NotFoundError.
+        """
+        columns = message_events.c
+        query = select(message_events).where(columns.message == message, columns.number > after)
+        with self._store.reading() as connection:
+            row = connection.execute(self._messages().where(messages.c.id == message)).one_or_none()
+            if row is None:
+                raise no_message(message)
+            events = [
+                tables.to_event(event) for event in connection.execute(query.order_by(columns.number).limit(limit))
+            ]
+            reached = events[-1].number if events else after
+            folded = row.last_event > after and (not events or events[0].number > after + 1)
+            is_complete = reached >= row.last_event and (row.status != "running" or row.lapsed)
+            return events, self._message(connection, row) if folded or is_complete else None
+
+    def summary(self, path: Sequence[int]) -> Summary | None:
+        """Return the summary that reaches furthest along these messages."""
+        columns = conversation_summaries.c
+        query = (
+            select(conversation_summaries).where(columns.message.in_(path)).order_by(columns.message.desc()).limit(1)
+        )
+        with self._store.reading() as connection:
+            row = connection.execute(query).one_or_none()
+            return None if row is None else Summary(row.message, row.text, row.version)
+
+    def _messages(self) -> Select[Any]:
+        return select(messages, tables.LEASED.expired(self._lease_ms).label("lapsed"))
+
+    def _message(self, connection: Connection, row: Row[Any]) -> ConversationMessage:
+        is_sibling = (
+            messages.c.conversation == row.conversation, messages.c.parent == row.parent, messages.c.role == row.role
+        )  # fmt: skip
+        siblings = list(connection.scalars(select(messages.c.id).where(*is_sibling).order_by(messages.c.id)))
+        return tables.to_message(
+            row, _message_text(connection, row), siblings, _citations_of(connection, [row.id]).get(row.id, ())
+        )
+
+
+def _message_text(connection: Connection, row: Row[Any]) -> str:
+    return tables.text_so_far(connection, row.id) if row.status == "running" else row.text
+
+
+def _conversation(connection: Connection, id: str) -> Conversation:
+    row = connection.execute(select(conversations).where(conversations.c.id == id)).one_or_none()
+    if row is None:
+        raise no_conversation(id)
+    return tables.to_conversation(row, _libraries_of(connection, [id]).get(id, ()))
+
+
+def _libraries_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:
+    columns, libraries = conversation_libraries.c, dict[str, list[str]]()
+    query = (
+        select(columns.conversation, columns.library).where(columns.conversation.in_(ids)).order_by(columns.position)
+    )
+    for row in connection.execute(query):
+        libraries.setdefault(row.conversation, []).append(row.library)
+    return libraries
+
+
+def _citations_of(connection: Connection, ids: Sequence[int]) -> dict[int, list[Citation]]:
+    """Return the citations by message, each with the present state of its document."""
+    columns, now = citations.c, schema.documents.c
+    query = (
+        select(
+            citations,
+            schema.contents.c.sha256.label("sha256_now"),
+            schema.contents.c.title.label("title_now"),
+            now.corrections.label("corrections_now"),
+        )
+        .select_from(citations)
+        .outerjoin(schema.documents, (now.doc_id == columns.doc_id) & outside_bin(now.library))
+        .outerjoin(schema.contents, schema.contents.c.content_id == now.content_id)
+        .where(columns.message.in_(ids))
+        .order_by(columns.message, columns.number)
+    )
+    by_message: dict[int, list[Citation]] = {}
+    for row in connection.execute(query):
+        state: CitationState = "current" if row.sha256_now == row.sha256 else "changed"
+        by_message.setdefault(row.message, []).append(tables.to_citation(row, state if row.sha256_now else "gone"))
+    return by_message
+
+
+def message_row(connection: Connection, id: int) -> Row[Any]:
+    """Return the row of a message. Raises NotFoundError."""
+    row = connection.execute(select(messages).where(messages.c.id == id)).one_or_none()
+    if row is None:
+        raise no_message(id)
+    return row
+
+
+def no_message(id: int) -> NotFoundError:
+    return NotFoundError(f"No message {id}.", "It went with its conversation, or never was there.")
+
+
+def no_conversation(id: str) -> NotFoundError:
+    return NotFoundError(
+        f"No conversation '{id}'.",
+        Advice("Choose one that is listed.", "See which there are: hybrid-pageindex chat list."),
+    )
+
+
+class ConversationWriter:
+    def __init__(self, store: Transactions) -> None:
+        self._store = store
+
+    def create(self, scope: ConversationScope, *, owner: str = "", title: str = "") -> Conversation:
+        id = uuid.uuid4().hex
+        with self._store.writing() as connection:
+            connection.execute(
+                insert(conversations).values(
+                    id=id, owner=owner, title=title, title_from="user" if title else "rule",
+                    documents=to_json(scope.documents), created_at=db_now(), updated_at=db_now(),
+                )
+            )  # fmt: skip
+            libraries = [
+                {"conversation": id, "library": library, "position": at} for at, library in enumerate(scope.libraries)
+            ]
+            if libraries:
+                connection.execute(insert(conversation_libraries), libraries)
+        return ConversationReader(self._store).conversation(id)
+
+    def name(self, id: str, title: str, title_from: TitleFrom) -> None:
+        """Name a conversation. A title from a user is only replaced by a user. Raises NotFoundError."""
+        with self._store.writing() as connection:
+            columns = conversations.c
+            statement = update(conversations).where(columns.id == id)
+            if title_from != "user":
+                statement = statement.where(columns.title_from != "user")
+            values = {"title": title, "title_from": title_from}
+            named_id = connection.execute(statement.values(**values).returning(columns.id)).one_or_none()
+        if named_id is None and title_from == "user":
+            raise no_conversation(id)
+
+    def turn_to(self, id: str, leaf: int) -> None:
+        """Let a conversation end with this answer, of any of its branches. Raises NotFoundError, UsageError."""
+        with self._store.writing() as connection:
+            row = message_row(connection, leaf)
+            if (row.conversation, row.role) != (id, "assistant"):
+                raise UsageError(f"Message {leaf} is no answer of this conversation.", "Name one that is.")
+            connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
+
+    def turn_to_branch(self, id: str, message: int) -> None:
+        """End a conversation with the newest answer that follows from a message. Raises NotFoundError, UsageError."""
+        with self._store.writing() as connection:
+            row = message_row(connection, message)
+            if row.conversation != id:
+                raise UsageError(f"Message {message} is none of this conversation.", "Name one that is.")
+            columns = messages.c
+            roles = {row.id: row.role}
+            for child in connection.execute(select(columns.id, columns.parent, columns.role).where(
+                columns.conversation == id, columns.id > message
+            ).order_by(columns.id)):  # fmt: skip
+                if child.parent in roles:
+                    roles[child.id] = child.role
+            answers = [answer for answer, role in roles.items() if role == "assistant"]
+            if not answers:
+                raise UsageError(f"Nothing answers message {message}.", "Name one of another branch.")
+            connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=answers[-1]))
+
+    def narrow(self, id: str, documents: Sequence[str]) -> None:
+        """Restrict a conversation to these documents (ids), () for all of its libraries. Raises NotFoundError."""
+        columns = conversations.c
+        changed = update(conversations).where(columns.id == id).values(documents=to_json(documents))
+        with self._store.writing() as connection:
+            if connection.execute(changed.returning(columns.id)).one_or_none() is None:
+                raise no_conversation(id)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """Remove conversations with all of their messages. A running turn loses its lease and ends."""
+        with self._store.writing() as connection:
+            connection.execute(delete(conversations).where(conversations.c.id.in_(ids)))
+
+    def summarise(self, summary: Summary) -> None:
+        """Store the summary of everything up to a message, in place of an earlier one."""
+        values = {"text": summary.text, "version": summary.version}
+        with self._store.writing() as connection:
+            connection.execute(
+                insert_into(connection, conversation_summaries)
+                .values(message=summary.message, **values)
+                .on_conflict_do_update(index_elements=["message"], set_=values)
+            )
+
+    def locate(self, message: int, number: int, boxes: Sequence[Box]) -> None:
+        """Store where the quote of a citation stands on its page."""
+        columns = citations.c
+        place = update(citations).where(columns.message == message, columns.number == number)
+        with self._store.writing() as connection:
+            connection.execute(place.values(boxes=to_json(boxes)))
+
+
+def forget_library(connection: Connection, library: str) -> None:
+    """Take a library out of the scope of conversations that are also about others.
+
+    A conversation about this library alone keeps it: without any it would be about all of them.
+    """
+    columns = conversation_libraries.c
+    others = select(columns.conversation).where(columns.library != library)
+    connection.execute(
+        delete(conversation_libraries).where(columns.library == library, columns.conversation.in_(others))
+    )
+
+
+def conversations_about(connection: Connection, library: str) -> int:
+    """Count the conversations about a library, or with an answer that cites it."""
+    columns = conversation_libraries.c
+    citing = (
+        select(messages.c.conversation)
+        .join(citations, citations.c.message == messages.c.id)
+        .where(citations.c.library == library)
+    )
+    both = union(select(columns.conversation).where(columns.library == library), citing).subquery()
+    return connection.scalar(select(func.count()).select_from(both)) or 0

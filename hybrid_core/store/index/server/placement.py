@@ -1,0 +1,238 @@
+"""Placement of a library's points on a Qdrant server: in its own collections, or in shared ones.
+
+A collection's name ends in a hash of how its points are made. Another tokeniser or embedder is another collection, so
+building it disturbs nobody; one that nobody has used for a day is deleted. In a shared collection only the library's
+points are deleted, and the collection once it holds none.
+
+The name begins with the catalog's id and epoch. A copy of a catalog has the same id. Once the two differ, whichever
+finds the collections taken by the other chooses a new epoch, and so has collections of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid_core.errors import UnreachableError
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import PointSource, holds, vectors_manifest
+from hybrid_core.store.index.server.collection import LAYOUT, CollectionStore
+from hybrid_core.store.index.server.connection import EXTRA, CollectionAlias, Server
+from hybrid_core.store.index.server.requests import Tenant
+from hybrid_core.system import require
+
+_UNUSED_SECONDS = 24 * 3600.0
+_PAUSE = 0.2
+_ADVICE = "Start more nodes, then try again."
+
+
+def library_collection(beginning: str, library: str) -> str:
+    """Return how the names of a library's own collections begin, up to the hash of how their points are made."""
+    words = re.sub(r"[^a-z0-9]+", "-", library.lower()).strip("-")[:24] or "library"
+    return f"{beginning}{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
+
+
+def shared_collection(beginning: str) -> str:
+    """Return how the names of the collections that libraries share begin."""
+    return f"{beginning}shared"
+
+
+def catalog_collections(server: Server, beginning: str) -> list[str]:
+    """Return all collections that hold points of a catalog, by name."""
+    return sorted(name for name in server.collections() if name.startswith(beginning))
+
+
+def other_epochs(server: Server, prefix: str, catalog_id: str, beginning: str) -> list[str]:
+    """Return the collections that catalogs of the same id made in other epochs, by name."""
+    same = (of_catalog(prefix, catalog_id), f"{prefix}{catalog_id[:12]}.")
+    return sorted(name for name in server.collections() if name.startswith(same) and not name.startswith(beginning))
+
+
+def of_catalog(prefix: str, catalog_id: str, epoch: str = "") -> str:
+    """Return how the names of all collections of a catalog's epoch, and their aliases, begin; "" is the first."""
+    return f"{prefix}{catalog_id[:12]}{f'.{epoch}' if epoch else ''}-"
+
+
+def open_server(
+    server: Server,
+    collection: str,
+    source: PointSource,
+    manifest: Mapping[str, str | int],
+    dimension: int = 0,
+    learned: bool = False,
+    *,
+    follow: bool = True,
+    tenant: str = "",
+) -> VectorIndex:
+    """Open a library's index on a server and bring it up to date, making or repairing it as needed.
+
+    Without ``follow`` it is left where its record says that it stands, empty where it was not there.
+    ``collection`` is from ``library_collection``, or from ``shared_collection`` with the library as ``tenant``.
+    ``manifest`` says how the vectors were made, ``dimension`` is that of the dense vectors, 0 without; ``learned`` says
+    whether there are learned sparse ones. Raise ``StoreError`` where the server refuses, ``UnreachableError`` where
+    it does not answer, ``OtherHistoryError`` where a copy of the source writes into the collection.
+    """
+    how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
+    record = json.dumps(how, sort_keys=True, ensure_ascii=False)
+    name = f"{collection}-{hashlib.sha256(record.encode()).hexdigest()[:10]}"
+    store = CollectionStore(server, name, dimension, learned, Tenant(tenant))
+    index = VectorIndex(store)
+    if not follow:
+        store.begin()
+    if follow or not index.resume(source):
+        index.catch_up(source)
+    drop_collections(server, collection, source, lambda other: other.name == name or not unused(other), tenant)
+    return index
+
+
+def made_of(collection: str) -> Callable[[str], bool]:
+    """Return a test for the names of a library's collections, however their points are made."""
+    named = re.compile(re.escape(collection) + "-[0-9a-f]{10}")
+    return lambda name: named.fullmatch(name) is not None
+
+
+def drop_collections(
+    server: Server,
+    collection: str,
+    source: PointSource,
+    unless: Callable[[CollectionStore], bool] = lambda _: False,
+    tenant: str = "",
+) -> list[str]:
+    """Delete a library's collections, whatever made with, or its points in shared ones; the names of these.
+
+    One into which a copy of the source writes is left.
+    """
+    own = made_of(collection)
+    dropped = []
+    for name in server.collections():
+        store = CollectionStore(server, name, 0, tenant=Tenant(tenant))
+        if not own(name) or (tenant and store.used() is None) or unless(store):
+            continue
+        head = store.head()  # before the source is asked: others may move both
+        if head is not None and not holds(source, head):
+            continue
+        store.drop()
+        dropped.append(name)
+        if tenant and store.empty():
+            CollectionStore(server, name, 0).drop()
+    return dropped
+
+
+def unused(collection: CollectionStore) -> bool:
+    """Return whether nobody has used it for a day."""
+    used = collection.used()
+    return used is not None and used < time.time() - _UNUSED_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    server: Server
+    beginning: str  # of the names of the catalog's collections, from ``of_catalog``
+    library: str
+    source: PointSource
+    alias: str = ""  # what people call the library
+
+    def open(
+        self,
+        shared: bool,
+        manifest: Mapping[str, str | int],
+        dimension: int,
+        learned: bool,
+        *,
+        follow: bool = True,
+    ) -> VectorIndex:
+        """Call ``open_server`` at one of the two places. Delete what nobody used at the other for a day.
+
+        A library that has collections of its own keeps them, so that it does not go to and fro.
+        """
+        shared = shared and not any(name.startswith(f"{self._own}-") for name in self.server.collections())
+        place, tenant = (self._shared, self.library) if shared else (self._own, "")
+        index = open_server(self.server, place, self.source, manifest, dimension, learned, follow=follow, tenant=tenant)
+        if not shared and isinstance(index.store, CollectionStore):
+            self._named.give(self.server, index.store.name, made_of(self._own))
+        self._drop(not shared, in_use=False)
+        return index
+
+    def rename(self) -> None:
+        """Let a collection of the library's own that has an alias have the one that it has now."""
+        self._named.change(self.server, made_of(self._own))
+
+    def drop(self) -> list[str]:
+        """Delete the library's points wherever they are; the names of the collections that held them."""
+        return [*self._drop(True), *self._drop(False)]
+
+    def _drop(self, shared: bool, *, in_use: bool = True) -> list[str]:
+        place, tenant = (self._shared, self.library) if shared else (self._own, "")
+        return drop_collections(self.server, place, self.source, lambda one: not in_use and not unused(one), tenant)
+
+    @property
+    def _named(self) -> CollectionAlias:
+        return CollectionAlias(self.beginning, self.alias or self.library, self.library)
+
+    @property
+    def _own(self) -> str:
+        return library_collection(self.beginning, self.library)
+
+    @property
+    def _shared(self) -> str:
+        return shared_collection(self.beginning)
+
+
+def complete(server: Server, collection: str, seconds: float = 3600) -> int:
+    """Copy each shard of a collection to more nodes, until as many hold it as the collection was made for.
+
+    Searches go on meanwhile. Return how many copies were made, after all of them answer. Raise ``UnreachableError``
+    where there are too few nodes, or copies take longer than ``seconds``.
+    """
+    replicas = int(server.call(lambda client: client.get_collection(collection)).config.params.replication_factor or 1)
+    copies = 0
+    for shard, holders in sorted(_shard_nodes(server, collection).items()):
+        whole = [node for node, active in sorted(holders.items()) if active]
+        for _ in range(replicas - len(holders)):
+            to = _emptiest(server, collection, shard)
+            if to is None or not whole:
+                few = f"{server.url}: shard {shard} of {collection} is on {len(holders)} of {replicas} nodes"
+                raise UnreachableError(f"{few}, and there is none to copy it {'to' if whole else 'from'}.", _ADVICE)
+            _copy(server, collection, shard, whole[0], to)
+            copies += 1
+    _wait(server, collection, seconds)
+    return copies
+
+
+def _shard_nodes(server: Server, collection: str) -> dict[int, dict[int, bool]]:
+    info = server.call(lambda client: client.collection_cluster_info(collection))
+    shards: dict[int, dict[int, bool]] = {}
+    for local in info.local_shards:
+        shards.setdefault(local.shard_id, {})[info.peer_id] = local.state.value == "Active"
+    for other in info.remote_shards:
+        shards.setdefault(other.shard_id, {})[other.peer_id] = other.state.value == "Active"
+    return shards
+
+
+def _emptiest(server: Server, collection: str, shard: int) -> int | None:
+    """Return the node without this shard that holds the fewest others."""
+    shards = _shard_nodes(server, collection)
+    status: Any = server.call(lambda client: client.cluster_status())
+    free = [int(node) for node in status.peers if int(node) not in shards[shard]]
+    return min(free, key=lambda node: (sum(node in nodes for nodes in shards.values()), node), default=None)
+
+
+def _copy(server: Server, collection: str, shard: int, source: int, target: int) -> None:
+    models = require("qdrant_client.models", EXTRA)
+    way = models.ReplicateShard(shard_id=shard, from_peer_id=source, to_peer_id=target)
+    order = models.ReplicateShardOperation(replicate_shard=way)
+    server.call(lambda client: client.cluster_collection_update(collection, order), writes=True)
+
+
+def _wait(server: Server, collection: str, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not all(active for nodes in _shard_nodes(server, collection).values() for active in nodes.values()):
+        if time.monotonic() > until:
+            slow = f"{server.url}: {collection} is not copied after {seconds:.0f} s."
+            raise UnreachableError(slow, "Look at the logs of its nodes.")
+        time.sleep(_PAUSE)

@@ -1,0 +1,102 @@
+"""Parts of requests to a Qdrant server: the tenant, filters, vectors and parameters.
+
+A library has a collection alone or shares it with others. In a shared one every call names the library: otherwise a
+search, a count or a deletion would reach another's points.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hybrid_core.store.index.points import Point, Query, named_page, point_id
+from hybrid_core.store.index.server.connection import EXTRA, Quantization
+from hybrid_core.system import require
+
+if TYPE_CHECKING:
+    from qdrant_client import models
+else:
+    models = require("qdrant_client.models", EXTRA)
+
+RECORD = str(uuid.UUID("9f0c4b5e-7a57-5d8c-9a0b-51c6a9d0b0e4"))
+ANNOUNCED = str(uuid.UUID("b6a4d7a2-4f0d-5b3e-8c1f-0a6f6d1f7c35"))
+_KEY = "library"
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """``library`` is "" where it has the collection alone."""
+
+    library: str = ""
+
+    @property
+    def record(self) -> str:
+        """The id of the point that says how far the library's points are."""
+        return self._own(RECORD)
+
+    @property
+    def announced(self) -> str:
+        """The id of the point that names the newest change of which something may be written."""
+        return self._own(ANNOUNCED)
+
+    def id_of(self, point: Point) -> str:
+        """Return a point's id. One that names its document belongs to one library anyway."""
+        id = point_id(point)
+        return id if named_page(id) else self._own(id)
+
+    def payload(self, **more: Any) -> dict[str, Any]:
+        return {_KEY: self.library, **more} if self.library else more
+
+    def only(self, filter: models.Filter | None = None) -> models.Filter | None:
+        """Return a filter that keeps none but the library's points."""
+        if not self.library:
+            return filter
+        own = models.FieldCondition(key=_KEY, match=models.MatchValue(value=self.library))
+        base = filter or models.Filter()
+        must = base.must or []
+        return base.model_copy(update={"must": [own, *(must if isinstance(must, list) else [must])]})
+
+    def indexes(self) -> dict[str, models.KeywordIndexParams]:
+        """Return the indexes that the server needs to hold a library's points together."""
+        keyword = models.KeywordIndexType.KEYWORD
+        return {_KEY: models.KeywordIndexParams(type=keyword, is_tenant=True)} if self.library else {}
+
+    def _own(self, id: str) -> str:
+        return str(uuid.uuid5(uuid.UUID(id), self.library)) if self.library else id
+
+
+def quantization_config(kind: Quantization) -> models.QuantizationConfig | None:
+    if kind == "scalar":
+        scalar = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, quantile=0.99, always_ram=True)
+        return models.ScalarQuantization(scalar=scalar)
+    if kind == "binary":
+        binary = models.BinaryQuantizationConfig(
+            always_ram=True,
+            encoding=models.BinaryQuantizationEncoding.TWO_BITS,  # with one, a twentieth of the best is lost
+            query_encoding=models.BinaryQuantizationQueryEncoding.SCALAR8BITS,
+        )
+        return models.BinaryQuantization(binary=binary)
+    return None
+
+
+def vector_of(vector: Any) -> Any:
+    return models.SparseVector(indices=vector[0], values=vector[1]) if isinstance(vector, tuple) else vector
+
+
+def in_range(key: str, **bounds: int) -> models.FieldCondition:
+    return models.FieldCondition(key=key, range=models.Range(**bounds))
+
+
+def of_any(doc_ids: Collection[str]) -> models.FieldCondition:
+    return models.FieldCondition(key="doc_id", match=models.MatchAny(any=list(doc_ids)))
+
+
+def query_filter(query: Query) -> models.Filter | None:
+    if query.doc_ids is None and not query.without:
+        return None
+    return models.Filter(
+        must=None if query.doc_ids is None else [of_any(query.doc_ids)],
+        must_not=[of_any(query.without)] if query.without else None,
+    )

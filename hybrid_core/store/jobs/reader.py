@@ -1,0 +1,124 @@
+"""Jobs, their counts and their events, read without writing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import func, select
+
+from hybrid_core.errors import Advice, NotFoundError
+from hybrid_core.store.database import parts
+from hybrid_core.store.jobs import claims, fencing, tables
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
+from hybrid_core.store.leases import Transactions
+from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStage, JobStatus
+
+
+class JobReader:
+    def __init__(self, store: Transactions) -> None:
+        self._store = store
+
+    def job(self, id: int) -> Job:
+        """Return a job. Raises NotFoundError."""
+        jobs = self.jobs([id])
+        if not jobs:
+            raise NotFoundError(
+                f"No job {id}.",
+                Advice("Old jobs are forgotten.", "See: hybrid-pageindex jobs list. Old ones are forgotten."),
+            )
+        return jobs[0]
+
+    def jobs(self, ids: Collection[int]) -> list[Job]:
+        """Return the known jobs among these ids, by id."""
+        with self._store.reading() as connection:
+            paused = tables.Paused(connection)
+            return [
+                tables.to_job(row, paused)
+                for batch in parts(sorted(set(ids)))
+                for row in connection.execute(tables.JOBS.where(jobs.c.id.in_(batch)).order_by(jobs.c.id))
+            ]
+
+    def listed(
+        self,
+        *,
+        library: str | None = None,
+        status: Collection[JobStatus] | None = None,
+        waiter: str | None = None,
+        subjects: Sequence[str] | None = None,
+        limit: int = 100,
+    ) -> list[Job]:
+        """Return running jobs, then waiting ones in their order, then ended ones, the newest first."""
+        listed: list[Job] = []
+        with self._store.reading() as connection:
+            paused = tables.Paused(connection)
+            shown = ("running", "waiting", "done", "failed", "cancelled") if status is None else tuple(status)
+            for group in (("running",), ("waiting",), ("done", "failed", "cancelled")):
+                statuses = [state for state in group if state in shown]
+                if not statuses or len(listed) >= limit:
+                    continue
+                query: Any = tables.JOBS.where(jobs.c.status.in_(statuses)).limit(limit - len(listed))
+                if group == ("running",):
+                    query = query.where(IS_ACTIVE).order_by(jobs.c.started_at, jobs.c.id)
+                elif group == ("waiting",):
+                    query = query.where(IS_WAITING).order_by(jobs.c.priority.desc(), jobs.c.turn, jobs.c.id)
+                else:
+                    query = query.where(jobs.c.finished_at > 0).order_by(jobs.c.finished_at.desc(), jobs.c.id.desc())
+                if library is not None:
+                    query = query.where(jobs.c.library == library)
+                if subjects is not None:
+                    query = query.where(jobs.c.subject.in_(subjects))
+                if waiter is not None:
+                    query = query.where(jobs.c.id.in_(awaited_by(waiter)))
+                listed += [tables.to_job(row, paused) for row in connection.execute(query)]
+        return listed
+
+    def waiting_stages(self, library: str, abilities: Collection[str]) -> dict[str, JobStage]:
+        """Return the stage that waits for each file (subject) of a library that was indexed in part.
+
+        Jobs that are paused, or need more than these abilities, are left out.
+        """
+        query = select(jobs.c.id, jobs.c.library, jobs.c.subject, jobs.c.stage, jobs.c.needs)
+        query = query.where(jobs.c.library == library, jobs.c.kind == "index", IS_WAITING)
+        able = set(abilities)
+        with self._store.reading() as connection:
+            paused = tables.Paused(connection)
+            waiting = connection.execute(query).all()
+        return {row.subject: row.stage for row in waiting if tables.words(row.needs) <= able and not paused.holds(row)}
+
+    def ahead(self, ids: Collection[int]) -> dict[int, int]:
+        """Return how many jobs wait before each of these, where libraries and then their owners take turns."""
+        with self._store.reading() as connection:
+            return claims.ahead(connection, list(ids))
+
+    def counts(self, *, library: str | None = None, waiter: str | None = None) -> JobCounts:
+        query = select(jobs.c.status, func.count().label("n")).group_by(jobs.c.status)
+        stages = select(jobs.c.stage, func.count().label("n")).where(IS_ACTIVE).group_by(jobs.c.stage)
+        if library is not None:
+            query, stages = (statement.where(jobs.c.library == library) for statement in (query, stages))
+        if waiter is not None:
+            query, stages = (statement.where(jobs.c.id.in_(awaited_by(waiter))) for statement in (query, stages))
+        with self._store.reading() as connection:
+            statuses: dict[str, int] = {row.status: row.n for row in connection.execute(query)}
+            return JobCounts(**statuses, stages={row.stage: row.n for row in connection.execute(stages)})
+
+    def events(
+        self,
+        after: int = 0,
+        *,
+        job: int | None = None,
+        library: str | Collection[str] | None = None,
+        waiter: str | None = None,
+        limit: int = 1000,
+    ) -> list[JobEvent]:
+        """Return events after a number, in order. Ended jobs keep no progress, old ones no events."""
+        with self._store.reading() as connection:
+            return fencing.events(connection, after, job=job, library=library, waiter=waiter, limit=limit)
+
+    def last_event(self) -> int:
+        with self._store.reading() as connection:
+            return fencing.last_event(connection)
+
+    def oldest_event(self) -> int:
+        with self._store.reading() as connection:
+            return fencing.oldest_event(connection)

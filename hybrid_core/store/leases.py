@@ -1,0 +1,66 @@
+"""Leases on rows: who has a row, and for how long by the database's clock."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, Table, bindparam, or_, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+
+class Transactions(Protocol):
+    """A database: reads that see one state, and write transactions."""
+
+    def reading(self) -> AbstractContextManager[Connection]: ...
+
+    def writing(self) -> AbstractContextManager[Connection]: ...
+
+
+class db_now(FunctionElement[int]):  # noqa: N801 - written like SQL's own functions
+    """Milliseconds since 1970 when the statement runs. Only this clock decides expiry: those of machines differ."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(db_now, "sqlite")
+def _compile_for_sqlite(element: db_now, compiler: Any, **_: Any) -> str:
+    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
+
+@compiles(db_now, "postgresql")
+def _compile_for_postgresql(element: db_now, compiler: Any, **_: Any) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+
+class LeasedRows:
+    """The running rows of a table, each leased to one worker.
+
+    The table has the columns ``id``, ``worker``, ``claim`` (how often the row was taken) and ``lease_until``.
+    ``running`` is the condition of a leased row.
+    """
+
+    def __init__(self, table: Table, running: ColumnElement[bool]) -> None:
+        self._columns = table.c
+        self.running = running
+        # Built once: that takes longer than to run it.
+        self._locked = select(table).where(*self.fence(*map(bindparam, ("row", "worker", "claim")))).with_for_update()
+
+    def fence(self, row: Any, worker: Any, claim: Any) -> tuple[ColumnElement[bool], ...]:
+        """Return the conditions of the row while this claim of this worker holds."""
+        columns = self._columns
+        return columns.id == row, columns.worker == worker, columns.claim == claim, self.running
+
+    def lock(self, connection: Connection, row: int, worker: str, claim: int) -> Row[Any] | None:
+        """Return a row and lock it until the transaction ends. Return None if the lease is lost."""
+        return connection.execute(self._locked, {"row": row, "worker": worker, "claim": claim}).one_or_none()
+
+    def expired(self, lease_ms: Any) -> ColumnElement[bool]:
+        """Return the condition of an expired lease.
+
+        A lease that ends later than two full leases from now was written before the clock was put back.
+        """
+        until = self._columns.lease_until
+        return or_(until < db_now(), until > db_now() + 2 * lease_ms)

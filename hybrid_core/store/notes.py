@@ -1,0 +1,136 @@
+"""Notes and feedback of a library: their tables and stores. They are deleted with their library."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, delete, insert, select, update
+
+from hybrid_core.errors import NotFoundError
+from hybrid_core.store.database import parts
+from hybrid_core.store.leases import Transactions as Store
+from hybrid_core.store.tables import CleanString as String
+from hybrid_core.store.tables import CleanText as Text
+from hybrid_core.store.tables import metadata
+from hybrid_core.types.conversations import Feedback, Note
+
+notes = Table(
+    "notes", metadata,
+    Column("id", String, primary_key=True),
+    Column("library", String, ForeignKey("libraries.id", ondelete="CASCADE"), nullable=False),
+    Column("author", String, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("doc_id", String, nullable=False),  # what it is about, "" for the library
+    Column("page", Integer, nullable=False),  # 0: the document
+    Column("created_at", BigInteger, nullable=False),  # ms since 1970
+    Column("changed_at", BigInteger, nullable=False),
+    Index("notes_by_library", "library", "changed_at"),
+)  # fmt: skip
+
+feedback = Table(
+    "feedback", metadata,  # what somebody said of a page that was found for a question
+    Column("id", String, primary_key=True),
+    Column("library", String, ForeignKey("libraries.id", ondelete="CASCADE"), nullable=False),
+    Column("author", String, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("document", Text, nullable=False),  # its path then, "" where the library has no answer
+    Column("page", Integer, nullable=False),
+    Column("right", Integer, nullable=False),  # 1: the page answers, 0: it does not
+    Column("at", BigInteger, nullable=False),
+    Index("feedback_by_library", "library", "at"),
+)  # fmt: skip
+
+
+class NoteStore:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(self, library: str, author: str, title: str, text: str, doc_id: str = "", page: int = 0) -> Note:
+        now = _now()
+        note = Note(secrets.token_hex(8), library, author, title, text, doc_id, page, now, now)
+        with self._store.writing() as connection:
+            values = {name: getattr(note, name) for name in Note.__slots__}
+            connection.execute(insert(notes).values(**values))
+        return note
+
+    def restore(self, copies: Sequence[Note]) -> None:
+        """Add notes as they were written elsewhere, with their times."""
+        rows = [{name: getattr(note, name) for name in Note.__slots__} for note in copies]
+        with self._store.writing() as connection:
+            for some in parts(rows):
+                connection.execute(insert(notes), some)
+
+    def change(self, library: str, id: str, title: str, text: str) -> Note:
+        """Change a note and return it. Raise NotFoundError."""
+        with self._store.writing() as connection:
+            mine = (notes.c.library == library) & (notes.c.id == id)
+            connection.execute(update(notes).where(mine).values(title=title, text=text, changed_at=_now()))
+            row = connection.execute(select(notes).where(mine)).one_or_none()
+        if row is None:
+            raise _none(id)
+        return Note(*row)
+
+    def remove(self, library: str, id: str) -> None:
+        """Remove a note. Raise NotFoundError."""
+        with self._store.writing() as connection:
+            gone = connection.execute(delete(notes).where(notes.c.library == library, notes.c.id == id))
+            if not gone.rowcount:
+                raise _none(id)
+
+    def all(self, library: str, doc_id: str = "", limit: int = 1000) -> list[Note]:
+        """Return notes, the last changed first; with ``doc_id`` those about that document."""
+        query = select(notes).where(notes.c.library == library).order_by(notes.c.changed_at.desc(), notes.c.id)
+        if doc_id:
+            query = query.where(notes.c.doc_id == doc_id)
+        with self._store.reading() as connection:
+            return [Note(*row) for row in connection.execute(query.limit(limit))]
+
+
+class FeedbackStore:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def add(
+        self, library: str, author: str, question: str, document: str, page: int, *, right: bool, answer: str = ""
+    ) -> Feedback:
+        judgement = Feedback(secrets.token_hex(8), library, author, question, answer, document, page, right, _now())
+        with self._store.writing() as connection:
+            values = {name: getattr(judgement, name) for name in Feedback.__slots__}
+            connection.execute(insert(feedback).values(**values | {"right": int(right)}))
+        return judgement
+
+    def restore(self, copies: Sequence[Feedback]) -> None:
+        """Add feedback as it was given elsewhere, with its times."""
+        rows = [
+            {name: getattr(judgement, name) for name in Feedback.__slots__} | {"right": int(judgement.right)}
+            for judgement in copies
+        ]
+        with self._store.writing() as connection:
+            for some in parts(rows):
+                connection.execute(insert(feedback), some)
+
+    def remove(self, library: str, id: str) -> None:
+        """Remove a piece of feedback. Raise NotFoundError."""
+        with self._store.writing() as connection:
+            gone = connection.execute(delete(feedback).where(feedback.c.library == library, feedback.c.id == id))
+            if not gone.rowcount:
+                raise _none(id)
+
+    def all(self, library: str, limit: int = 100_000) -> list[Feedback]:
+        """Return the feedback of a library in the order in which it was given."""
+        query = select(feedback).where(feedback.c.library == library).order_by(feedback.c.at, feedback.c.id)
+        with self._store.reading() as connection:
+            rows = connection.execute(query.limit(limit)).mappings()
+            return [Feedback(**{**row, "right": bool(row["right"])}) for row in rows]
+
+
+def _none(id: str) -> NotFoundError:
+    return NotFoundError(f"There is no '{id}' in this library.", "List them.")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

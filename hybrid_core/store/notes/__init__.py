@@ -1,1 +1,0 @@
-"""What people keep beside documents: notes, and which answers were right."""

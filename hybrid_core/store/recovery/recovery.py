@@ -1,0 +1,327 @@
+"""Recover a damaged or missing catalog: salvage it into a new one and put that in its place, all or nothing."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import fcntl
+import mmap
+import os
+import shutil
+import sqlite3
+import struct
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from hybrid_core.errors import BusyError, SchemaError, StoreError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.schema import SCHEMA_VERSION
+from hybrid_core.store.home import CATALOG, ORIGINALS, advice_of, living, lock_for_recovery, open_home, scratch_folder
+from hybrid_core.store.objects import Folder
+from hybrid_core.store.recovery.layouts import Layout, Schema, read_schema, statements_of
+from hybrid_core.store.recovery.mending import Mending, name_originals
+from hybrid_core.store.recovery.pages import fold, open_pages
+from hybrid_core.store.recovery.salvage import Salvage, Saved
+from hybrid_core.text.terms import ORDER_BYTES
+
+_WHOLE_FILE = (512, 0x40000000)  # the bytes that SQLite locks: pending, reserved, shared
+_LOG_LOCKS = (9, 120)  # those of the index of its log: one a connection holds as long as it is open
+_PIECE = 1 << 20  # bytes
+_IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, notebooks), then run the command again."
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """The result of a recovery. ``damaged`` is the path of the old file, None if it was ``whole`` or there was none.
+
+    ``tables`` are by name; ``lost`` counts their rows that could not stay because of others, ``emptied`` those of
+    which a part is lost. ``libraries`` got a row again. ``rebuild`` documents are to be indexed again, ``unnamed``
+    kept files had no name. ``newest`` is False where the latest changes may be lost with the log.
+    """
+
+    whole: bool
+    missing: bool
+    damaged: Path | None
+    tables: dict[str, Saved]
+    lost: Counter[str]
+    emptied: Counter[str]
+    libraries: tuple[str, ...]
+    rebuild: int
+    unnamed: int
+    newest: bool
+
+
+def recover_catalog(home: Path) -> Recovery:
+    """Salvage the catalog of a home, and put the new one in its place unless the old one is whole.
+
+    The damaged file is only read until the new one is complete; then it is renamed. Raises BusyError while another
+    process uses the home, SchemaError where a newer version wrote the catalog, StoreError where the disk refuses.
+    """
+    if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
+        raise StoreError(f"{home}: neither a catalog nor uploads are here.", "Name the right home with --home.")
+    open_home(home)
+    with exclusive(home) as home_lock, scratch_folder(home / "tmp") as scratch:
+        folded, new = scratch / "damaged.sqlite", scratch / CATALOG
+        home_lock.copy(folded)
+        newest = fold(home_lock.log, folded)
+        missing = not folded.stat().st_size
+        try:
+            tables = {} if missing else _salvage(folded, new)
+        except sqlite3.Error as error:
+            advice = advice_of(str(error), home, "Check the disk, then run the command again.")
+            raise StoreError(f"{new}: the new catalog cannot be written ({error}).", advice) from error
+        with closing(_open_salvaged(new)) as catalog:
+            mending = Mending(catalog, tables)
+            mending.run()
+        unnamed = _name_originals(new, home / ORIGINALS)
+        sound = not missing and newest and not mending.changed and _is_sound(folded)
+        whole = sound and all(saved.whole and not saved.gone and not saved.partly for saved in tables.values())
+        damaged = None
+        if not whole:
+            _finish(new)
+            damaged = home_lock.replace(folded, new)
+    if whole and unnamed:
+        _name_originals(home / CATALOG, home / ORIGINALS)
+    return Recovery(
+        whole, missing, damaged, tables, mending.lost, mending.emptied, tuple(mending.libraries), mending.rebuild,
+        unnamed, newest,
+    )  # fmt: skip
+
+
+def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
+    """Make ``new`` of what ``damaged`` holds, in the schema of the version that wrote it."""
+    Catalog(new).close()
+    with damaged.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with closing(sqlite3.connect(new)) as target:
+            expected = statements_of(target)
+        pages = open_pages(data)
+        schema = read_schema(pages, expected)
+        version = _version(data, schema)
+        if version > SCHEMA_VERSION:
+            raise SchemaError(
+                f"The damaged catalog was written by a newer version (schema {version}, this one knows "
+                f"{SCHEMA_VERSION}).",
+                "Upgrade hybrid-pageindex, then run the command again.",
+            )
+        if version < SCHEMA_VERSION:
+            new.unlink()
+            schema = _older_schema(schema)
+        with closing(sqlite3.connect(new, isolation_level=None)) as target:
+            target.execute("PRAGMA journal_mode=OFF")
+            target.execute("PRAGMA synchronous=OFF")
+            target.execute("PRAGMA foreign_keys=OFF")
+            for sql in schema.statements if version < SCHEMA_VERSION else ():
+                target.execute(sql)
+            target.execute("BEGIN")
+            target.execute("DELETE FROM meta")
+            tables = Salvage(pages, schema, target).run()
+            stored = target.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+            if stored != (str(version),) or (version == SCHEMA_VERSION and schema.replaced):
+                tables["meta"].gone += 1  # so that the catalog does not pass for a whole one
+            target.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(version)])
+            target.execute("INSERT OR IGNORE INTO meta VALUES ('catalog', ?)", [uuid.uuid4().hex])
+            target.execute("COMMIT")
+    return tables
+
+
+def _older_schema(schema: Schema) -> Schema:
+    """Return the schema of an older version without the tables that came later."""
+    layouts = {name: layout for name, layout in schema.layouts.items() if name not in schema.missing}
+    tables_first = sorted(schema.statements, key=lambda sql: not sql.upper().startswith("CREATE TABLE"))
+    statements = tuple(sql for sql in tables_first if "sqlite_sequence" not in sql)
+    return Schema(layouts, statements, frozenset(), schema.sequence)
+
+
+def _version(data: mmap.mmap, schema: Schema) -> int:
+    """Return the schema version that a catalog names, or the current one if that cannot be read."""
+    meta: Layout = schema.layouts["meta"]
+    pages = open_pages(data)  # apart: the salvage walks through this table once more
+    for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
+        row = meta.row(record)
+        if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():
+            version = int(str(row["value"]))
+            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version  # the number is damaged
+    return SCHEMA_VERSION
+
+
+def _open_salvaged(new: Path) -> Catalog:
+    """Open what was salvaged, which upgrades it if an older version wrote it. Raises StoreError where that fails."""
+    try:
+        return Catalog(new)
+    except (SQLAlchemyError, ValueError, KeyError, struct.error) as error:
+        raise StoreError(
+            f"What can be read of the damaged catalog cannot be brought to this version ({error}).",
+            "Run recover with the version that wrote it; the damaged catalog is as it was.",
+        ) from error
+
+
+def _name_originals(file: Path, originals: Path) -> int:
+    with closing(Catalog(file)) as catalog, catalog.writing() as connection:
+        return name_originals(connection, list(Folder(originals).names()))
+
+
+def _is_sound(file: Path) -> bool:
+    """Return True if SQLite finds nothing wrong with a copy of the catalog, nor we with the pages' terms in order."""
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            checks = ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check")
+            if [row[0] for check in checks for row in connection.execute(check)] != ["ok"]:
+                return False
+            has_orders = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'orders'").fetchone()
+            garbled = "SELECT 1 FROM orders WHERE typeof(terms) != 'blob' OR length(terms) % ? LIMIT 1"
+            return not has_orders or connection.execute(garbled, [ORDER_BYTES]).fetchone() is None
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+
+
+def _finish(new: Path) -> None:
+    """Have everything of the new catalog in its one file. Raises StoreError where it is not as it should be."""
+    try:
+        with closing(sqlite3.connect(new)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            checks = ("PRAGMA integrity_check", "PRAGMA foreign_key_check")
+            problems = [str(row[0]) for check in checks for row in connection.execute(check)]
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    except sqlite3.Error as error:
+        problems = [str(error)]
+    if problems != ["ok"]:
+        raise StoreError(
+            f"The new catalog is not whole ({', '.join(problems[:3])}); the damaged one is as it was.",
+            "Check the disk, then run the command again.",
+        )
+
+
+class Exclusive:
+    """A home whose catalog no other process has open or can open. ``handle`` is the catalog's file, None
+    where it is missing: only through it may the file be read, since closing another one would drop the lock.
+    """
+
+    def __init__(self, home: Path, handle: int | None) -> None:
+        self.home, self.catalog, self._handle = home, home / CATALOG, handle
+
+    @property
+    def log(self) -> Path:
+        """Return the path of the write-ahead log beside the catalog; it may not exist."""
+        return self.catalog.with_name(f"{CATALOG}-wal")
+
+    def copy(self, target: Path) -> None:
+        """Write the bytes of the catalog's file to ``target``: none where it is missing. Raises StoreError."""
+        try:
+            with target.open("xb") as copy:
+                target.chmod(0o600)
+                at = 0
+                while self._handle is not None and (piece := os.pread(self._handle, _PIECE, at)):
+                    copy.write(piece)
+                    at += len(piece)
+        except OSError as error:
+            advice = advice_of(str(error.strerror), target.parent, "Check the disk; copy the file away first.")
+            raise StoreError(f"{self.catalog}: cannot be copied ({error.strerror}).", advice) from error
+
+    def replace(self, folded: Path, new: Path) -> Path | None:
+        """Put ``new`` in the catalog's place. Return where the damaged one lies now, None where there was none.
+
+        ``folded`` is the damaged one with its log in it. A kill at any moment leaves the old catalog or the new one,
+        and never one with the log of the other.
+        """
+        aside = self._keep_aside()
+        for file in (folded, new):
+            _sync(file)
+        if self.log.exists():
+            folded.replace(self.catalog)  # the same content, so that its log can go
+            _sync(self.home)
+        for name in ("-wal", "-shm"):
+            self.catalog.with_name(CATALOG + name).unlink(missing_ok=True)
+        _sync(self.home)
+        new.replace(self.catalog)
+        _sync(self.home)
+        return aside
+
+    def _keep_aside(self) -> Path | None:
+        """Give the damaged files a second name. A name that an earlier, killed call gave is used again."""
+        day = datetime.datetime.now(datetime.UTC).date().isoformat()
+        for number in range(1, 1000):
+            aside = self.catalog.with_name(f"{CATALOG}.damaged-{day}" + (f"-{number}" if number > 1 else ""))
+            logged = aside.with_name(f"{aside.name}-wal")
+            if not aside.exists() and not logged.exists():
+                break
+            if aside.exists() and self.catalog.exists() and aside.samefile(self.catalog):
+                break
+        first = None
+        for source, target in ((self.catalog, aside), (self.log, logged)):
+            if source.exists():
+                first = first or target
+                if not target.exists():
+                    self._link(source, target)
+        _sync(self.home)
+        return first
+
+    def _link(self, source: Path, target: Path) -> None:
+        try:
+            os.link(source, target)
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
+                raise
+            part = target.with_name(f"{target.name}.part")  # a file system without links
+            part.unlink(missing_ok=True)
+            if source == self.catalog:
+                self.copy(part)
+            else:
+                shutil.copyfile(source, part)
+            _sync(part)
+            part.replace(target)
+
+
+@contextmanager
+def exclusive(home: Path) -> Iterator[Exclusive]:
+    """Have a home alone. Raises BusyError where another process uses it, StoreError where it cannot be written."""
+    catalog = home / CATALOG
+    used = BusyError(f"{home}: it is in use.", _IN_USE)
+    with lock_for_recovery(home) as locked:
+        if not locked:
+            raise BusyError(f"{home}: another process recovers this home.", "Wait until it has ended.")
+        handles = list[int]()
+        try:
+            if _is_open_here(catalog):  # SQLite's locks do not part users within a process
+                raise used
+            for file, span in ((catalog, _WHOLE_FILE), (catalog.with_name(f"{CATALOG}-shm"), _LOG_LOCKS)):
+                with suppress(FileNotFoundError):
+                    handles.append(os.open(file, os.O_RDWR | os.O_CLOEXEC))
+                    fcntl.lockf(handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB, *span)
+            if not catalog.exists() and living(home / "tmp"):
+                raise used
+            yield Exclusive(home, handles[0] if catalog.exists() else None)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN) and not os.access(catalog, os.R_OK | os.W_OK):
+                raise StoreError(f"{catalog}: cannot be read or written.", "Check the file's permissions.") from error
+            if error.errno in (errno.EACCES, errno.EAGAIN):
+                raise used from error
+            advice = advice_of(str(error.strerror), home, "Check the folder's permissions and the disk.")
+            raise StoreError(f"{home}: cannot be written ({error.strerror}).", advice) from error
+        finally:
+            for handle in handles:
+                os.close(handle)
+
+
+def _is_open_here(file: Path) -> bool:
+    """Return True if this process has the file open, as far as the system tells it."""
+    place = str(file.resolve())
+    with suppress(OSError):
+        for handle in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):
+                if str(handle.readlink()) == place:
+                    return True
+    return False
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

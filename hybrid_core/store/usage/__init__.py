@@ -1,1 +1,0 @@
-"""What models were used for."""

@@ -1,0 +1,97 @@
+"""The machine: optional packages, child processes, and paths."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import importlib
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hybrid_core.errors import PageIndexError
+
+
+def require(module: str, extra: str) -> Any:
+    """Import ``module``, which the extra ``extra`` of this project installs.
+
+    Raises PageIndexError if it is missing (with the extra and the pip command) or broken. The type is Any because the
+    checker must pass without the extras.
+    """
+    command = f"pip install 'hybrid-pageindex[{extra}]'"
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        message = f"This needs the extra '{extra}': the package {error.name or module} is not installed."
+        raise PageIndexError(message, f"Install it with: {command}") from error
+    except (ImportError, OSError) as error:  # versions that do not fit, a missing shared library
+        reason = " ".join(str(error).split())
+        message = f"{module}, of the extra '{extra}', is installed but cannot be imported ({reason})."
+        raise PageIndexError(message, f"Repair it with: {command} --force-reinstall") from error
+
+
+_PR_SET_PDEATHSIG = 1
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # looked up here: between fork and exec that could wait for ever
+
+
+def end_with_parent() -> None:
+    """Have this process killed when its parent ends: nothing else would stop it inside an endless page (Linux)."""
+    if _PRCTL is not None:
+        _PRCTL(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+
+
+def exists(path: Path) -> bool:
+    """Return True if the path exists. A string that can be no file name, such as 300 characters, does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+OUTSIDE = "a link that leads out of the folders that this server may read."
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The folders that a server may read. ``roots`` are absolute and free of links.
+
+    What lies below a root by name must lie below one in truth, at every look: links may be made later. A path elsewhere
+    that the command line named is the user's choice, and stays readable. ``folders`` are the resolved folders of a
+    file's sources, () if it was named itself.
+    """
+
+    roots: tuple[Path, ...]
+    folders: tuple[Path, ...] = ()
+
+    def allows(self, path: Path, resolved: Path, source: Path | None = None) -> bool:
+        """Return True if a path that leads to ``resolved`` may be read.
+
+        ``source`` is the resolved folder of its source, which it may not leave if no root holds it.
+        """
+        if self._hold(resolved):
+            return True
+        return not self._hold(path) and (source is None or resolved.is_relative_to(source))
+
+    def allows_open(self, path: Path, descriptor: int) -> bool:
+        """Return True if a file may be read that was opened by a path, whatever lies at that path by now."""
+        place = opened_path(path, descriptor)
+        return any(self.allows(path, place, folder) for folder in self.folders or (None,))
+
+    def _hold(self, path: Path) -> bool:
+        return any(path.is_relative_to(root) for root in self.roots)
+
+
+def opened_path(path: Path, descriptor: int) -> Path:
+    """Return the place of an open file as the system tells it, else the present target of its path."""
+    if sys.platform == "linux":
+        try:
+            return Path(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115 - a magic link
+        except OSError:  # no /proc here
+            pass
+    if sys.platform == "darwin":
+        place: bytes = fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024))
+        return Path(os.fsdecode(place.rstrip(b"\0")))
+    return Path(os.path.realpath(path))

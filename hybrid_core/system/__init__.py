@@ -1,1 +1,0 @@
-"""The machine: paths, optional packages, what must not leave it."""

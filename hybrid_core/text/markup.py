@@ -1,0 +1,225 @@
+"""Structure that a page's text shows: Markdown links, rows of tables, and lists of contents.
+
+Cells of a table row stand two spaces apart, or between bars in Markdown. The rules need no language: a row ends in
+figures; the heads above it do not, or only in years.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeVar
+
+_TITLE = r"""(?:[ \t]+(?:"[^"\n]{0,500}"|'[^'\n]{0,500}'|\([^()\n]{0,500}\)))"""
+_TARGET = r"(?:<[^<>\n]{0,2000}>|[^\s()<>]{0,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,2000}){0,4})"
+_TEXT = (
+    r"[^\[\]]{0,500}(?:\[[^\[\]]{0,500}\](?:\([^\s()]{0,2000}\))?[^\[\]]{0,500}){0,3}"  # with links or pictures in it
+)
+_LINK = re.compile(rf"(?<![\w)\]])(!?\[)(?={_TEXT}(\]\([ \t]*{_TARGET}{_TITLE}?[ \t]*\)))")
+_END = re.compile(  # of a link whose text holds brackets; code such as table[key](event) is none
+    rf"\]\((?:(?=[^\s()]{{0,2000}}(?:[/#:]|\.[^\W\d_]{{2,5}}\b))|(?=<)){_TARGET}{_TITLE}?[ \t]*\)"
+)
+_DEFINITION = re.compile(
+    rf"^[ \t]{{0,3}}\[[^\]\[^\n][^\]\[\n]{{0,300}}\]:[ \t]*(?:<[^<>\n]{{0,2000}}>|(?=\S*[/#.:])\S{{1,2000}})"
+    rf"{_TITLE}?[ \t]*$",
+    re.MULTILINE,
+)
+Spans = Sequence[tuple[int, int]]
+
+
+def has_links(text: str) -> bool:
+    """Return False where a text surely holds no links: a cheap test."""
+    return "](" in text or "]:" in text
+
+
+def hidden(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) of all markup and targets of links in order; line ends are never among them."""
+    if not has_links(text):
+        return []
+    spans = [match.span() for match in _DEFINITION.finditer(text)]
+    for match in _LINK.finditer(text):
+        spans += [match.span(1), match.span(2)]
+    spans += [match.span() for match in _END.finditer(text)]
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(set(spans)):
+        if not apart or start >= apart[-1][1]:
+            apart.append((start, end))
+    return apart
+
+
+def visible(text: str, spans: Spans | None = None) -> str:
+    """Return a text without what is ``hidden`` in it; it has as many lines as before."""
+    spans = hidden(text) if spans is None else spans
+    if not spans:
+        return text
+    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    return "".join(text[start:end] for start, end in list(pairwise(edges))[::2])
+
+
+class Offsets:
+    """From places in a visible text to those in its source."""
+
+    def __init__(self, spans: Spans) -> None:
+        gone = [0, *accumulate(end - start for start, end in spans)]
+        self._starts = [start - before for (start, _), before in zip(spans, gone, strict=False)]
+        self._gone = gone
+
+    def source(self, place: int) -> int:
+        """Return the place of a visible character in the source, before what is hidden in front of it."""
+        return place + self._gone[bisect_left(self._starts, place)]
+
+
+_FIGURE = re.compile(r"[($€£¥+\-–−]*\s?\d[\d,.]*\s?[)%]*")
+_FILLER = re.compile(r"[—–\-$€£¥%()]+|NM|N/A|n/a|\([a-z0-9]\)|\*+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
+_RULE = re.compile(r"\|[\s:|-]+\|")
+GAP = "  "
+_MOST_CAPTIONS = 3  # lines
+_CELL = 30  # characters of a head that stands on a line of its own
+_PROSE, _PROSE_LINES = 70, 3  # so many lines of so many characters in a row end a table
+_BAR = "|"
+_STARTS = ("|", "1", "2")  # of rows in Markdown, and of years
+
+
+class TableRow(NamedTuple):
+    """Lines, by their numbers: ``heads`` of the columns, ``captions`` above these, and ``label`` where the row's
+    name, or its beginning, stands on the line before it; -1: on its own.
+    """
+
+    heads: tuple[int, ...]
+    captions: tuple[int, ...]
+    label: int
+
+
+def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, TableRow]:
+    """Return the table row of each of these lines (by their numbers) that is one."""
+    kinds = [_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
+    rows: dict[int, TableRow] = {}
+    heads: tuple[int, ...] = ()
+    captions: tuple[int, ...] = ()
+    before = 0  # the last line of a table
+    for at, kind in enumerate(kinds):
+        if kind == "other":
+            continue
+        if heads and at - before > _PROSE_LINES and _prose(lines[before + 1 : at]):
+            heads = captions = ()
+        if kind == "rule":
+            heads = (at - 1,) if at else ()
+            captions = _captions(lines, kinds, at - 1)
+            rows.pop(at - 1, None)
+        elif kind == "head":
+            goes_on = heads and all(kinds[i] == "other" and len(lines[i]) <= _CELL for i in range(heads[-1] + 1, at))
+            start = heads[-1] + 1 if goes_on else at - _unfinished(lines, kinds, at)
+            if not goes_on:
+                heads, captions = (), _captions(lines, kinds, start)
+            heads = (*heads, *range(start, at + 1))
+        elif kind == "row":
+            if lines[at][:1] == _BAR and lines[at - 1][:1] != _BAR:
+                heads = captions = ()  # it goes on from the page before
+            if at in numbers:
+                rows[at] = TableRow(heads, captions, at - 1 if _continues(lines, kinds, at) else -1)
+        before = at
+    return rows
+
+
+def _prose(lines: Sequence[str]) -> bool:
+    """Return whether long lines stand together, as none do inside a table."""
+    run = 0
+    for line in lines:
+        run = run + 1 if len(line) > _PROSE else 0
+        if run == _PROSE_LINES:
+            return True
+    return False
+
+
+def _kind(line: str) -> str:
+    """``row`` ends in figures, ``head`` has cells that are none, or years alone; ``rule`` stands below the heads."""
+    if line[:1] == _BAR:
+        return "rule" if _RULE.fullmatch(line) else "row"
+    if GAP not in line:
+        return "head" if _YEARS.fullmatch(line) else "other"
+    last = line[line.rindex(GAP) + len(GAP) :]
+    if _FIGURE.fullmatch(last) and not _YEAR.fullmatch(last):
+        return "row"
+    cells = [cell for cell in line.split(GAP) if cell]
+    figures = [cell for cell in cells if _FIGURE.fullmatch(cell)]
+    if any(not _YEAR.fullmatch(cell) for cell in figures):
+        return "row"
+    filled = not figures and all(map(_FILLER.fullmatch, cells[1:]))
+    return "row" if filled and len(cells) > 1 else "head" if cells else "other"
+
+
+def _captions(lines: Sequence[str], kinds: Sequence[str], head: int) -> tuple[int, ...]:
+    captions = []
+    for at in range(head - 1, max(-1, head - 1 - _MOST_CAPTIONS), -1):
+        if kinds[at] != "other":
+            break
+        captions.append(at)
+    return tuple(reversed(captions))
+
+
+def _unfinished(lines: Sequence[str], kinds: Sequence[str], head: int) -> int:
+    """Return the number of lines above a year that belong to it ("December 31,")."""
+    above = head > 0 and kinds[head - 1] == "other" and len(lines[head - 1]) <= _CELL
+    return int(above and lines[head - 1].rstrip().endswith(","))
+
+
+def _continues(lines: Sequence[str], kinds: Sequence[str], at: int) -> bool:
+    """Return whether a row's name began on the line before it."""
+    first = lines[at].split(GAP)[0]
+    named = any(map(str.isalpha, first))
+    above = at > 0 and kinds[at - 1] == "other" and not lines[at - 1].rstrip().endswith(":")
+    return above and (not named or first[0].islower())
+
+
+_Value = TypeVar("_Value", int, str)
+_LABEL = re.compile(r"(?<=[\s.·…_])\d{1,4}$")
+_INDEXED = re.compile(r"(?:(?:,|,?\s)\s?\d{1,4}(?:[-–]\d{1,4})?)+$")
+_SEVERAL = re.compile(r"\d,\s\d{1,4}(?:[-–]\d{1,4})?$", re.MULTILINE)
+_LEADERS = " .·…_"
+_TAIL = 60  # characters of a line that hold its page numbers
+_FEWEST, _SHARE = 5, 0.5  # entries of contents, and their share of the lines
+_ORDERED = 0.8  # of the entries stand in the order of pages, or of the alphabet
+_BEYOND = 200  # a printed number may exceed the number of pages by so much
+
+
+def lists_pages(text: str, pages: int) -> bool:
+    """Return whether a page of a document of so many pages is printed contents or an index."""
+    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    minimum = max(_FEWEST, _SHARE * len(lines))
+    listing = [line for line in lines if line[-1].isdigit()]
+    if len(listing) < minimum:
+        return False  # most pages, at once
+    numbers = [number for line in listing if (number := _entry(line))]
+    if len(numbers) >= minimum and max(numbers) <= pages + _BEYOND and len(set(numbers)) > 2 and _ordered(numbers):
+        return True
+    if len(_SEVERAL.findall(text)) < 2:
+        return False  # an index names several pages of some things
+    heads = [head for line in listing if (head := _index_head(line, pages + _BEYOND))]
+    return len(heads) >= max(minimum, 2 * _FEWEST) and len({head[0] for head in heads}) > 2 and _ordered(heads)
+
+
+def _entry(line: str) -> int:
+    """Return the page that a line of contents names after leaders or a gap; 0 where it is none."""
+    label = _LABEL.search(line, max(0, len(line) - 8))
+    if label is None:
+        return 0
+    before = line[: label.start()]
+    title = before.rstrip(_LEADERS)
+    firm = len(before) - len(title) > 1 and not title[-1:].isdigit() and any(map(str.isalpha, title))
+    return int(label[0]) if firm else 0
+
+
+def _index_head(line: str, limit: int) -> str:
+    """Return the beginning of a line of an index, for its order; "" where it is none."""
+    match = _INDEXED.search(line, max(0, len(line) - _TAIL))
+    if match is None or not line[0].isalpha() or any(int(n) > limit for n in re.findall(r"\d+", match[0])):
+        return ""
+    return line[:2].casefold()
+
+
+def _ordered(values: Sequence[_Value]) -> bool:
+    return sum(before <= after for before, after in pairwise(values)) >= _ORDERED * (len(values) - 1)

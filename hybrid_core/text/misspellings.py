@@ -1,0 +1,79 @@
+"""Candidate corrections of a misspelt word: swapped, doubled, missing or wrong letters, and confusions of scans."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from string import ascii_lowercase
+
+from hybrid_core.text.tokens import fold
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_BESIDE = {
+    letter: "".join(row[max(0, at - 1) : at + 2]).replace(letter, "") for row in _ROWS for at, letter in enumerate(row)
+}
+_SCANNED = (
+    ("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c"), ("c", "e"), ("h", "b"), ("b", "h"), ("i", "l"),
+    ("l", "i"), ("vv", "w"), ("w", "vv"), ("u", "n"), ("n", "u"),
+)  # fmt: skip  # what a scan shows, and what was written
+_LONG = 6  # letters from which a word may be a slip of one that differs by more than a letter
+_ALIKE, _NEAR = 0.82, 0.75  # difflib's ratio of a slip and the word that is meant; of a short one
+_LENGTHS = 2  # letters by which they may differ
+_MOST = 3
+
+
+def usual(word: str) -> Iterator[str]:
+    """Yield the likely corrections of a slip: a letter too many, two swapped, a missing double, a neighbouring key, a
+    scan's confusion. The first letter stays, as it does when people type.
+    """
+    for at in range(1, len(word)):
+        yield word[:at] + word[at + 1 :]
+        yield word[:at] + word[at] + word[at:]
+        if at + 1 < len(word):
+            yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        for key in _BESIDE.get(word[at], ""):
+            yield word[:at] + key + word[at + 1 :]
+    for shown, written in _SCANNED:
+        at = word.find(shown)
+        while at >= 0:
+            yield word[:at] + written + word[at + len(shown) :]
+            at = word.find(shown, at + 1)
+
+
+def missing(word: str) -> Iterator[str]:
+    """Any letter put in behind the first."""
+    for at in range(1, len(word) + 1):
+        for letter in ascii_lowercase:
+            yield word[:at] + letter + word[at:]
+
+
+def wrong(word: str) -> Iterator[str]:
+    """Any letter in place of one behind the first."""
+    for at in range(1, len(word)):
+        for letter in ascii_lowercase:
+            yield word[:at] + letter + word[at + 1 :]
+
+
+def alike(word: str, page_counts: Mapping[str, int]) -> list[str]:
+    """Return the known words that are spelled most like one, the likeliest first; ``known`` counts their pages.
+
+    [] for a word that is known, and for one of fewer than four letters. Of words as much alike the commoner one leads.
+    """
+    plain = fold(word)
+    if len(plain) < 4 or plain in page_counts or not plain.isalpha():
+        return []
+    minimum = _ALIKE if len(plain) >= _LONG else _NEAR
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(plain)
+    candidates: list[tuple[float, int, str]] = []
+    for other, pages in page_counts.items():
+        if other[:1] != plain[:1] or abs(len(other) - len(plain)) > _LENGTHS or not other.isalpha():
+            continue
+        matcher.set_seq1(other)
+        if (
+            matcher.real_quick_ratio() >= minimum
+            and matcher.quick_ratio() >= minimum
+            and (r := matcher.ratio()) >= minimum
+        ):
+            candidates.append((round(r, 2), pages, other))
+    return [other for _, _, other in sorted(candidates, reverse=True)[:_MOST]]

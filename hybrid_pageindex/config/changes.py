@@ -1,0 +1,115 @@
+"""Change settings while a server runs: in the home's file, and from then on in the engine.
+
+Only the owner of the server changes which models are asked, where, and with which key. Storage and limits of the
+machine are not changed here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hybrid_core.errors import StoreError, UsageError
+from hybrid_core.store.home import make_file
+from hybrid_core.types.requests import choices
+from hybrid_pageindex.config.checking import checked
+from hybrid_pageindex.config.experts import PACKS
+from hybrid_pageindex.config.fields import PREFIX, AllSettings
+from hybrid_pageindex.config.settings import CONFIG_FILE, Settings
+
+CHANGEABLE = frozenset({
+    "top_k", "effort", "expert", "fusion", "mmr", "route", "strategy", "answer_tokens", "answer_evidence", "vision",
+    "enrich", "ocr", "ocr_languages", "monthly_spending", "monthly_tokens",
+})  # fmt: skip
+OF_OWNER = frozenset({
+    *(f"{kind}_{what}" for kind in ("llm", "vlm") for what in ("provider", "model", "base_url", "api_key")),
+    "embedding_model", "embedding_base_url", "embedding_api_key", "model_prices",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class SettingView:
+    """``value`` is "" of a secret, and ``given`` tells whether there is one. ``fixed``: why it cannot be changed here,
+    "" where it can.
+    """
+
+    name: str
+    value: Any
+    default: Any
+    help: str
+    choices: tuple[str, ...]
+    fixed: str
+    given: bool
+
+
+def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
+    """All but tables of numbers and the server's own secrets."""
+    return [
+        SettingView(
+            field.name, "" if _secret(field.name) else _plain(getattr(settings, field.name)), _plain(field.default),
+            field.metadata["help"], choices(field), _fixed(field.name, owner),
+            getattr(settings, field.name) != field.default,
+        )
+        for field in fields(AllSettings)
+        if field.name != "scoring" and (not _secret(field.name) or field.name in OF_OWNER)
+    ]  # fmt: skip
+
+
+def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = False) -> Settings:
+    """The settings with these values, which are in the home's file from now on. Raises UsageError for what may not be
+    changed or is wrong, StoreError where the file cannot be written.
+    """
+    for name in changes:
+        if why := _fixed(name, owner):
+            raise UsageError(f"{name[:100]} cannot be changed here: {why}", "Change it where the server is started.")
+    expert = changes.get("expert")
+    if expert is not None and expert not in ("auto", "none") and not {*str(expert).split(",")} <= {*PACKS}:
+        raise UsageError(f"No pack '{str(expert)[:100]}'.", f"Choose auto, none, or packs: {', '.join(PACKS)}.")
+    values = checked(dict(changes))
+    settings_now = replace(settings, **values)
+    _write(settings.storage_path / CONFIG_FILE, {name: _plain(value) for name, value in values.items()})
+    return settings_now
+
+
+def _secret(name: str) -> bool:
+    return name.endswith(("_key", "_token"))
+
+
+def _fixed(name: str, owner: bool) -> str:
+    if name not in {field.name for field in fields(AllSettings)}:
+        return "there is no such setting."
+    if name in OF_OWNER and not owner:
+        return "it decides where anything is sent, which is for whoever started the server."
+    if name not in CHANGEABLE | OF_OWNER:
+        return "it decides what the machine does or where anything is sent."
+    return f"the variable {PREFIX}{name.upper()} says it." if os.environ.get(PREFIX + name.upper()) else ""
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
+def _write(file: Path, values: Mapping[str, Any]) -> None:
+    """Line by line, so that what else stands there stays, comments too; all of it or nothing."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}.new")
+    try:
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        for name, value in values.items():
+            line = yaml.safe_dump({name: value}, allow_unicode=True).strip()
+            place = re.compile(rf"^{name}[ \t]*:.*$(?:\n[ \t]+.*$)*", re.MULTILINE)
+            if place.search(text):
+                text = place.sub(lambda _, line=line: line, text, count=1)  # type: ignore[misc]
+            else:
+                text = f"{text.rstrip()}\n{line}\n".lstrip()
+        make_file(draft)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise StoreError(f"{file}: cannot be written ({error.strerror}).", "Check the folder's permissions.") from error

@@ -1,0 +1,1 @@
+"""Conversations: their questions, turns and memory."""

@@ -1,0 +1,340 @@
+"""Conversations as each door offers them, and their export."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import threading
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Literal, Unpack
+
+from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+from hybrid_core.store.conversations.conversations import ConversationReader, ConversationWriter, conversations_about
+from hybrid_core.store.conversations.turns import Turns
+from hybrid_core.types.conversations import Citation, Conversation, ConversationMessage, MessageEvent
+from hybrid_core.types.requests import SearchFields, several
+from hybrid_pageindex.config.settings import Settings, usual_fields
+from hybrid_pageindex.conversations.memory import Exchange, remember, request_in, scope_of
+from hybrid_pageindex.conversations.runner import News, TurnRunner
+from hybrid_pageindex.conversations.turns import TextListener, Turn, TurnMaker, escaped
+from hybrid_pageindex.engine.concurrency import in_the_background
+from hybrid_pageindex.engine.documents.page_views import Layouts
+from hybrid_pageindex.engine.parts import Parts
+
+Format = Literal["markdown", "json"]
+_MARK = re.compile(r"\[\[source:(\d+)\]\]")
+_STATES = {"changed": "the document has changed since", "gone": "the document is gone"}
+
+
+def exported(conversation: Conversation, path: Sequence[ConversationMessage], format: Format) -> str:
+    if format == "json":
+        shape = {"conversation": conversation.to_dict(), "messages": [message.to_dict() for message in path]}
+        return json.dumps(shape, ensure_ascii=False, indent=2) + "\n"
+    parts = [f"# {escaped(conversation.title or 'Conversation')}", f"*{_at(conversation.created_at)}*"]
+    for message in path:
+        if message.role == "user":
+            parts.append(f"## {escaped(' '.join(message.text.split()))}")
+            continue
+        parts.append(_MARK.sub(r"[\1]", message.text) if message.text else "*No answer.*")
+        if message.cause:
+            parts.append(f"*{escaped(message.cause)}*")
+        parts += [f"*{escaped(remark)}*" for remark in _remarks(message)]
+        cited = [citation for citation in message.citations if citation.cited]
+        if cited:
+            parts.append("\n".join(map(_line, cited)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _remarks(message: ConversationMessage) -> list[str]:
+    """Return what the page warns of beside an answer: its end, its evidence, and claims without support."""
+    result = message.result
+    ends = {"cancelled": "Stopped before it was complete.", "interrupted": "Cut off: the server ended meanwhile."}
+    evidence = {"weak": "The evidence is weak.", "none": "The sources seem not to tell this."}
+    remarks = [ends.get(message.status, ""), evidence.get(result.evidence, "") if message.status == "complete" else ""]
+    remarks += [f"Not borne out by the sources: {text} ({why})" for text, why in result.unsupported]
+    return [remark for remark in remarks if remark]
+
+
+def _line(citation: Citation) -> str:
+    label = f" ({citation.label})" if citation.label and citation.label != str(citation.page) else ""
+    where = " › ".join((f"page {citation.page}{label}", *citation.section_path))
+    state = f" *({_STATES[citation.state]})*" if citation.state in _STATES else ""
+    name = citation.doc_name
+    if citation.doc_title and citation.doc_title != name:
+        name = f"{citation.doc_title} ({name})"
+    return f"[{citation.number}] {escaped(name)}, {escaped(where)}{state}: {escaped(citation.quote)}  "
+
+
+def _at(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+_LOOK = 0.25  # seconds between two looks at a turn that another process makes
+_OWN = ("libraries", "library", "all_libraries", "documents")
+
+
+@dataclass(frozen=True, slots=True)
+class CitedPlace:
+    """The target of a citation. ``library`` is a name, "" where the library is gone.
+
+    ``boxes`` mark the quote on the page, () where it cannot be located. ``note`` says why the target is missing or
+    another.
+    """
+
+    citation: Citation
+    library: str
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    note: str = ""
+
+
+class Conversations:
+    """Safe for several threads and event loops. Raises NotFoundError for what is unknown."""
+
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        self._parts, self._settings, self._news = parts, settings, News()
+        self._catalog = parts.catalog
+        self._reader, self._writer = ConversationReader(self._catalog), ConversationWriter(self._catalog)
+        self._turns = Turns(self._catalog)
+        self._maker = TurnMaker(parts, settings)
+        self._runner = TurnRunner(self._catalog, self._maker, parts.chat, settings, self._news)
+        self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
+
+    def use(self, settings: Settings) -> None:
+        """Turns that begin from now on go by these."""
+        self._settings = self._maker.settings = self._runner.settings = settings
+
+    async def create(
+        self,
+        *,
+        libraries: Sequence[str] | str = (),
+        documents: Sequence[str] | str = (),
+        all_libraries: bool = False,
+        title: str = "",
+        owner: str = "",
+    ) -> Conversation:
+        """About libraries (by default the settings' one), all of them, or chosen documents of them."""
+        named = several(libraries)
+        if named and all_libraries:
+            raise UsageError("Libraries are named, and all are asked for.", "Leave one of the two out.")
+        named = named or (() if all_libraries else (self._settings.library,))
+
+        def create() -> Conversation:
+            scope = scope_of(self._catalog, named, several(documents), everything=all_libraries)
+            return self._writer.create(scope, owner=owner, title=" ".join(title.split()))
+
+        return await asyncio.to_thread(create)
+
+    async def listed(
+        self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
+    ) -> list[Conversation]:
+        """The one that was used last first; with ``find``, those whose title, questions or answers hold it."""
+        return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, limit=most, before=before, find=find))
+
+    async def get(self, id: str) -> Conversation:
+        return await asyncio.to_thread(lambda: self._reader.conversation(id))
+
+    async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
+        """From the first to the last one, or to ``leaf``, the end of any branch."""
+        return await asyncio.to_thread(lambda: self._reader.path(id, leaf))
+
+    async def message(self, id: int) -> ConversationMessage:
+        return await asyncio.to_thread(lambda: self._reader.message(id))
+
+    async def ask(
+        self, id: str, question: str, *, after: int | None = None, **fields: Unpack[SearchFields]
+    ) -> ConversationMessage:
+        """Ask, and return the answer as it is begun: it is made whether or not anybody listens (``stream``, ``wait``).
+
+        ``after`` is the answer to go on from, 0 for the beginning; by default the last one. ``fields`` are those of
+        ``SearchRequest``, but for what is searched. Raises TurnRunningError while another question is being answered.
+        """
+        if wrong := [name for name in _OWN if name in fields]:
+            raise UsageError(f"{wrong[0]} is the conversation's own.", "Begin another one about something else.")
+        if not question.strip():
+            raise UsageError("The question is empty.", "Ask something.")
+
+        def begun() -> ConversationMessage:
+            fence = self._turns.begin(id, question.strip(), self._worker, after=after)
+            self._runner.start(fence, fields)
+            return self._reader.message(fence.message)
+
+        return await asyncio.to_thread(begun)
+
+    async def reply(
+        self,
+        question: str,
+        exchanges: Sequence[Exchange] = (),
+        *,
+        libraries: Sequence[str] | str = (),
+        on_text: Callable[[str], None] | None = None,
+        stopped: threading.Event | None = None,
+    ) -> Turn:
+        """A turn of a conversation that somebody else keeps: ``said`` is what was said before. Nothing is stored.
+
+        ``on_text`` is called from a worker thread; ``stopped`` ends it, with Cancelled.
+        """
+        named = several(libraries) or (self._settings.library,)
+
+        def answer() -> Turn:
+            scope = scope_of(self._catalog, named, (), everything=False)
+            request, note = request_in(self._catalog, scope, question, {})
+            memory = remember(exchanges, self._settings.conversation_tokens)
+            complete = request.completed(usual_fields(self._settings))
+            heard = TextListener(on_text or (lambda _: None))
+            return self._maker.make(complete, memory, heard, stopped or threading.Event(), note)
+
+        return await in_the_background(answer)
+
+    async def edit(self, question: int, text: str, **fields: Unpack[SearchFields]) -> ConversationMessage:
+        """Ask something else in place of an earlier question: a branch, which the conversation ends with now."""
+        before = await self.message(question)
+        if before.role != "user":
+            raise UsageError(f"Message {question} is an answer.", "Name a question to edit.")
+        return await self.ask(before.conversation, text, after=before.parent, **fields)
+
+    async def again(self, answer: int, **fields: Unpack[SearchFields]) -> ConversationMessage:
+        """Make an answer once more: one that was interrupted, cancelled or failed in its place, a complete one as a
+        branch. Raises TurnRunningError as ``ask`` does.
+        """
+
+        def begun() -> ConversationMessage:
+            fence = self._turns.again(answer, self._worker)
+            self._runner.start(fence, fields)
+            return self._reader.message(fence.message)
+
+        return await asyncio.to_thread(begun)
+
+    async def cancel(self, answer: int) -> bool:
+        """End the making of an answer; whether it was being made. What there is of it stays."""
+        return await asyncio.to_thread(lambda: self._runner.cancel(answer))
+
+    async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
+        """Yield the events of an answer after an event number, until the answer has ended.
+
+        If older events are no longer kept, the first event is ``state``, the message as it is. The last event is
+        ``ended``, with the message. A listener that stops ends nothing else.
+        """
+        with self._news.listening(answer) as news:
+            while True:
+                news.clear()
+                events, message = await asyncio.to_thread(self._reader.events, answer, after)
+                if message is not None and message.last_event > after and not _connected(events, after):
+                    yield MessageEvent(answer, message.last_event, "state", message.to_dict())
+                    after = message.last_event
+                    if message.status != "running":
+                        return
+                    continue
+                for event in events:
+                    after = event.number
+                    if message is not None and event.kind == "ended" and after == message.last_event:
+                        event = replace(event, detail=message.to_dict())
+                    yield event
+                if message is not None:
+                    if not await asyncio.to_thread(self._turns.expire, message.conversation):
+                        return
+                    continue
+                if not events:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(news.wait(), _LOOK)
+
+    async def wait(self, answer: int) -> ConversationMessage:
+        """An answer once it has ended."""
+        async for _ in self.stream(answer, (await self.message(answer)).last_event):
+            pass
+        return await self.message(answer)
+
+    async def rename(self, id: str, title: str) -> Conversation:
+        if not title.strip():
+            raise UsageError("The title is empty.", "Give it one.")
+        await asyncio.to_thread(lambda: self._writer.name(id, " ".join(title.split()), "user"))
+        return await self.get(id)
+
+    async def turn_to(self, id: str, answer: int) -> list[ConversationMessage]:
+        """Let a conversation end with an answer of another of its branches."""
+        await asyncio.to_thread(lambda: self._writer.turn_to(id, answer))
+        return await self.messages(id)
+
+    async def turn_to_branch(self, id: str, message: int) -> list[ConversationMessage]:
+        """Let a conversation end with the newest answer that follows from a message, a question of a branch, say."""
+        await asyncio.to_thread(lambda: self._writer.turn_to_branch(id, message))
+        return await self.messages(id)
+
+    async def narrow(self, id: str, documents: Sequence[str] = ()) -> Conversation:
+        """Search only these documents of its libraries from the next question on; () for all of them."""
+
+        def restrict() -> None:
+            scope = self._reader.conversation(id).scope
+            with self._catalog.snapshot() as snapshot:
+                names = [library.name for library in snapshot.named_libraries() if library.id in scope.libraries]
+            narrowed = scope_of(self._catalog, names, documents, everything=not scope.libraries)
+            self._writer.narrow(id, narrowed.documents)
+
+        await asyncio.to_thread(restrict)
+        return await self.get(id)
+
+    async def about(self, library: str) -> int:
+        """Count the conversations about a library, or with an answer that cites it: they stay when it goes.
+
+        Raises NotFoundError for an unknown library.
+        """
+
+        def counted() -> int:
+            with self._catalog.snapshot() as snapshot:
+                id = snapshot.library(library).id
+            with self._catalog.reading() as connection:
+                return conversations_about(connection, id)
+
+        return await asyncio.to_thread(counted)
+
+    async def remove(self, id: str) -> Conversation:
+        """With all that was said; an answer that is being made ends."""
+        conversation = await self.get(id)
+        await asyncio.to_thread(lambda: self._writer.remove([id]))
+        return conversation
+
+    async def export(self, id: str, format: Format = "markdown", leaf: int | None = None) -> str:
+        """The questions and answers from the first to the last, or to ``leaf``, with their sources."""
+        conversation, path = await self.get(id), await self.messages(id, leaf)
+        return exported(conversation, path, format)
+
+    async def place(self, answer: int, number: int) -> CitedPlace:
+        """Return the target of ``[[source:number]]`` in an answer."""
+        return await asyncio.to_thread(lambda: self._place(answer, number))
+
+    def close(self) -> None:
+        """Turns under way in this process are interrupted; they can be made again."""
+        self._runner.close()
+
+    def _place(self, answer: int, number: int) -> CitedPlace:
+        citation = next((entry for entry in self._reader.message(answer).citations if entry.number == number), None)
+        if citation is None:
+            raise NotFoundError(f"Message {answer} has no source {number}.", "Name one of its citations.")
+        with self._catalog.snapshot() as snapshot:
+            library = next((entry.name for entry in snapshot.named_libraries() if entry.id == citation.library), "")
+        if citation.state == "gone" or not library:
+            return CitedPlace(citation, library, note="the document is gone: this is what was cited of it")
+        if citation.state == "changed":
+            note = "the document has changed since: this is what was cited of it, which may stand elsewhere now"
+            return CitedPlace(citation, library, note=note)
+        if citation.boxes is not None:
+            return CitedPlace(citation, library, citation.boxes)
+        try:
+            layouts = Layouts(self._parts.pages)
+            boxes = layouts.quote(library, citation.doc_id, citation.page, citation.quote, None)
+        except NotFoundError:
+            boxes = ()
+        except DocumentError as error:
+            return CitedPlace(citation, library, note=f"where the quote stands cannot be told: {error}")
+        self._writer.locate(answer, number, boxes)
+        return CitedPlace(replace(citation, boxes=boxes), library, boxes)
+
+
+def _connected(events: Sequence[MessageEvent], after: int) -> bool:
+    """Return whether the events follow event ``after`` without a gap."""
+    return bool(events) and events[0].number == after + 1

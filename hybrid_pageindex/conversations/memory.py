@@ -1,0 +1,153 @@
+"""The memory of a turn: its last exchanges, a summary of the rest, titles, and the searched documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from hybrid_core.errors import ChatError, NotFoundError
+from hybrid_core.llm.budget import cut, estimate
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.prompts import prompt
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.text.prose import counted
+from hybrid_core.types.conversations import ConversationMessage, ConversationScope, Summary
+from hybrid_core.types.requests import SearchFields, SearchRequest, search_request
+from hybrid_pageindex.engine.documents.reading import library_documents
+from retrievers.candidates import documents as select
+
+_MARK = re.compile(r"\s*\[\[source:\d+\]\]")
+_ANSWER = 600  # tokens of an earlier answer that are shown
+_QUESTIONS = 400  # tokens of the questions that stand for exchanges which nobody has summarised
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question with its answer. ``searched`` is the question as it stands alone, ``pages`` are (doc_id, number) of
+    what the answer rests on.
+    """
+
+    question: str
+    answer: str
+    searched: str = ""
+    pages: tuple[tuple[str, int], ...] = ()
+    message: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"Question: {self.question}\nAnswer: {cut(_MARK.sub('', self.answer), _ANSWER)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """``fallen`` are exchanges that neither the summary nor the window holds, the oldest first."""
+
+    summary: str = ""
+    exchanges: tuple[Exchange, ...] = ()
+    fallen: tuple[Exchange, ...] = ()
+
+    @property
+    def last(self) -> Exchange | None:
+        return self.exchanges[-1] if self.exchanges else None
+
+    @property
+    def text(self) -> str:
+        """Return the memory as a model reads it, "" where nothing was said."""
+        parts = [f"Summary of the beginning: {self.summary}"] if self.summary else []
+        if self.fallen:
+            questions = "\n".join(f"- {exchange.question}" for exchange in self.fallen)
+            parts.append(f"Asked before:\n{cut(questions, _QUESTIONS)}")
+        return "\n\n".join([*parts, *(exchange.text for exchange in self.exchanges)])
+
+
+def exchanges(path: Sequence[ConversationMessage]) -> list[Exchange]:
+    """Pair each question of a conversation with its answer, from the first message on."""
+    result = []
+    for question, answered in zip(path[::2], path[1::2], strict=False):
+        pages = tuple((citation.doc_id, citation.page) for citation in answered.citations if citation.cited)
+        text = answered.text or answered.result.why
+        result.append(Exchange(question.text, text, answered.searched or question.text, pages, answered.id))
+    return result
+
+
+def remember(exchanges: Sequence[Exchange], tokens: int, summary: Summary | None = None) -> Memory:
+    """The last exchanges that have at most ``tokens`` together, one at least; of those before, what the summary does
+    not hold has fallen out.
+    """
+    first = len(exchanges)
+    while first and (
+        first == len(exchanges) or sum(estimate(exchange.text) for exchange in exchanges[first - 1 :]) <= tokens
+    ):
+        first -= 1
+    reached = 0 if summary is None else summary.message
+    fallen = tuple(exchange for exchange in exchanges[:first] if exchange.message > reached)
+    return Memory("" if summary is None else summary.text, tuple(exchanges[first:]), fallen)
+
+
+_LONGEST = 60  # characters
+
+
+class Title(BaseModel):
+    title: str
+
+
+def title_of(question: str) -> str:
+    """The first line of a question, up to a word's end."""
+    line = " ".join(question.split()).rstrip("?？.。!！ ")
+    if len(line) <= _LONGEST:
+        return line
+    short = line[:_LONGEST]
+    return f"{short.rpartition(' ')[0] or short}…"
+
+
+def title_by(model: ChatModel, question: str) -> str:
+    """Ask a model for a title. Use the rule where the model fails."""
+    written = prompt("conversation-title")
+    try:
+        reply = model.ask(written.messages({"question": question}), Title, prompt=written.id, max_tokens=60)
+    except ChatError:
+        return title_of(question)
+    return title_of(reply.value.title) if reply.value and reply.value.title.strip() else title_of(question)
+
+
+def scope_of(
+    catalog: Catalog, libraries: Sequence[str], documents: Sequence[str], *, everything: bool
+) -> ConversationScope:
+    """Libraries by names or aliases, documents by ids, names or paths. Raises NotFoundError for what is unknown."""
+    with catalog.snapshot() as snapshot:
+        named = list(dict.fromkeys(snapshot.library(name).id for name in libraries))
+        if not documents:
+            return ConversationScope(() if everything else tuple(named))
+        searched = [entry.name for entry in snapshot.named_libraries() if everything or entry.id in named]
+        documents_held = [document for name in searched for document in library_documents(snapshot, name)]
+    return ConversationScope(
+        () if everything else tuple(named),
+        tuple(entry.doc_id for entry in select.select_by_name(documents_held, documents)),
+    )
+
+
+def request_in(
+    catalog: Catalog, scope: ConversationScope, question: str, fields: SearchFields
+) -> tuple[SearchRequest, str]:
+    """The search that a question is within a scope, and a note on documents of it that are gone.
+
+    Raises NotFoundError where nothing of it is left.
+    """
+    with catalog.snapshot() as snapshot:
+        names = {item.id: item.name for item in snapshot.named_libraries()}
+        left = [item for item in scope.documents if (row := snapshot.document(item)) is not None and row.published]
+    libraries = [names[item] for item in scope.libraries if item in names]
+    if (scope.libraries and not libraries) or (scope.documents and not left):
+        what = "libraries" if not libraries and scope.libraries else "documents"
+        raise NotFoundError(f"None of the {what} that this conversation is about is there.", "Begin another one.")
+    gone = len(scope.documents) - len(left)
+    note = f"{counted(gone, 'document')} of this conversation cannot be searched any more" if gone else ""
+    fields_asked: SearchFields = {**fields, "all_libraries": not libraries}
+    if libraries:
+        fields_asked["libraries"] = libraries
+    if left:
+        fields_asked["documents"] = left
+    return search_request(question, fields_asked), note

@@ -1,0 +1,242 @@
+"""Make one turn: rewrite the question so that it stands alone, find pages, and answer."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Protocol
+
+from pydantic import BaseModel
+
+from hybrid_core.errors import Cancelled, ChatError, PageIndexError
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.prompts import prompt
+from hybrid_core.types.answers import Answer, Calculation, Claim, Source
+from hybrid_core.types.conversations import Citation, QuestionFrom, TurnResult
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.results import ReasoningStep
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.conversations.memory import Memory
+from hybrid_pageindex.engine.answers.asking import Answerer
+from hybrid_pageindex.engine.parts import Parts
+from hybrid_pageindex.engine.search.searcher import charged_to, libraries_of
+from retrievers.explain import passages as snippet
+from retrievers.explain.passages import PassageTerms
+from retrievers.query.intent import points_back, with_words_before
+from retrievers.query.question import read_question
+
+_LONGEST = 2000  # characters; what is longer is no question
+
+
+class StandAlone(BaseModel):
+    question: str
+
+
+def stand_alone(
+    question: str, memory: Memory, model: ChatModel | None, stopped: threading.Event
+) -> tuple[str, QuestionFrom, Usage, str]:
+    """The question to search for, how it was made, what that took, and a note where a model failed: as it was asked
+    where nothing in it points back, else as a model writes it, else with the words of the last question.
+
+    Raises Cancelled once ``stopped`` is set.
+    """
+    before = memory.last
+    if before is None or not points_back(question, before.searched):
+        return question, "as asked", Usage(), ""
+    keywords = with_words_before(question, before.searched)
+    if model is None:
+        return keywords, "keywords", Usage(), ""
+    written = prompt("stand-alone")
+    messages = written.messages({"question": question, "conversation": memory.text})
+    try:
+        reply = model.ask(
+            messages, StandAlone, prompt=written.id, max_tokens=400, scope=CallScope(stopped=stopped)
+        )  # fmt: skip
+    except ChatError as error:
+        note = f"the model that makes questions stand alone failed ({error}): the words of the last one were added"
+        return keywords, "keywords", error.usage, note
+    rewritten = " ".join(reply.value.question.split()) if reply.value else ""
+    if not rewritten or len(rewritten) > _LONGEST:
+        return keywords, "keywords", reply.usage, "the model gave no question that stands alone"
+    return rewritten, "model", reply.usage, ""
+
+
+_LINES = 120  # tokens of a page's lines
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
+
+
+def passages(answer: Answer, searched: str) -> str:
+    """Markdown: why there is no answer, then each page with its place and the lines that fit best."""
+    if not answer.sources:
+        return escaped(answer.why or "Nothing was found.")
+    question_read = read_question(searched)
+    terms = PassageTerms(dict.fromkeys(question_read.terms, 1.0))
+    parts = [f"{escaped(_first_upper(answer.why))}:" if answer.why else "These pages fit best:"]
+    parts += [_page(source, terms, numeric=question_read.numeric) for source in answer.sources]
+    if answer.evidence.hint:
+        parts.append(escaped(answer.evidence.hint))
+    return "\n\n".join(parts)
+
+
+def _page(source: Source, terms: PassageTerms, *, numeric: bool) -> str:
+    label = f" ({source.label})" if source.label and source.label != str(source.page) else ""
+    where = " › ".join(source.section_path)
+    head = f"**{escaped(source.doc_name)}, page {source.page}{escaped(label)}** [[source:{source.number}]]"
+    lines = snippet.excerpt(source.text, terms, _LINES, numeric=numeric) if source.text else source.snippet
+    quoted = [f"> {escaped(line)}" for line in _stripped_lines(lines.splitlines() or [source.snippet])]
+    return "\n".join(
+        [f"{source.number}. {head}", f"   {escaped(where)}", "", *(f"   {text_line}  " for text_line in quoted)]
+    )
+
+
+def _stripped_lines(lines: Sequence[str]) -> list[str]:
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".:")
+
+
+def escaped(text: str) -> str:
+    """Escape a document's text, so that it cannot act as our markup."""
+    return _MARKUP.sub(r"\\\1", text)
+
+
+class Listener(Protocol):
+    """Hears of a turn as it is made, from its thread; of text also from that of a model's call."""
+
+    def searches(self, question: str, question_from: QuestionFrom) -> None: ...
+
+    def step(self, step: ReasoningStep) -> None: ...
+
+    def cites(self, sources: Sequence[Citation]) -> None: ...
+
+    def text(self, piece: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextListener:
+    """A listener that passes on the text only."""
+
+    text: Callable[[str], None]
+
+    def searches(self, question: str, question_from: QuestionFrom) -> None:
+        pass
+
+    def step(self, step: ReasoningStep) -> None:
+        pass
+
+    def cites(self, sources: Sequence[Citation]) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """``text`` is the answer, with citations as ``[[source:n]]``; without a model the pages set out."""
+
+    text: str
+    answer: Answer
+    searched: str
+    searched_from: QuestionFrom
+    citations: tuple[Citation, ...]
+
+    @property
+    def result(self) -> TurnResult:
+        answer = self.answer
+        return TurnResult(
+            outcome=answer.status, why=answer.why, evidence=answer.evidence.level, effort=answer.effort.used,
+            model=answer.model,
+            unsupported=tuple((claim.text, claim.why) for claim in _not_borne_out(answer)), notes=answer.notes,
+            usage=asdict(answer.usage), timings_ms=dict(answer.timings_ms),
+        )  # fmt: skip
+
+
+def _not_borne_out(answer: Answer) -> Iterator[Claim | Calculation]:
+    """Yield the claims, also those that may come from pictures, and the calculations that no text supports."""
+    yield from (*answer.unsupported, *answer.pictured)
+    yield from (calculation for calculation in answer.calculations if not calculation.right)
+
+
+class TurnMaker:
+    """Makes turns over the libraries of one home. Safe for several threads."""
+
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        self._parts, self.settings = parts, settings
+        self._catalog, self._searcher, self._chat = parts.catalog, parts.searcher, parts.chat
+
+    def make(
+        self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
+    ) -> Turn:
+        """``request`` is complete, with the question as it was asked. Raises what a search raises, and Cancelled."""
+        model, why = self._model()
+        with charged_to(libraries_of(self._catalog, request)):
+            searched, made_from, spent, failed = stand_alone(request.question, memory, model, stopped)
+        _check(stopped)
+        listener.searches(searched, made_from)
+
+        def step(reasoning_step: ReasoningStep) -> None:
+            _check(stopped)
+            listener.step(reasoning_step)
+
+        def sources(passages: Sequence[Source]) -> None:
+            _check(stopped)
+            listener.cites(self._citations(passages))
+
+        earlier = memory.last.pages if memory.last else ()
+        search = replace(request, question=searched)
+        answerer = Answerer(self._parts, self.settings)
+        answer, tried = answerer.count(search, on_text=listener.text, on_step=step, on_sources=sources)
+        if answer is None:
+            result = self._searcher.search(search, step, earlier)
+            _check(stopped)
+            answer = answerer.answer(
+                result, model, request=search, on_text=listener.text, on_step=step, on_sources=sources,
+                question=request.question, conversation=memory.text, stopped=stopped,
+            )  # fmt: skip
+        cited = self._citations(answer.sources)
+        _check(stopped)
+        notes = tuple(filter(None, (note, failed, why, tried)))
+        answer = replace(answer, usage=answer.usage + spent, notes=(*answer.notes, *notes))
+        text = answer.text if answer.status == "answered" else passages(answer, searched)
+        if answer.status != "answered":
+            listener.text(text)
+        rests_on = {number for claim in answer.claims for number in claim.sources}
+        if answer.status != "answered":  # all of them are what there is
+            rests_on = {source.number for source in answer.sources}
+        cited = [replace(citation, cited=citation.number in rests_on) for citation in cited]
+        return Turn(text, answer, searched, made_from, tuple(cited))
+
+    def _model(self) -> tuple[ChatModel | None, str]:
+        """The model, or why the one that is configured cannot be used."""
+        try:
+            return self._chat.model(), ""
+        except PageIndexError as error:
+            return None, f"the language model cannot be used: {error}"
+
+    def _citations(self, sources: Sequence[Source]) -> list[Citation]:
+        """The sources with what they are, to be kept."""
+        with self._catalog.snapshot() as snapshot:
+            documents = {source.doc_id: snapshot.document(source.doc_id) for source in sources}
+        cited = []
+        for source in sources:
+            document = documents[source.doc_id]
+            library, content, sha256 = ("", "", "") if document is None else (
+                document.library, document.content_id, document.sha256
+            )  # fmt: skip
+            cited.append(
+                Citation(
+                    source.number, library, source.doc_id, source.doc_name, content, sha256, source.page, source.label,
+                    source.section_path, source.snippet, cited=False,
+                    doc_title="" if document is None else document.title,
+                )
+            )  # fmt: skip
+        return cited
+
+
+def _check(stopped: threading.Event) -> None:
+    if stopped.is_set():
+        raise Cancelled("The turn was stopped.")

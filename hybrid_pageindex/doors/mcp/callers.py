@@ -1,0 +1,210 @@
+"""Find out who calls a tool, and limit an engine to the libraries that the caller may read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fastmcp.server.dependencies import get_http_request
+
+from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.types.access import Caller
+from hybrid_core.types.conversations import Conversation, ConversationMessage
+from hybrid_core.types.documents import Document
+from hybrid_core.types.libraries import Library, library_called, no_library
+from hybrid_core.types.results import SearchResult
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.documents.comparison import Comparison
+from hybrid_pageindex.engine.documents.contents import Outline
+from hybrid_pageindex.engine.documents.reading import PageRead
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.jobs import JobHistory, JobList
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.engine.search.grep import GrepResult
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCaller:
+    """The caller of a tool; ``owner`` is "" for callers of the machine, who see all conversations."""
+
+    name: str = ""
+    owner: str = ""
+
+
+def tool_caller() -> ToolCaller:
+    """Return the caller of this call. One session may outlive a token and show another one."""
+    try:
+        request = get_http_request()
+    except RuntimeError:  # it came on stdio
+        return ToolCaller()
+    caller: Caller | None = request.scope.get("state", {}).get("caller")
+    if caller is None:
+        return ToolCaller()
+    return ToolCaller(caller.name, "" if caller.may("admin") else caller.id)
+
+
+def required_caller() -> Caller:
+    """Return the caller of the request. Raise UsageError where nobody is known: nothing is shown then."""
+    try:
+        caller = get_http_request().scope.get("state", {}).get("caller")
+    except RuntimeError:
+        caller = None
+    if not isinstance(caller, Caller):
+        raise UsageError("It is not known who calls.", "Send Authorization: Bearer TOKEN.")
+    return caller
+
+
+class LimitedEngine:
+    """The calls of an ``Engine`` that tools make, within the libraries that the caller of each may read.
+
+    It is no subclass on purpose: a call that is not written here is not there.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.conversations = LimitedConversations(engine, self)
+
+    @property
+    def settings(self) -> Settings:
+        return self._engine.settings
+
+    async def readable(self) -> list[Library]:
+        """Return the libraries that the caller may read."""
+        caller = required_caller()
+        return [item for item in await self._engine.named_libraries() if caller.may("read", item.id)]
+
+    async def library(self, name: str | None) -> Library:
+        """Return the named library, else the default one, else the only one.
+
+        Raise NotFoundError where it is unknown or may not be read, UsageError where the choice is not clear.
+        """
+        readable = await self.readable()
+        library = library_called(name or self.settings.library, readable)
+        if library is not None:
+            return library
+        if name:
+            raise no_library(name[:200], readable)
+        if len(readable) == 1:
+            return readable[0]
+        names = ", ".join(item.name for item in readable[:20])
+        raise UsageError("It is not clear which library is meant.", f"Name one of: {names or 'none'}.")
+
+    async def scope(self, named: str | Sequence[str] | None, all_libraries: bool) -> list[str]:
+        """Return the names of the libraries that a search may look into."""
+        if all_libraries:
+            names = [item.name for item in await self.readable()]
+            if not names:
+                raise NotFoundError("There is no library that you may read.")
+            return names
+        several: list[str | None] = [named] if isinstance(named, str) else [*(named or (None,))]
+        libraries = [await self.library(item) for item in several]
+        return list(dict.fromkeys(item.name for item in libraries))
+
+    async def search(
+        self, question: str, *, library: str | Sequence[str] | None = None, all_libraries: bool = False, **more: Any
+    ) -> SearchResult:
+        return await self._engine.search(question, library=await self.scope(library, all_libraries), **more)
+
+    async def grep(
+        self, pattern: str, *, library: str | Sequence[str] | None = None, all_libraries: bool = False, **more: Any
+    ) -> GrepResult:
+        return await self._engine.grep(pattern, library=await self.scope(library, all_libraries), **more)
+
+    async def compare(
+        self, left: str, right: str, *, library: str | None = None, right_library: str | None = None, **more: Any
+    ) -> Comparison:
+        first = (await self.library(library)).name
+        second = (await self.library(right_library)).name if right_library else first
+        return await self._engine.compare(left, right, library=first, right_library=second, **more)
+
+    async def outline(self, document: str, *, library: str | None = None, **more: Any) -> Outline:
+        return await self._engine.outline(document, library=(await self.library(library)).name, **more)
+
+    async def outlines(self, question: str, *, library: str | None = None, **more: Any) -> list[Outline]:
+        return await self._engine.outlines(question, library=(await self.library(library)).name, **more)
+
+    async def pages(
+        self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
+    ) -> list[PageRead]:
+        return await self._engine.pages(document, numbers, library=(await self.library(library)).name)
+
+    async def with_tables(self, read: PageRead, *, library: str | None = None) -> PageRead:
+        return await self._engine.with_tables(read, library=(await self.library(library)).name)
+
+    async def page_image(self, document: str, page: int, *, library: str | None = None, **more: Any) -> bytes:
+        return await self._engine.page_image(document, page, library=(await self.library(library)).name, **more)
+
+    async def contact_sheet(self, document: str, pages: Sequence[int], *, library: str | None = None) -> bytes:
+        return await self._engine.contact_sheet(document, pages, library=(await self.library(library)).name)
+
+    async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
+        return await self._engine.documents(library=(await self.library(library)).name, where=where)
+
+    async def info(self, document: str, *, library: str | None = None) -> Document:
+        return await self._engine.info(document, library=(await self.library(library)).name)
+
+    async def libraries(self, part: str = "") -> list[LibrarySize]:
+        caller = required_caller()
+        return [item for item in await self._engine.libraries(part) if caller.may("read", item.id)]
+
+    async def jobs(self, *, library: str | None = None, most: int = 100) -> JobList:
+        """Return the queue of the libraries that are read; other pauses and workers stay hidden."""
+        libraries = [await self.library(library)] if library else await self.readable()
+        if not libraries:
+            raise NotFoundError("There is no library that you may read.")
+        lists = [await self._engine.jobs(library=item.name, most=most) for item in libraries]
+        views = tuple(view for item in lists for view in item.jobs)[:most]
+        return replace(lists[0], jobs=views, paused=(), workers=())
+
+    async def job(self, id: int) -> JobHistory:
+        missing = NotFoundError(f"No job {id}.")
+        try:
+            history = await self._engine.job(id)
+        except NotFoundError:
+            raise missing from None
+        if not required_caller().may("read", history.view.job.library):
+            raise missing
+        return history
+
+
+class LimitedConversations:
+    """Conversations about the libraries that the caller may read; tools check their owner."""
+
+    def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
+        self._engine, self._limited = engine, limited
+
+    async def create(self, *, libraries: str | Sequence[str] = (), owner: str = "") -> Conversation:
+        names = await self._limited.scope(libraries or None, False)
+        return await self._engine.conversations.create(libraries=names, owner=owner)
+
+    async def get(self, id: str) -> Conversation:
+        conversation = await self._engine.conversations.get(id)
+        caller = required_caller()
+        if not _readable(conversation, caller):
+            raise NotFoundError(f"No conversation '{id[:100]}'.")
+        return conversation
+
+    async def ask(self, id: str, question: str) -> ConversationMessage:
+        await self.get(id)
+        return await self._engine.conversations.ask(id, question)
+
+    async def wait(self, message: int) -> ConversationMessage:
+        answer = await self._engine.conversations.wait(message)
+        await self.get(answer.conversation)
+        return answer
+
+    async def messages(self, id: str) -> list[ConversationMessage]:
+        await self.get(id)
+        return list(await self._engine.conversations.messages(id))
+
+    async def listed(self, *, owner: str | None, most: int) -> list[Conversation]:
+        caller = required_caller()
+        conversations = await self._engine.conversations.listed(owner=owner or caller.id, most=most)
+        return [item for item in conversations if _readable(item, caller)]
+
+
+def _readable(conversation: Conversation, caller: Caller) -> bool:
+    """Return whether a caller may read all libraries of a conversation. One about all libraries is not readable."""
+    libraries = conversation.scope.libraries
+    return bool(libraries) and all(caller.may("read", item) for item in libraries)

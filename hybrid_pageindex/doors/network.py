@@ -1,0 +1,64 @@
+"""Share what every HTTP server of ours goes by: loopback names, origins, and patience with slow clients."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from urllib.parse import SplitResult, urlsplit
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from hybrid_core.errors import UsageError
+
+SECONDS = 30.0  # to send a request, or to begin one
+
+
+def loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def web_origin(written: str) -> str:
+    """Return a web page's origin as browsers send it. Raise UsageError for anything else."""
+    parts = split(written.strip().lower())
+    if not parts.scheme or not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
+        raise UsageError(
+            f"'{written}' is no origin.", "Write what a browser sends as Origin, for example https://tool.example:8080."
+        )
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def split(written: str) -> SplitResult:
+    """Split the URL of a header; return empty parts for a bad one."""
+    try:
+        return urlsplit(written)
+    except ValueError:
+        return urlsplit("")
+
+
+class Impatient(H11Protocol):
+    """Close connections on which no request begins: they count among those that are served."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.loop.call_later(SECONDS, self._look, None)
+
+    def _look(self, last: RequestResponseCycle | None) -> None:
+        """Check again after a while; ``last`` was the newest request before."""
+        if self.transport.is_closing():
+            return
+        if self.conn.their_state is h11.IDLE and self.cycle is last:  # not even the head of another has come
+            self.transport.close()
+        else:
+            self.loop.call_later(SECONDS, self._look, self.cycle)
+
+
+def not_cut_off(record: logging.LogRecord) -> bool:
+    """Return whether a log record is about anything but a call that the end of the server cut off."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

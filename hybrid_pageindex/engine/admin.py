@@ -1,0 +1,192 @@
+"""Callers of a home and their use: tokens, users and sessions, and what models cost."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hybrid_core.errors import ChatError, StoreError, UsageError
+from hybrid_core.llm.budget import Charge
+from hybrid_core.store.access import TokenStore
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.usage import UsageStore
+from hybrid_core.types.access import EVERYWHERE, Caller, Role, Token
+from hybrid_core.types.requests import one_of
+from hybrid_core.types.usage import ModelUse, Usage
+from hybrid_pageindex.config.settings import Settings
+
+_LONGEST = 100  # characters of a name
+SESSION_SECONDS = 30 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """``secret`` is told now and never again; "" of a user, who is named by a proxy."""
+
+    token: Token
+    secret: str
+
+
+class Tokens:
+    """Methods wait for the catalog: call them in a thread."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog, self._store = catalog, TokenStore(catalog)
+
+    def create(
+        self, name: str, role: Role = "read", libraries: Sequence[str] = (), *, days: float = 0, user: bool = False
+    ) -> NewToken:
+        """A token for ``libraries`` (names), () for all. ``LIBRARY=ROLE`` gives another role in one. ``user``: whom a
+        trusted proxy names so, without a secret. ``days`` it is valid, 0: until it is revoked.
+
+        Raises UsageError for a bad name or role, NotFoundError for an unknown library.
+        """
+        if not name.strip() or len(name) > _LONGEST or not name.isprintable():
+            raise UsageError(f"'{name[:_LONGEST]}' cannot be a token's name.", f"Use 1 to {_LONGEST} characters.")
+        if days < 0 or days > 36_500:
+            raise UsageError(f"{days} days is no time.", "Choose 0 (until it is revoked) or more.")
+        roles: dict[str, Role] = {}
+        with self._catalog.snapshot() as snapshot:
+            for grant in libraries:
+                library, _, role_name = grant.partition("=")
+                roles[snapshot.library(library).id] = _role(role_name or role)
+        granted = roles or {EVERYWHERE: _role(role)}
+        token, secret = self._store.create(name, granted, "user" if user else "token", seconds=days * 86_400)
+        return NewToken(self._named(token, self._names()), "" if user else secret)
+
+    def all(self) -> list[Token]:
+        """With the names of libraries in place of their ids."""
+        names = self._names()
+        return [self._named(token, names) for token in self._store.all()]
+
+    def revoke(self, name: str) -> Token:
+        """By name or id; what is open with it ends. Raises NotFoundError."""
+        return self._named(self._store.revoke(name), self._names())
+
+    def open_session(self, name: str, grants: Mapping[str, Role], parent: str) -> str:
+        """A browser's secret. ``parent`` is the token's id, or what else it was opened with."""
+        return self._store.create(name, grants, "session", seconds=SESSION_SECONDS, parent=parent)[1]
+
+    def close_session(self, secret: str) -> None:
+        """A browser signs out."""
+        self._store.close_session(secret)
+
+    def caller(self, secret: str, start: str) -> Caller | None:
+        """Return the caller with a secret. ``start`` is the parent of sessions that the start token opened."""
+        caller = self._store.by_secret(secret)
+        if caller is None:
+            return None
+        token, parent = caller
+        if token.kind == "user":
+            return None
+        grants = token.grants
+        if token.kind == "session" and parent != start:
+            opened_with = self._store.by_id(parent)
+            if opened_with is None:  # revoked, expired, or of a start token of before
+                return None
+            grants = opened_with.grants
+        self._store.used(token)
+        return Caller(parent if token.kind == "session" else token.id, token.name, grants, token.kind == "session")
+
+    def user(self, name: str) -> Caller | None:
+        """Return the user whom a trusted proxy names; None for an unknown name."""
+        user = self._store.user(name)
+        return None if user is None else Caller(user.id, user.name, user.grants)
+
+    def _names(self) -> dict[str, str]:
+        with self._catalog.snapshot() as snapshot:
+            return {library.id: library.name for library in snapshot.named_libraries()}
+
+    @staticmethod
+    def _named(token: Token, names: Mapping[str, str]) -> Token:
+        return replace(token, grants={names.get(id, id): role for id, role in token.grants.items()})
+
+
+def _role(name: str) -> Any:
+    return one_of("role", name, "read", "write", "admin")
+
+
+_log = logging.getLogger(__name__)
+_ADVICE = "It begins anew with the next month (UTC); the setting {} is the limit."
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """``days`` are rows by day, model, library (by its id) and caller, the newest first. ``month_cost`` and
+    ``month_unpriced`` (tokens of models without a price) are what counts for the limits of this month, 0 for none.
+    """
+
+    days: tuple[ModelUse, ...]
+    month_cost: float
+    month_unpriced: int
+    monthly_spending: float
+    monthly_tokens: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Spending:
+    """A ``Meter`` over a catalog. ``settings`` are those of now."""
+
+    catalog: Catalog
+    settings: Settings
+    _unwritten: list[tuple[str, str, Charge, Usage, bool]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def check(self, model: str, *, priced: bool) -> None:
+        limit, tokens = self.settings.monthly_spending, self.settings.monthly_tokens
+        if not (limit if priced else tokens):
+            return
+        cost, unpriced = UsageStore(self.catalog).spent(_month())
+        if priced and cost >= limit:
+            message = f"{model} was not asked: {cost:.2f} of {limit:g} are spent this month."
+            raise ChatError(message, _ADVICE.format("monthly_spending"), failure="quota")
+        if not priced and unpriced >= tokens:
+            message = f"{model} was not asked: {unpriced:,} of {tokens:,} tokens without a price are used this month."
+            raise ChatError(message, _ADVICE.format("monthly_tokens"), failure="quota")
+
+    def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
+        """Record a call. If the catalog cannot be written now, the next call writes it: the answer was paid for."""
+        with self._lock:
+            self._unwritten.append((_today(), model, charge, usage, priced))
+            try:
+                while self._unwritten:
+                    day, name, whose, took, has_price = self._unwritten[0]
+                    UsageStore(self.catalog).add(day, name, whose, took, priced=has_price)
+                    self._unwritten.pop(0)
+            except StoreError as error:
+                _log.warning("what %s took could not be noted yet: %s", model, error)
+
+    def report(self, first: str = "", last: str = "") -> UsageReport:
+        """Days as YYYY-MM-DD, by default this month. Raises UsageError for what is no day."""
+        store = UsageStore(self.catalog)
+        days = tuple(store.days(_day(first) or _month(), _day(last) or "9999-12-31"))
+        cost, unpriced = store.spent(_month())
+        limits = self.settings.monthly_spending, self.settings.monthly_tokens
+        notes: tuple[str, ...] = ()
+        if limits[0] and unpriced and not limits[1]:
+            names = sorted({row.model for row in days if row.unpriced})
+            notes = (
+                f"no price is known of {', '.join(names) or 'some models'} (model_prices), so monthly_spending does "
+                "not bound them: monthly_tokens can",
+            )
+        return UsageReport(days, cost, unpriced, *limits, notes)
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
+def _month() -> str:
+    return _today()[:8] + "01"
+
+
+def _day(text: str) -> str:
+    try:
+        return datetime.date.fromisoformat(text).isoformat() if text else ""
+    except ValueError as error:
+        raise UsageError(f"'{text[:40]}' is no day.", "Write 2026-03-31.") from error

@@ -1,0 +1,1 @@
+"""Answers: pages as sources, a model's reply, and its citations checked."""

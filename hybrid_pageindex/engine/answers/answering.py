@@ -1,0 +1,392 @@
+"""Answer from numbered sources by a model, and check every citation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hybrid_core.errors import ChatError, PageIndexError
+from hybrid_core.llm.budget import charged
+from hybrid_core.llm.chat import Message
+from hybrid_core.llm.client.chat_model import ChatModel
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.llm.prompts import prompt
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.types.answers import Answer, AnswerStatus, Calculation, Claim, Source
+from hybrid_core.types.results import PageFound, ReasoningStep, SearchResult, StepKind
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.engine.answers.pages import TOKENS, LibraryPages, outline
+from hybrid_pageindex.engine.answers.prompt import NOT_THERE, AskOptions, HeldBack, model_remark, source_block, today
+from retrievers.answer import citations
+from retrievers.answer.searches import other_searches, searches, wishes
+from retrievers.answer.sources import MOST, Showing, near, pictured, sources
+from retrievers.query.references import unnamed_document
+from retrievers.reason.board import unlabelled
+
+NO_MODEL = "no language model is configured: these are the best passages"
+_REFUSED = {
+    "none": "Not in the library: none of the pages holds enough of what the question asks for",
+    "weak": "Not in the library: the best pages hold only part of what the question asks for",
+}
+_LOOKED = "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
+_ENOUGH = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
+_REPLY = 1500  # tokens that an answer may have
+_READS = 2  # rounds in which the model may ask for more
+_CONTINUED = 2  # best pages whose next ones are brought where they break off
+_NEW = 3  # pages that another search adds
+_OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
+_PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
+_LIKELY, _NAMED = 3, 0.4  # documents that are offered; the routing score from which a question names one
+_MANY = 5  # documents of a library from which "this document" says nothing
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The parts of an answer before its sources are known."""
+
+    status: AnswerStatus
+    why: str = ""
+    text: str = ""
+    claims: tuple[Claim, ...] = ()
+    notes: tuple[str, ...] = ()
+    definition: str = ""
+    calculations: tuple[Calculation, ...] = ()
+
+
+def answer(result: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
+    """Answer from the pages of a search. Without a model, and where it fails, return the sources only."""
+    began = time.perf_counter()
+    work = _Answering(result, LibraryPages(catalog), model, options)
+    draft = work.draft()
+    result = work.found
+    spent = round((time.perf_counter() - began) * 1000, 3)
+    total = round(result.timings_ms.get("total", 0.0) + spent, 3)
+    answered_by = work.asked or model
+    return Answer(
+        query=options.question or result.query,
+        library=result.library,
+        status=draft.status,
+        text=draft.text,
+        why=draft.why,
+        claims=draft.claims,
+        sources=tuple(work.sources),
+        evidence=result.evidence,
+        effort=result.effort,
+        model="" if answered_by is None else answered_by.name,
+        usage=result.usage + work.usage,
+        notes=tuple(dict.fromkeys((*result.notes, *work.notes, *draft.notes))),
+        timings_ms={**result.timings_ms, "answer": spent, "total": total},
+        steps=tuple(work.steps),
+        definition=draft.definition,
+        calculations=draft.calculations,
+    )
+
+
+class _Answering:
+    """The state of one question on its way to an answer."""
+
+    def __init__(
+        self, result: SearchResult, library: LibraryPages, model: ChatModel | None, options: AskOptions
+    ) -> None:
+        self.found, self._library, self._model, self._options = result, library, model, options
+        self.asked: ChatModel | None = None  # the one that answered
+        self.usage = Usage()
+        self.notes: list[str] = []
+        self.steps: list[ReasoningStep] = []
+        self.sources: list[Source] = []
+        self._pages = list(near(result.results))
+        self._tried = {result.query, options.question}  # what was searched for
+        self._prompt: list[Message] = []  # the last one
+        self._whole: set[int] = set()  # sources to be given whole
+        self._going_on: set[int] = set()  # sources that go on from another
+        self._showing: dict[tuple[str, int], Showing | None] = {}
+        self._deeper = options.deeper if result.reasoning is None and result.effort.asked == "auto" else None
+        with charged(library=library.library(self._pages)):
+            self._scope = CallScope(stopped=options.stopped)
+
+    def draft(self) -> _Draft:
+        if which := self._which():
+            self._report_sources()
+            return _Draft("which_document", which)
+        usable = self._model is not None or self._options.sees is not None
+        if usable and self._pages and self.found.evidence.level == "weak":
+            self._search_deeper("the evidence is weak")
+        if (refusal := self._refusal()) and not (usable and self._search_otherwise(enough=True)):
+            self._report_sources()
+            return _Draft("not_in_library", refusal)
+        if not usable:
+            self._report_sources()
+            return _Draft("no_model", NO_MODEL)
+        try:
+            draft = self._answered()
+            if draft.status == "not_in_library" and self._search_deeper("the pages found do not answer it"):
+                draft = self._answered()
+            if draft.status == "not_in_library" and self._search_otherwise():
+                draft = self._answered(reads=1)
+        except ChatError as error:
+            self.usage += self._scope.usage
+            return _Draft("model_failed", f"the model failed ({error}): these are the best passages")
+        self.usage += self._scope.usage
+        return draft
+
+    def _report_sources(self, passages: Sequence[Source] | None = None) -> None:
+        """The sources as they are now, which whoever listens hears of."""
+        texts, gone = self._library.texts(self._pages)
+        self.notes += gone
+        plain = sources(self.found.query, self._pages, texts, self._options.tokens) if passages is None else passages
+        self.sources = list(plain)
+        if self._options.on_sources is not None:
+            self._options.on_sources(self.sources)
+
+    def _which(self) -> str:
+        """Return a question back where any document could be meant, "" where the question tells which."""
+        count = self._options.documents
+        if count is None or self._options.conversation or not unnamed_document(self.found.query):
+            return ""
+        ranked = self.found.documents
+        if any(document.routing >= _NAMED for document in ranked) or (many := count()) < _MANY:
+            return ""
+        likely = list(dict.fromkeys(document.doc_name for document in ranked))[:_LIKELY]
+        offered = f"; the likeliest are {', '.join(likely)}" if likely else ""
+        return (
+            f"Which document is meant? The question names none of the {many} that were searched{offered}. "
+            "Name it in the question, or ask of it alone"
+        )
+
+    def _search_deeper(self, why: str) -> bool:
+        """Go back to the trees, once; whether that brought other pages."""
+        deeper, self._deeper = self._deeper, None
+        if deeper is None:
+            return False
+        self._step("asked", f"to look through the section trees: {why}")
+        before, spent = {(page.doc_id, page.page) for page in self._pages}, self.found.usage
+        result = deeper()
+        self.found = replace(result, usage=result.usage + spent)
+        self._pages, self._whole, self._going_on = list(near(result.results)), set(), set()
+        return not {(page.doc_id, page.page) for page in self._pages} <= before
+
+    def _search_otherwise(self, *, enough: bool = False) -> bool:
+        """Search for the parts of the question and for its words as the library spells them; return whether that
+        brought pages that were not there. With ``least`` each of these searches must have enough evidence.
+        """
+        if self._options.search is None:
+            return False
+        texts, _ = self._library.texts(self._pages)
+        if not enough:
+            texts += [page.snippet for page in self.found.results]
+        searches_made = [
+            (words, self._searched(words)) for words in other_searches(self.found.query, texts, self._options.spellings)
+        ]
+        results = [(words, result) for words, result in searches_made if result is not None]
+        if enough and any(result.evidence.level not in _ENOUGH[self._options.min_evidence] for _, result in results):
+            return False
+        taken = [self._take(words, result) for words, result in results]
+        return any(taken)
+
+    def _searched(self, words: str) -> SearchResult | None:
+        """Return what a search finds that was not made before; None for one that was, or that fails."""
+        if self._options.search is None or words in self._tried:
+            return None
+        self._tried.add(words)
+        try:
+            return self._options.search(words)
+        except PageIndexError as error:
+            self._step("dropped", f"a search for {words}: {error}")
+            return None
+
+    def _take(self, words: str, result: SearchResult) -> bool:
+        """Add the first pages of a search; return whether there is anything new."""
+        have = {(page.doc_id, page.page) for page in self._pages}
+        new = [page for page in result.results if (page.doc_id, page.page) not in have][:_NEW]
+        self._pages += new
+        names = ", ".join(f"{page.doc_name} page {page.page}" for page in new) or "nothing new"
+        self._step("searched", f"{words}: {names}")
+        return bool(new)
+
+    def _refusal(self) -> str:
+        """Return why no model is asked to answer, "" where one is.
+
+        The evidence of words decides only where no model looked for the pages. It does not decide for an unclear
+        question such as "what is this about?", or for pages that only their pictures explain.
+        """
+        result, options = self.found, self._options
+        if not result.results:
+            unclear = f"Nothing was found: {result.evidence.hint}"
+            return unclear if result.evidence.level == "unclear" else _REFUSED["none"]
+        looked_in_vain = result.reasoning is not None and result.reasoning.outcome == "nothing"
+        if result.evidence.level == "unclear":
+            return _LOOKED if looked_in_vain and not options.force else ""
+        if options.force or result.evidence.level in _ENOUGH[options.min_evidence] or self._chosen(self._pages):
+            return ""
+        if result.reasoning is None:
+            return _REFUSED[result.evidence.level]
+        return _LOOKED if looked_in_vain else ""
+
+    def _answered(self, reads: int = _READS) -> _Draft:
+        """Raises ChatError."""
+        self._bring_next_pages()
+        for left in range(reads, -1, -1):
+            text, finished, texts = self._ask_model(left)
+            if not left or not (wishes(text) or searches(text)) or not self._read(text):
+                break
+        if text.strip().upper().startswith(NOT_THERE):
+            reason = text.strip()[len(NOT_THERE) :].strip(" .:—–-\n")
+            why = "Not in the library: the model found no answer in the sources"
+            return _Draft("not_in_library", f"{why}: {reason}" if reason else why)
+        if wishes(text) or searches(text):
+            return _Draft("not_in_library", "Not in the library: the model asked for more than it may read")
+        question = f"{self._options.question or self.found.query}\n{self.found.query}"
+        seen = [source.number for source in self.sources if source.image]
+        checked = citations.check(text, texts, question, seen)
+        notes = [] if finished else ["the answer was cut off at its longest length"]
+        if checked.dropped:
+            lost = ", ".join(checked.dropped)
+            notes.append(f"citations of sources that were not given were taken out: {lost}")
+        cited = {number for claim in checked.claims for number in claim.sources}
+        notes += [
+            f"the picture of source {source.number} ({source.doc_name}, page {source.page}) was not looked at, "
+            "and its text lacks what a chart or figure shows: open the page to compare"
+            for source in self.sources
+            if source.number in cited and not source.image and (source.figures or unlabelled(texts[source.number]))
+        ]
+        return _Draft(
+            "answered", "", checked.text, checked.claims, tuple(notes), checked.definition, checked.calculations
+        )
+
+    def _bring_next_pages(self) -> None:
+        """Add the next page of each of the best ones whose answering passage may go on there."""
+        if self._going_on:
+            return
+        texts, _ = self._library.texts(self._pages[:_CONTINUED])
+        for page, text in zip(self._pages[:_CONTINUED], texts, strict=True):
+            brought = self._library.next_page(page, text)
+            if brought is None or any(
+                (other.doc_id, other.page) == (page.doc_id, page.page + 1) for other in self._pages
+            ):
+                continue
+            self._pages.append(brought)
+            self._going_on.add(len(self._pages))
+            self._step("read", f"what goes on there: {brought.doc_name} page {brought.page}")
+
+    def _read(self, text: str) -> bool:
+        """Take in what the model asked for; whether there is anything new."""
+        listed = self._library.listed(self._pages)
+        new, whole, lost = self._library.wished(wishes(text), listed, self._pages)
+        fresh = [number for number in whole if number not in self._whole]
+        self._whole |= {*whole, *range(len(self._pages) + 1, len(self._pages) + 1 + len(new))}
+        self._pages += new
+        if lost:
+            self._step("dropped", f"what does not exist: {', '.join(lost)}")
+        taken = [f"{page.doc_name} page {page.page}" for page in new]
+        taken += [f"all of source {number}" for number in fresh]
+        if taken:
+            self._step("read", f"as the model asked before it answers: {', '.join(taken)}")
+        for words in searches(text):
+            result = self._searched(words)
+            if result is not None and self._take(words, result):
+                taken.append(words)
+        return bool(taken)
+
+    def _ask_model(self, left: int) -> tuple[str, bool, dict[int, str]]:
+        """A reply, whether it is whole, and what of each source it can be compared with."""
+        options, result = self._options, self.found
+        texts, gone = self._library.texts(self._pages)
+        self.notes += gone
+        chosen = self._chosen(self._pages)
+        by_eyes = bool(chosen) or options.vision == "always" or self._model is None
+        model = (options.sees if by_eyes else None) or self._model
+        if model is None:
+            raise ChatError("no model is left.", failure="model")
+        self.asked = model
+        room = int(options.tokens * (1 - _OUTLINE))
+        if options.vision == "auto":
+            room -= TOKENS * len(chosen)
+        passages = sources(result.query, self._pages, texts, room, self._whole, self._going_on)
+        passages, images, chosen = self._pictured(passages, chosen)
+        shown = [source for source in passages if source.image or source.text or not source.cut]
+        if missing := len(passages) - len(shown):
+            self.notes.append(
+                f"{missing} of {len(passages)} pages were not given to the model: answer_tokens has no room for them"
+            )
+        self._report_sources(passages)
+        source_texts = {
+            passage.number: texts[passage.number - 1] if passage.image else passage.text for passage in shown
+        }
+        listed = outline(self._library.listed(self._pages), int(options.tokens * _OUTLINE))
+        written = prompt("follow-up-answer" if options.conversation else "answer")
+        question = options.question or result.query
+        values = {
+            "question": question, "evidence": model_remark(result), "documents": listed, "now": today(options.now),
+            "sources": "\n\n".join(source_block(source, chosen) for source in shown),
+            "reading": f"You may read more {left} times." if left > 1 else "You may read more once."
+            if left else "You cannot read more: answer now.",
+        }  # fmt: skip
+        if options.conversation:
+            values["conversation"] = options.conversation
+        messages = self._prompt = written.messages(values, self._prompt)
+        if images:
+            messages = [*messages[:-1], replace(messages[-1], images=tuple(images))]
+        heard = None if options.on_text is None else HeldBack(options.on_text)
+        reply = model.say(messages, on_text=heard, prompt=written.id, max_tokens=_REPLY, scope=self._scope)
+        trimmed = reply.text.strip()
+        if (
+            heard is not None
+            and not trimmed.upper().startswith(NOT_THERE)
+            and not (wishes(trimmed) or searches(trimmed))
+        ):
+            heard.release()
+        return reply.text, reply.finished, source_texts
+
+    def _chosen(self, pages: Sequence[PageFound]) -> list[tuple[int, ...]]:
+        """The sources (numbers) that each picture shows."""
+        options = self._options
+        if options.sees is None or options.pictures is None or options.vision == "never":
+            return []
+        if options.vision == "always":
+            return [(number,) for number in range(1, len(pages) + 1)]
+        limit = min(MOST, int(options.tokens * _PICTURES) // TOKENS)
+        seen = [self._shows(page) for page in pages]
+        together = pictured(seen, [page.doc_id for page in pages], limit)
+        return [tuple(at + 1 for at in group) for group in together]
+
+    def _shows(self, page: PageFound) -> Showing | None:
+        key = (page.doc_id, page.page)
+        if key not in self._showing:
+            pictures = self._options.pictures
+            self._showing[key] = None if pictures is None else pictures.showing(page)
+        return self._showing[key]
+
+    def _pictured(
+        self, passages: Sequence[Source], chosen: Sequence[tuple[int, ...]]
+    ) -> tuple[list[Source], list[bytes], list[tuple[int, ...]]]:
+        """The sources with their pages drawn, the pictures, and the sources that each shows; those that cannot be drawn
+        stay text, and it is said why.
+        """
+        pictures, always = self._options.pictures, self._options.vision == "always"
+        images: list[bytes] = []
+        drawn: list[tuple[int, ...]] = []
+        for numbers in chosen:
+            if pictures is None:  # then none is chosen
+                break
+            pages = {number: self._pages[number - 1] for number in numbers}
+            showing = self._shows(pages[numbers[0]]) if not always else None
+            try:
+                images.append(pictures.draw(pages, clip=showing.clip if showing else None, whole_size=always))
+                drawn.append(numbers)
+            except PageIndexError as error:
+                named = "source " + ", ".join(map(str, numbers))
+                self.notes.append(f"{named} was sent as text only: {error}")
+        seen = {number for numbers in drawn for number in numbers}
+        with_images = []
+        for source, page in zip(passages, self._pages, strict=True):
+            showing = self._showing.get((page.doc_id, page.page))
+            unread = showing is not None and showing.unread
+            with_images.append(replace(source, figures=unread, image=source.number in seen))
+        return with_images, images, drawn
+
+    def _step(self, kind: StepKind, text: str) -> None:
+        step = ReasoningStep(kind, text)
+        self.steps.append(step)
+        if self._options.on_step is not None:
+            self._options.on_step(step)

@@ -1,0 +1,222 @@
+"""Run the engine's work off the event loop: in stoppable threads, in the background, and from plain code.
+
+Calls that nobody awaited say so in their errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, NoReturn, TypeVar
+
+from hybrid_core.errors import UsageError
+from hybrid_core.store.database import reread
+from hybrid_core.types.requests import SearchFields, SearchRequest
+
+T = TypeVar("T")
+THINKING = 256
+
+
+async def stoppable(work: Callable[[threading.Event], T]) -> T:
+    """Run work in a thread; cancelling the task sets the event and waits until the work has stopped."""
+    stop = threading.Event()
+    task = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
+
+
+async def in_the_background(work: Callable[[], T]) -> T:
+    """Run work that may wait long for a model in a thread that nobody waits for once the task is cancelled.
+
+    ``THINKING`` of them run at once in a process; more wait until one is over.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result(value) if error is None else done.set_exception(error)
+
+    def call() -> None:
+        if done.cancelled():
+            return
+        value, error = None, None
+        try:
+            value = context.run(work)
+        except BaseException as raised:  # noqa: BLE001 - handed to the task that waits
+            error = raised
+        with suppress(RuntimeError):  # the loop has been closed meanwhile
+            loop.call_soon_threadsafe(settle, value, error)
+
+    _background.start(call)
+    return await done
+
+
+async def read_in_thread(work: Callable[[], T]) -> T:
+    """Run what only reads in a thread, once more where the connection to the catalog breaks in its middle."""
+    return await asyncio.to_thread(reread, work)
+
+
+async def read_in_the_background(work: Callable[[], T]) -> T:
+    return await in_the_background(partial(reread, work))
+
+
+def in_a_thread(work: Callable[[], None]) -> None:
+    """Run work in such a thread, also when whoever asked for it has gone."""
+    _background.start(work)
+
+
+class _Background:
+    """Daemon threads, so many at once, for calls in the order in which they came."""
+
+    def __init__(self, limit: int) -> None:
+        self._free = limit
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._lock = threading.Lock()
+
+    def start(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            self._waiting.append(call)
+            if not self._free:
+                return
+            self._free -= 1
+        threading.Thread(target=self._work, name="pageindex-model", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._free += 1
+                    return
+                call = self._waiting.popleft()
+            call()
+
+
+_background = _Background(THINKING)
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Wait for one engine call from ordinary code, also where an event loop is already running (notebooks)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread
+            failure.append(error)
+
+    thread = threading.Thread(target=call, name="pageindex-run")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+class NotAwaitedError(UsageError, AttributeError):
+    """The result of a call was used before the call was made."""
+
+
+class Pending(Coroutine[Any, Any, Any]):
+    """A coroutine with its name. It is awaited and run like any other."""
+
+    def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self._name, self._coroutine = name, coroutine
+
+    def send(self, value: Any) -> Any:
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._coroutine.__await__()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name.startswith("cr_"):  # tools ask each object for these
+            raise AttributeError(name)
+        self._refuse(f"{name!r} is asked of")
+
+    def __iter__(self) -> Iterator[Any]:
+        self._refuse("A loop goes over")
+
+    def __len__(self) -> int:
+        self._refuse("The length is asked of")
+
+    def __getitem__(self, index: Any) -> Any:
+        self._refuse("An item is asked of")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<{self._name}(…) that is not awaited yet>"
+
+    def _refuse(self, what: str) -> NoReturn:
+        call = self._name.rpartition(".")[2]
+        self._coroutine.close()
+        raise NotAwaitedError(
+            f"{what} {self._name}(…), which was not awaited.",
+            f"Write await engine.{call}(…) in asynchronous code, run(engine.{call}(…)), or use SyncEngine.",
+        )
+
+
+def awaited(kind: type[T]) -> type[T]:
+    """Have the public coroutine methods of a class return ``Pending`` calls, and name all of their arguments."""
+    for name, method in list(vars(kind).items()):
+        if not name.startswith("_") and inspect.iscoroutinefunction(method):
+            setattr(kind, name, _pending(f"{kind.__name__}.{name}", method))
+    return kind
+
+
+def _pending(name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Pending]:
+    @functools.wraps(method)
+    def call(*arguments: Any, **named: Any) -> Pending:
+        return Pending(name, method(*arguments, **named))
+
+    call.__signature__ = explicit(inspect.signature(method))  # type: ignore[attr-defined]
+    return call
+
+
+def explicit(signature: inspect.Signature) -> inspect.Signature:
+    """A signature with the fields of a search in place of ``**fields``: what notebooks complete and show."""
+    parameters = list[inspect.Parameter]()
+    for item in signature.parameters.values():
+        if item.kind is item.VAR_KEYWORD and "SearchFields" in str(item.annotation):
+            parameters += [
+                inspect.Parameter(
+                    name,
+                    item.KEYWORD_ONLY,
+                    default=_DEFAULTS.get(name),
+                    annotation=getattr(kind, "__forward_arg__", kind),
+                )
+                for name, kind in SearchFields.__annotations__.items()
+            ]
+        else:
+            parameters.append(item)
+    return signature.replace(parameters=parameters)
+
+
+_DEFAULTS = {
+    name: item.default for name, item in SearchRequest.__dataclass_fields__.items() if item.default not in (None, ())
+}

@@ -1,0 +1,1 @@
+"""Documents: their lists, pages, outlines, pictures and original files."""

@@ -1,0 +1,340 @@
+"""Brief a document or a library: its parts, stated figures, and questions to begin with.
+
+Rules write it from the index; a model, if the caller asks for one, words it better. A question is offered only
+where a search finds the page that it was made from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import log10
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.text.names import has_cjk
+from hybrid_core.text.tokens import STOP_WORDS
+from hybrid_core.types.documents import Document, Page, Section
+from hybrid_core.types.results import SearchResult
+from hybrid_pageindex.engine.documents import reading
+
+if TYPE_CHECKING:
+    from hybrid_core.llm.client.chat_model import ChatModel
+
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|(?<=[。！？])")
+_AMOUNT = re.compile(
+    r"[$€£¥]\s?\d[\d.,]*(?:\s(?:thousand|million|billion|trillion))?"
+    r"|\d[\d.,]*\s?(?:%|percent|per cent|thousand|million|billion|trillion|[一-鿿]?元|万|亿|％)"
+)
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_NUMBER = re.compile(r"\d[\d.,]*")
+_STATES = re.compile(
+    r"^(?P<subject>(?:(?:The|Our|Total|Net) )?[A-Z]?[\w'’&-]*(?: [\w'’&.,-]+){0,10}?) "
+    r"(?P<verb>was|were|is|are|totalled|totaled|reached|amounted to)(?: (?:about|approximately|roughly|nearly))? "
+    r"(?P<amount>[$€£¥]?\d)"
+)
+_POINTS_BACK = re.compile(
+    r"^(?:it|its|this|that|these|those|they|their|there|he|she|we|i|which|what|both|each)\b", re.I
+)
+_SHORTEST, _LONGEST = 24, 220  # characters of a sentence
+_NUMBERS = 6  # in a sentence; more are a row of a table
+_SUBJECT = 80  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A sentence that states an amount, as it stands on a page."""
+
+    text: str
+    page: int
+    question: str = ""  # what it answers, where its words tell
+
+
+def figures(pages: Sequence[Page], limit: int) -> list[Figure]:
+    """Sentences that state an amount, no two of a page, in the order of their pages: those first that are short, and
+    about what the pages speak of most.
+    """
+    spoken = Counter(word for page in pages for word in _words(page.text))
+    best: dict[int, tuple[float, Figure]] = {}
+    for page in pages:
+        for sentence in _sentences(page.text):
+            if (weight := _plainness(sentence)) > 0:
+                candidate = Figure(sentence, page.number, question_of(sentence))
+                weight += _centrality(candidate.question or sentence, spoken) + bool(candidate.question)
+                if page.number not in best or weight > best[page.number][0]:
+                    best[page.number] = (weight, candidate)
+    chosen = sorted(best.values(), key=lambda one: -one[0])[:limit]
+    return sorted((figure for _, figure in chosen), key=lambda one: one.page)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _centrality(text: str, spoken: Counter[str]) -> float:
+    """From 0: how often the pages say its words."""
+    words = set(_words(text)) - STOP_WORDS
+    return sum(log10(1 + spoken[word]) for word in words) / len(words) if words else 0.0
+
+
+def question_of(sentence: str) -> str:
+    """Return the question that a sentence like "Net sales in 2025 were $418.2 million." answers.
+
+    "" where its words do not tell.
+    """
+    stated = _STATES.match(sentence)
+    if not stated or len(stated["subject"]) > _SUBJECT or _POINTS_BACK.match(stated["subject"]):
+        return ""
+    first, _, predicate = stated["subject"].partition(" ")
+    plain = (
+        first.lower() if first.isalpha() and not first.isupper() and predicate and not predicate[0].isupper() else first
+    )
+    verb = stated["verb"] if stated["verb"] in ("were", "is", "are") else "was"
+    return f"What {verb} {f'{plain} {predicate}'.strip()}?"
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for paragraph in re.split(r"\n\s*\n", text):
+        joined = " ".join(paragraph.split())
+        for sentence in _SENTENCE.split(joined):
+            if len(sentence) * (2 if has_cjk(sentence) else 1) >= _SHORTEST and len(sentence) <= _LONGEST:
+                yield sentence.strip()
+
+
+def _plainness(sentence: str) -> float:
+    """0 for none; more for fewer words around its amounts."""
+    if sentence[-1:] not in ".。" or len(_NUMBER.findall(sentence)) > _NUMBERS or not _AMOUNT.search(sentence):
+        return 0.0
+    if not (sentence[0].isupper() or has_cjk(sentence[0])):
+        return 0.0
+    return 1.0 + 1.0 / (1 + len(sentence) / 80)
+
+
+_PARTS = 12  # sections of a document, documents of a library
+_FIGURES, _QUESTIONS = 4, 3
+_READ, _SKIMMED = 120, 40  # pages that are read for figures, of one document and of each of a library's
+_TRIED = 12  # questions that are searched for
+_DEEP_ENOUGH = 3  # pages of a result among which the right one stands
+_NEWEST = 6  # documents of a library that questions are made from
+_NUMBERING = re.compile(
+    r"^(?:(?:item|note|section|chapter|part|article|annex|appendix)\s+[\dA-Z]{1,4}[.:)]?|[\dIVX]+(?:\.\d+)*[.)]?"
+    r"|第[一二三四五六七八九十百零〇\d]+[章节条编]|[一二三四五六七八九十]+、)\s*[-—–:.]?\s*",
+    re.I,
+)
+_FURNITURE = re.compile(
+    r"^(?:table of )?contents$|^index$|^signatures?$|^exhibits?\b|^cover\b|^preface$|^目\s*录$", re.I
+)
+
+Search = Callable[[str, Sequence[str] | None], SearchResult]
+"""A quick search for a question, of these documents or all of the library."""
+
+
+@dataclass(frozen=True, slots=True)
+class BriefingPart:
+    """A top section of a document, or a document of a library with what it is."""
+
+    title: str
+    doc_id: str
+    start_page: int
+    end_page: int
+    summary: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BriefingFigure:
+    text: str
+    doc_id: str
+    doc_name: str
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartingQuestion:
+    """Answered on ``page``, as a search found."""
+
+    question: str
+    doc_id: str
+    doc_name: str
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """``kinds`` counts documents by their types, the most frequent first; ``written_by`` is "" for rules."""
+
+    title: str
+    description: str
+    documents: int
+    pages: int
+    kinds: tuple[tuple[str, int], ...] = ()
+    years: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    parts: tuple[BriefingPart, ...] = ()
+    figures: tuple[BriefingFigure, ...] = ()
+    questions: tuple[StartingQuestion, ...] = ()
+    written_by: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A question and where its answer is to be found: pages of a document; none for anywhere."""
+
+    question: str
+    document: Document
+    pages: range | None = None
+
+
+def brief_document(catalog: Catalog, library: str, name: str, search: Search, model: ChatModel | None) -> Briefing:
+    """Raises NotFoundError for no such document, ChatError where the model fails."""
+    with catalog.snapshot() as snapshot:
+        document = reading.find_document(snapshot, library, name)
+        sections = snapshot.sections(document.content_id)
+        stated = _figures(snapshot, document, _READ)
+    card = document.card
+    briefing = Briefing(
+        document.title or document.name, document.description, 1, document.pages,
+        ((card.type, 1),) if card.type else (), card.years[:3], tuple(_organisation(document)),
+        tuple(_part(document, section) for section in _top(sections)[:_PARTS]),
+        tuple(BriefingFigure(figure.text, document.doc_id, document.name, figure.page) for figure in stated),
+    )  # fmt: skip
+    offered = list(_candidates(document, stated, sections))
+    if model is not None:
+        briefing, questions = _written(briefing, model)
+        offered = [*(_Candidate(question, document) for question in questions), *offered]
+    only = [document.doc_id]
+    return replace(briefing, questions=tuple(_answerable(offered, lambda question: search(question, only))))
+
+
+def brief_library(catalog: Catalog, library: str, search: Search, model: ChatModel | None) -> Briefing:
+    """Raises NotFoundError for no such library, ChatError where the model fails."""
+    with catalog.snapshot() as snapshot:
+        documents = [document for document in reading.library_documents(snapshot, library) if document.published]
+        documents.sort(key=lambda document: (document.indexed_at, document.path), reverse=True)
+        newest = documents[:_NEWEST]
+        of_each = [
+            list(_candidates(document, _figures(snapshot, document, _SKIMMED), snapshot.sections(document.content_id)))
+            for document in newest
+        ]
+    cards = [document.card for document in documents]
+    kinds = Counter(card.type for card in cards if card.type)
+    years = sorted({year for card in cards for year in card.years[:1]})
+    names = Counter(name for document in documents for name in _organisation(document))
+    briefing = Briefing(
+        library, "", len(documents), sum(document.pages for document in documents), tuple(kinds.most_common(5)),
+        tuple(years), tuple(name for name, _ in names.most_common(8)),
+        tuple(
+            BriefingPart(row.title or row.name, row.doc_id, 1, row.pages, row.description)
+            for row in documents[:_PARTS]
+        ),
+    )  # fmt: skip
+    offered = [
+        each[depth] for depth in range(max(map(len, of_each), default=0)) for each in of_each if depth < len(each)
+    ]
+    if model is not None and documents:
+        briefing, questions = _written(briefing, model)
+        offered = [*(_Candidate(question, newest[0]) for question in questions), *offered]
+    return replace(briefing, questions=tuple(_answerable(offered, lambda question: search(question, None))))
+
+
+def _figures(snapshot: Snapshot, document: Document, limit: int) -> list[Figure]:
+    return figures(snapshot.pages(document.content_id, range(1, min(document.pages, limit) + 1)), _FIGURES)
+
+
+def _organisation(document: Document) -> Sequence[str]:
+    """Its best name that is more than the name of its file."""
+    return [name for name in document.card.names if not document.name.startswith(name)][:1]
+
+
+def _top(sections: Sequence[Section]) -> list[Section]:
+    """Return the sections of the highest level that has more than one."""
+    levels = Counter(section.level for section in sections if not section.synthetic)
+    level = min((level for level, count in levels.items() if count > 1), default=1)
+    return [section for section in sections if section.level == level and not section.synthetic]
+
+
+def _part(document: Document, section: Section) -> BriefingPart:
+    return BriefingPart(section.title, document.doc_id, section.start_page, section.end_page, section.summary)
+
+
+def _candidates(document: Document, stated: Sequence[Figure], sections: Sequence[Section]) -> Iterator[_Candidate]:
+    """Yield questions from the document's figures and from its sections, in turn."""
+    counted = [
+        _Candidate(figure.question, document, range(figure.page, figure.page + 1))
+        for figure in stated
+        if figure.question
+    ]
+    cover = 1 if document.pages > _DEEP_ENOUGH else 0
+    titles = [
+        _Candidate(_about(title), document, range(section.start_page, section.end_page + 1))
+        for section in sections
+        if (title := _telling(section)) and section.start_page > cover and title not in document.title
+    ]
+    titles = titles[:: max(1, len(titles) // _TRIED)]  # from all over the document
+    for at in range(max(len(counted), len(titles))):
+        yield from counted[at : at + 1]
+        yield from titles[at : at + 1]
+
+
+def _telling(section: Section) -> str:
+    """A section's title without its number; "" where it tells nothing of what is in it."""
+    title = _NUMBERING.sub("", section.title).strip(" :.—–-")
+    words = len(title) if has_cjk(title) else len(title.split()) * 2
+    eligible = section.summary and not section.synthetic and any(map(str.isalpha, title))
+    return title if eligible and 3 < words < 24 and not _FURNITURE.match(title) else ""
+
+
+def _about(title: str) -> str:
+    return f"{title}有哪些内容？" if has_cjk(title) else f"What is said about {title}?"
+
+
+def _answerable(offered: Iterable[_Candidate], search: Callable[[str], SearchResult]) -> Iterator[StartingQuestion]:
+    """The first few that a search answers from the pages they were made of."""
+    seen: set[str] = set()
+    count = 0
+    for tried, question in enumerate(offered):
+        if tried == _TRIED or count == _QUESTIONS:
+            return
+        if question.question.casefold() in seen:
+            continue
+        seen.add(question.question.casefold())
+        result = search(question.question)
+        if result.evidence.level != "strong":
+            continue
+        for page in result.results[:_DEEP_ENOUGH]:
+            if question.pages is None or (page.doc_id == question.document.doc_id and page.page in question.pages):
+                count += 1
+                yield StartingQuestion(question.question, page.doc_id, page.doc_name, page.page)
+                break
+
+
+class _Written(BaseModel):
+    description: str
+    questions: list[str]
+
+
+def _written(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]:
+    """The briefing as a model says it, and the questions that it would ask. Raises ChatError."""
+    from hybrid_core.llm.prompts import prompt
+
+    written = prompt("briefing")
+    parts = "\n".join(
+        f"- {part.title} (pages {part.start_page}-{part.end_page}): {part.summary}" for part in briefing.parts
+    )
+    values = {
+        "title": briefing.title, "description": briefing.description, "parts": parts,
+        "figures": "\n".join(f"- {figure.text}" for figure in briefing.figures),
+    }  # fmt: skip
+    reply = model.ask(written.messages(values), _Written, prompt=written.id, max_tokens=600)
+    if reply.value is None or not reply.value.description.strip():
+        return briefing, []
+    rewritten = replace(briefing, description=reply.value.description.strip(), written_by=model.name)
+    return rewritten, [question.strip() for question in reply.value.questions if question.strip()][: 2 * _QUESTIONS]

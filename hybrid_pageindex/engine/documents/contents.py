@@ -1,0 +1,286 @@
+"""Read one document: its section tree, words on its pages, and terms that it defines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.text.tokens import fold
+from hybrid_core.types.documents import Document, Page, Section, place_of
+from hybrid_pageindex.engine.documents import reading
+from hybrid_pageindex.engine.documents.reading import find_document, section_path
+from retrievers.pipeline.search import SectionScores
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineNode:
+    """A section; ``node_score`` and ``best_pages`` only where a question was asked. ``folded`` counts the children
+    that the outline leaves out. ``text`` is that of the section and all below it, None where it was not asked for.
+    """
+
+    section: Section
+    path: tuple[str, ...]
+    children: int
+    folded: int = 0
+    node_score: float | None = None
+    best_pages: tuple[int, ...] = ()
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Nodes in preorder, cut below ``depth`` levels. ``notes`` say what the user should know of their scores."""
+
+    document: Document
+    query: str | None
+    nodes: tuple[OutlineNode, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested nodes with everything known of each."""
+        document = self.document
+        return {
+            "doc_id": document.doc_id, "doc_name": document.name, "title": document.title,
+            "description": document.description, "pages": document.pages, "query": self.query,
+            "notes": list(self.notes), "nodes": _nested(self.nodes, _full),
+        }  # fmt: skip
+
+    def to_pageindex(self) -> dict[str, Any]:
+        """The tree in PageIndex's own shape."""
+        return {
+            "doc_name": self.document.name,
+            "doc_description": self.document.description,
+            "structure": _nested(self.nodes, _pageindex),
+        }
+
+
+def outline(
+    catalog: Catalog,
+    library: str,
+    name: str,
+    scored: SectionScores | None,
+    depth: int | None,
+    node: str | None = None,
+    text: bool = False,
+) -> Outline:
+    """The tree, or what hangs below one ``node``, with the ``text`` of every section if wished.
+
+    Raises NotFoundError for an unknown document or node.
+    """
+    with catalog.snapshot() as snapshot:
+        document = find_document(snapshot, library, name)
+        sections = snapshot.sections(document.content_id)
+        texts = [page.text for page in snapshot.pages(document.content_id)] if text else []
+    by_id = {section.node_id: section for section in sections}
+    if node is not None and node not in by_id:
+        raise NotFoundError(f"{document.name} has no section '{node}'.", "Take a node_id from its outline.")
+    children: dict[str, int] = {}
+    for section in sections:
+        if section.parent_id:
+            children[section.parent_id] = children.get(section.parent_id, 0) + 1
+    deepest = None if depth is None else depth + (by_id[node].level if node else 0)
+    nodes = []
+    for section in _below(sections, node):
+        if deepest is None or section.level <= deepest:
+            score, best = (None, ()) if scored is None else scored.sections.get(section.node_id, (0.0, ()))
+            count = children.get(section.node_id, 0)
+            folded = count if section.level == deepest else 0
+            inside = _text(section, texts) if text else None
+            nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, score, best, inside))
+    query, notes = (None, ()) if scored is None else (scored.query, scored.notes)
+    return Outline(document, query, tuple(nodes), notes)
+
+
+def _text(section: Section, pages: Sequence[str]) -> str:
+    """From where the section begins to where it ends, with all that hangs below it."""
+    first, last = section.start_page, section.end_page
+    inside = list(pages[first - 1 : last])
+    inside[-1] = inside[-1][: section.end_anchor]
+    inside[0] = inside[0][section.anchor :]
+    return "\n".join(inside).strip()
+
+
+def _below(sections: Sequence[Section], node: str | None) -> Iterator[Section]:
+    """A node and everything below it; all for None."""
+    inside: set[str] = set()
+    for section in sections:
+        if node is None or section.node_id == node or section.parent_id in inside:
+            inside.add(section.node_id)
+            yield section
+
+
+def _nested(nodes: Sequence[OutlineNode], shape: Any) -> list[dict[str, Any]]:
+    top: list[dict[str, Any]] = []
+    tree_by_id: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        tree_by_id[node.section.node_id] = entry = shape(node)
+        parent = tree_by_id.get(node.section.parent_id or "")
+        (top if parent is None else parent.setdefault("nodes", [])).append(entry)
+    return top
+
+
+def _pageindex(node: OutlineNode) -> dict[str, Any]:
+    section = node.section
+    entry: dict[str, Any] = {
+        "title": section.title, "node_id": section.node_id, "start_index": section.start_page,
+        "end_index": section.end_page, ("prefix_summary" if node.children else "summary"): section.summary,
+    }  # fmt: skip
+    return entry | ({"synthetic": True} if section.synthetic else {}) | _asked_text(node)
+
+
+def _asked_text(node: OutlineNode) -> dict[str, str]:
+    return {} if node.text is None else {"text": node.text}
+
+
+def _full(node: OutlineNode) -> dict[str, Any]:
+    section = node.section
+    entry: dict[str, Any] = {
+        "node_id": section.node_id, "title": section.title, "level": section.level, "start_page": section.start_page,
+        "end_page": section.end_page, "summary": section.summary, "source": section.source,
+        "synthetic": section.synthetic, "flags": list(section.flags), "gaps": list(section.gaps),
+        "children": node.children,
+    }  # fmt: skip
+    if node.node_score is not None:
+        entry |= {"node_score": node.node_score, "best_pages": list(node.best_pages)}
+    return entry | _asked_text(node)
+
+
+MOST = 1000
+_AT_ONCE = 200  # pages
+_BESIDE = 60  # characters of a snippet on each side
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Characters ``start`` to ``end`` of the page's text. ``place`` as in search results."""
+
+    page: int
+    label: str
+    start: int
+    end: int
+    snippet: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """``more``: the document has further ones, from ``next_page`` on."""
+
+    matches: tuple[Match, ...]
+    more: bool
+    next_page: int
+
+
+def find_words(catalog: Catalog, library: str, document: str, words: str, first: int = 1, most: int = 100) -> Matches:
+    """From page ``first`` on, whatever the case and the white space between the words. The last page that is looked at
+    is told whole, so there may be more than ``most``.
+    """
+    if not words.split():
+        raise UsageError("There is nothing to look for.", "Write some words.")
+    if not 1 <= most <= MOST:
+        raise UsageError(f"{most} matches are asked for.", f"Choose 1 to {MOST}.")
+    pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
+    matches: list[Match] = []
+    with catalog.snapshot() as snapshot:
+        row = reading.find_document(snapshot, library, document)
+    for begin in range(max(first, 1), row.pages + 1, _AT_ONCE):
+        with catalog.snapshot() as snapshot:
+            pages = snapshot.pages(row.content_id, range(begin, min(begin + _AT_ONCE, row.pages + 1)))
+        for page in pages:
+            matches += _on(page, pattern)
+            if len(matches) >= most:
+                return Matches(tuple(matches), page.number < row.pages, page.number + 1)
+    return Matches(tuple(matches), False, row.pages + 1)
+
+
+def _on(page: Page, pattern: re.Pattern[str]) -> Iterator[Match]:
+    for match in pattern.finditer(page.text):
+        start, end = match.span()
+        line = page.text.count("\n", 0, start)
+        snippet = " ".join(page.text[max(start - _BESIDE, 0) : end + _BESIDE].split())
+        yield Match(page.number, page.label, start, end, snippet, place_of(page.label, page.places, line))
+
+
+_MOST = 1_000  # terms of one document
+_LONGEST = 500  # characters of a definition
+_OPEN, _CLOSE = '[“"«„「]', '[”"»“」]'
+_TERM = r"(?P<term>[^\W_][^\"“”«»„「」()\n]{0,79}?)"
+_MEANS = (
+    r"shall\s+(?:each\s+)?mean|(?:each\s+)?means?|(?:shall\s+)?ha(?:s|ve)\s+the\s+(?:respective\s+)?meanings?|"
+    r"(?:is|are)\s+defined|refers?\s+to|bezeichnet|bedeutet|meint|désigne|significa"
+)
+_DEFINED = re.compile(
+    rf"{_OPEN}{_TERM}{_CLOSE}\s*(?:(?:,|\()[^.;\"“”]{{0,60}}(?:,|\))\s*)?(?:{_MEANS})\b"
+    rf"|{_OPEN}(?P<quoted>[^\W_][^\"“”「」\n]{{0,29}}?){_CLOSE}[,，]?\s*(?:是指|系指|意指|指的是|指)"
+    r"|本(?:法|条例|规定|办法|细则|合同|协议|指引)(?:中)?所(?:称|指)(?:的)?[“「]?(?P<statute>[^\W\d_]{1,20}?)[”」]?[,，]?(?:是指|系指|指)"
+)
+_CALLED = re.compile(
+    r"\((?:[^()\"“”]{0,60}?\b)??(?:the|an?|each|together|collectively|hereinafter|hereafter|as|such|all|our)?[\s,]*"
+    rf"{_OPEN}(?P<term>[^\W\d_][^\"“”()\n]{{0,59}}){_CLOSE}\s*\)"
+)
+_END = re.compile(r"[.;](?=\s+(?:\(?\d+(?:\.\d+)*[.)]?\s+)?(?:[A-Z“\"(«„]|$))|[。；]|\n\s*\n|[.;]\s*$")
+_NO_END = re.compile(r"(?:\b(?:Inc|Corp|Co|Ltd|No|Nos|Mr|Ms|Dr|St|U\.S|e\.g|i\.e|etc|Sec|Art)|\b[A-Z])\.$")
+
+
+@dataclass(frozen=True, slots=True)
+class DefinedTerm:
+    """``text`` is the sentence that defines the term, on ``page``."""
+
+    term: str
+    text: str
+    page: int
+
+
+def glossary(catalog: Catalog, library: str, document: str) -> list[DefinedTerm]:
+    """Return the defined terms of a document in alphabetical order, each with its first definition.
+
+    Raises NotFoundError for an unknown document.
+    """
+    with catalog.snapshot() as snapshot:
+        chosen = reading.find_document(snapshot, library, document)
+        pages = [(page.number, page.text) for page in snapshot.pages(chosen.content_id)]
+    terms: dict[str, DefinedTerm] = {}
+    for find in (definitions, introductions):  # a definition says more than a name in brackets
+        for number, text in pages:
+            for term, sentence in find(text):
+                if len(terms) < _MOST:
+                    terms.setdefault(fold(term), DefinedTerm(term, sentence, number))
+    return sorted(terms.values(), key=lambda each: fold(each.term))
+
+
+def definitions(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the terms of a page that a sentence says the meaning of, with the sentence from the term on."""
+    for match in _DEFINED.finditer(text):
+        term = match["term"] or match["quoted"] or match["statute"]
+        yield _spaced(term).rstrip(",. "), _spaced(text[match.start() : _end(text, match.end())])
+
+
+def introductions(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the terms of a page that stand in brackets behind what they name, with the sentence up to there."""
+    for match in _CALLED.finditer(text):
+        yield _spaced(match["term"]).rstrip(",. "), _spaced(text[_begin(text, match.start()) : match.end()])
+
+
+def _end(text: str, start: int) -> int:
+    stop = min(len(text), start + _LONGEST)
+    for match in _END.finditer(text, start, stop):
+        if not _NO_END.search(text, max(0, match.start() - 8), match.start() + 1):
+            return match.end()
+    return stop
+
+
+def _begin(text: str, end: int) -> int:
+    first = max(0, end - _LONGEST)
+    begin = first
+    for match in _END.finditer(text, first, end):
+        if not _NO_END.search(text, max(0, match.start() - 8), match.start() + 1):
+            begin = match.end()
+    return begin
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())

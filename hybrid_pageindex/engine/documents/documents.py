@@ -1,0 +1,164 @@
+"""The documents of a library: lists by filter and cursor, versions, and corrections by hand."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from hybrid_core.cards.corrections import FIELDS, correction
+from hybrid_core.errors import Advice, ChangedError, NotFoundError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import correct
+from hybrid_core.types.documents import Document
+from hybrid_core.types.files import ContentVersion
+from hybrid_core.types.libraries import folded
+from hybrid_core.types.requests import one_of
+from hybrid_pageindex.engine.documents import reading
+
+DocumentSort = Literal["path", "name", "title", "pages", "size", "indexed_at"]
+DocumentState = Literal["all", "published", "failed", "warned"]
+MOST = 1000
+
+_STATES: dict[str, Callable[[Document], bool]] = {
+    "all": lambda _: True,
+    "published": lambda document: document.published,
+    "failed": lambda document: bool(document.error),
+    "warned": lambda document: bool(document.warnings),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """``total`` are all that fit; ``cursor`` goes on behind these, "" at the end."""
+
+    documents: tuple[Document, ...]
+    total: int
+    cursor: str
+
+
+def list_documents(
+    catalog: Catalog,
+    library: str,
+    where: Sequence[str] = (),
+    *,
+    find: str = "",
+    state: DocumentState = "all",
+    sort: str = "path",
+    most: int = 100,
+    cursor: str = "",
+) -> DocumentPage:
+    """``find`` must stand in the name or title, whatever its case; ``sort`` is a DocumentSort, with "-" before it
+    downwards. A cursor is of the same sort.
+
+    Raises UsageError for what none of these can be, NotFoundError for an unknown library.
+    """
+    by, down = sort.removeprefix("-"), sort.startswith("-")
+    one_of("sort", by, *get_args(DocumentSort))
+    one_of("state", state, *get_args(DocumentState))
+    if not 1 <= most <= MOST:
+        raise UsageError(f"{most} documents are asked for.", f"Choose 1 to {MOST}.")
+    documents = [row for row in reading.documents(catalog, library, where) if _STATES[state](row)]
+    if find:
+        documents = [row for row in documents if folded(find) in folded(row.name) or folded(find) in folded(row.title)]
+    total = len(documents)
+
+    def place(document: Document) -> tuple[Any, str]:
+        value = getattr(document, by)
+        return (folded(value) if isinstance(value, str) else value, document.doc_id)
+
+    documents.sort(key=place, reverse=down)
+    if cursor:
+        after = _after(cursor, sort)
+        documents = [row for row in documents if _behind(place(row), after, down)]
+    shown = documents[:most]
+    more = _cursor(sort, place(shown[-1])) if len(documents) > most else ""
+    return DocumentPage(tuple(shown), total, more)
+
+
+def _behind(position: tuple[Any, str], after: tuple[Any, str], down: bool) -> bool:
+    try:
+        return position < after if down else position > after
+    except TypeError as error:
+        raise _unfit() from error
+
+
+def _cursor(sort: str, last: tuple[Any, str]) -> str:
+    return base64.urlsafe_b64encode(json.dumps([sort, *last]).encode()).decode().rstrip("=")
+
+
+def _after(cursor: str, sort: str) -> tuple[Any, str]:
+    try:
+        read = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise _unfit() from error
+    if not isinstance(read, list) or len(read) != 3 or read[0] != sort or not isinstance(read[2], str):
+        raise _unfit()
+    return read[1], read[2]
+
+
+def _unfit() -> UsageError:
+    return UsageError("This is no cursor of this list.", "Use the one that the answer before gave, with the same sort.")
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """``number`` is its place in the library's change log, higher for later. ``made`` says of which bytes, by which
+    rules and models it was made; None where the content is not kept any more, as those that were replaced are not.
+    """
+
+    number: int
+    content_id: str
+    current: bool
+    made: ContentVersion | None
+
+
+def versions(catalog: Catalog, library: str, name: str) -> list[DocumentVersion]:
+    """The newest first. Raises NotFoundError."""
+    with catalog.snapshot() as snapshot:
+        document = reading.find_document(snapshot, library, name, published=False)
+        listed: list[DocumentVersion] = []
+        before = None
+        for change in snapshot.changes_of(snapshot.library(library).id, document.doc_id):
+            if change.content_id is not None and change.content_id != before:
+                version = snapshot.version(change.content_id)
+                current = change.content_id == document.content_id
+                listed.append(
+                    DocumentVersion(change.seq, change.content_id, current, version.version if version else None)
+                )
+            before = change.content_id
+        return listed[::-1]
+
+
+def edit(
+    catalog: Catalog,
+    library: str,
+    name: str,
+    changes: Mapping[str, str],
+    undone: Sequence[str] = (),
+    seen: Document | None = None,
+) -> Document:
+    """The document as it is afterwards. Raises NotFoundError, UsageError as ``correction`` does, and ChangedError where
+    the document is another than when it was ``seen``.
+    """
+    new = {field.strip().casefold(): value for field, value in changes.items()}
+    back = [field.strip().casefold() for field in undone]
+    if not new and not back:
+        raise UsageError(
+            "Nothing to correct.", Advice("Set a field, or unset one.", "Add --set year=2022, or --unset year.")
+        )
+    if unknown := [field for field in back if field not in FIELDS]:
+        raise UsageError(f"'{unknown[0]}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
+    if both := [field for field in back if field in new]:
+        raise UsageError(f"{both[0]} is set and unset.", "Do one of both.")
+    corrections = {field: correction(field, value) for field, value in new.items()}
+    document = reading.document(catalog, library, name)
+    done = correct(catalog, document.doc_id, corrections, back, seen)
+    if done == "changed":
+        raise ChangedError(f"{document.name} has changed meanwhile.", "Look at it again.")
+    if done == "gone":
+        raise NotFoundError(f"{document.name} was removed meanwhile.", "Index it again.")
+    return reading.document(catalog, library, document.doc_id)

@@ -1,0 +1,292 @@
+"""Original files of documents: short-lived copies, links, and work on single pages in a worker process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from hybrid_core.errors import DocumentError, UsageError
+from hybrid_core.store.cache import Cache
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import working_folder
+from hybrid_core.store.objects import Distant
+from hybrid_core.types.documents import Document
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.documents import reading
+
+_KEPT_SECONDS = 20.0  # that a copy stays when nobody uses it
+_SPARE = 1 << 20  # bytes that stay free beside a copy
+_MOST = 3  # copies that stay, since files may be large
+
+
+@dataclass(slots=True, eq=False)
+class _Copy:
+    """``seen`` is what the system told of the file when it was copied."""
+
+    path: Path
+    sha256: str
+    seen: tuple[int, ...]
+    removing: ExitStack
+    users: int = 1
+    used: float = 0.0
+
+
+class Originals:
+    """Safe for several threads. Copies lie below ``scratch``, or outside the home where that has no room; they are
+    private, so that nobody can change them.
+    """
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._lock = threading.Lock()
+        self._copies: dict[Path, _Copy] = {}
+        self._timer: threading.Timer | None = None
+        self._closed = False
+
+    @contextmanager
+    def lent(self, document: Document, at: Path, *, alone: bool) -> Iterator[Path]:
+        """The file of a document, which lies ``at``, as it was indexed. ``alone``: no file beside it is part of it.
+
+        Raises DocumentError, naming the file, where it is gone or is not the one that was indexed.
+        """
+        file = Path(document.path)
+        if not os.access(at, os.R_OK):
+            raise DocumentError(
+                f"{file}: the original is gone or cannot be read, so no page can be drawn.",
+                "Its text and outline still work; index the file again where it lies now.",
+            )
+        copy = (self._cached_copy(document, at) if alone else None) or self._make_copy(document, file, at)
+        try:
+            yield copy.path
+        except DocumentError as error:
+            error.message = error.message.replace(str(copy.path), str(file))
+            error.message = f"{file}: {error.message.removeprefix(f'{file}: ')}"
+            raise
+        finally:
+            self._given_back(copy, at, keep=alone)
+
+    def forget(self) -> None:
+        """Remove the copies that nobody uses now."""
+        self._remove_unused(0.0)
+
+    def close(self) -> None:
+        """Remove the copies that nobody uses; those in use go when they are given back."""
+        with self._lock:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+        self.forget()
+
+    def _cached_copy(self, document: Document, at: Path) -> _Copy | None:
+        with self._lock:
+            copy = self._copies.get(at)
+            if copy is None or copy.sha256 != document.sha256 or copy.seen != _file_stamp(at):
+                return None
+            copy.users += 1
+            return copy
+
+    def _make_copy(self, document: Document, file: Path, at: Path) -> _Copy:
+        from hybrid_core.store.home import scratch_folder  # with filelock, which a search does not need
+        from indexers.files.private_copy import private_copy
+
+        with ExitStack() as removing:
+            seen = _file_stamp(at)
+            if (
+                at == file and document.sha256 and at.stat().st_size != document.size
+            ):  # it may be large: no need to read it
+                raise _changed(file)
+            parent = working_folder(self._scratch, at.stat().st_size + _SPARE, f"A copy of {file}")
+            folder = removing.enter_context(scratch_folder(parent))
+            copy_path = removing.enter_context(private_copy(file, folder, at))
+            if copy_path.sha256 != document.sha256:
+                raise _changed(file)
+            return _Copy(copy_path.path, copy_path.sha256, seen, removing.pop_all())
+
+    def _given_back(self, copy: _Copy, at: Path, *, keep: bool) -> None:
+        with self._lock:
+            copy.users -= 1
+            copy.used = time.monotonic()
+            if copy.users:
+                return
+            before = self._copies.get(at)
+            if keep and not self._closed:
+                self._copies[at] = copy
+                self._look_later()
+            elif before is copy:
+                del self._copies[at]
+        if before is not None and before is not copy and keep and not before.users:
+            before.removing.close()
+        if not keep or self._closed:
+            copy.removing.close()
+        self._remove_unused(_KEPT_SECONDS)
+
+    def _look_later(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(_KEPT_SECONDS, self._look)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _look(self) -> None:
+        self._remove_unused(_KEPT_SECONDS)
+        with self._lock:
+            self._timer = None
+            if self._copies:
+                self._look_later()
+
+    def _remove_unused(self, seconds: float) -> None:
+        """Remove the copies that were not used for ``seconds``, and the oldest beyond the limit."""
+        now = time.monotonic()
+        with self._lock:
+            unused = sorted((copy.used, at) for at, copy in self._copies.items() if not copy.users)
+            many = len(self._copies) - _MOST
+            gone = [
+                self._copies.pop(at) for rank, (used, at) in enumerate(unused) if now - used >= seconds or rank < many
+            ]
+        for copy in gone:
+            copy.removing.close()
+
+
+def _changed(file: Path) -> DocumentError:
+    return DocumentError(f"{file}: it has changed since it was indexed.", "Index it again, or update its library.")
+
+
+def _file_stamp(at: Path) -> tuple[int, ...]:
+    stat = at.stat()
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+if TYPE_CHECKING:
+    from hybrid_core.types.locators import Illustration
+    from indexers.formats.format import Format
+    from indexers.workers.pool import WorkerPool
+    from indexers.workers.protocol import Task
+
+    Shown = tuple[tuple[Illustration, ...], ...]  # page by page
+
+
+class PageWork:
+    """Safe for several threads. The worker is started with the first task and stays until ``close``."""
+
+    def __init__(self, catalog: Catalog, cache: Cache, settings: Settings) -> None:
+        self.catalog, self.cache, self.settings = catalog, cache, settings
+        self._lock = threading.Lock()
+        self._pool: WorkerPool | None = None
+        self._originals = Originals(settings.storage_path / "tmp")
+
+    def run(self, task: Task) -> object:
+        """Raises DocumentError, LimitError or Cancelled."""
+        from indexers.workers.pool import WorkerLimits, WorkerPool
+
+        with self._lock:
+            if self._pool is None:
+                self._pool = WorkerPool(1, self.settings.part(WorkerLimits))
+            pool = self._pool
+        return pool.submit(task, pool.allowance()).result()
+
+    def prepare(self) -> None:
+        """Start the worker with what draws pages, so that the first that is asked for need not wait for it."""
+        from indexers.formats.format import Picture
+        from indexers.workers.protocol import TextPictureTask
+
+        self.run(TextPictureTask(((1, ""),), Picture(dpi=10), ((),)))
+
+    @contextmanager
+    def original(self, library: str, document: Document) -> Iterator[Path]:
+        """A copy of the file of a document, so that it stays what was indexed; ``library`` is the id of its library.
+
+        Raises DocumentError where the file is gone, or is not the one that was indexed.
+        """
+        at = self.catalog.locate(library, document.path)
+        with self._originals.lent(document, at, alone=not format_of_document(document).nearby) as path:
+            yield path
+
+    def may_show(self, library: str, document: Document) -> bool:
+        """Return whether a document's format can have pictures with its text, and its file can be read."""
+        readable = os.access(self.catalog.locate(library, document.path), os.R_OK)
+        return readable and format_of_document(document).illustrated
+
+    def illustrations(self, library: str, document: Document, pages: tuple[tuple[int, str], ...]) -> Shown | None:
+        """The pictures of pages, given by their numbers and texts; None where the file is not the one indexed."""
+        from indexers.formats.limits import ParseLimits
+        from indexers.workers.protocol import IllustrationsTask
+
+        try:
+            with self.original(library, document) as path:
+                return cast("Shown", self.run(IllustrationsTask(path, None, pages, self.settings.part(ParseLimits))))
+        except DocumentError:
+            return None
+
+    def forget(self) -> None:
+        """Keep nothing of the files that were looked at."""
+        self._originals.forget()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._pool is not None:
+                self._pool.close()
+                self._pool = None
+        self._originals.close()
+
+
+def format_of_document(document: Document) -> Format:
+    """Raises UsageError where the package that brought it is gone."""
+    from indexers.formats.registry import named
+
+    format = named(document.format)
+    if format is None:
+        raise UsageError(f"{document.name}: its format {document.format} is not known here.", "Install what brings it.")
+    return format
+
+
+_LINK_SECONDS = 300
+
+
+def original(catalog: Catalog, library: str, name: str) -> Path:
+    """Raises NotFoundError for an unknown document, DocumentError where its file is gone."""
+    held_by, row = _document(catalog, library, name)
+    file = catalog.locate(held_by, row.path)
+    if not os.access(file, os.R_OK):
+        advice = "Its text and outline still work; index the file again where it lies now."
+        raise DocumentError(f"{row.path}: the original is gone or cannot be read.", advice)
+    return file
+
+
+@contextmanager
+def lent_original(catalog: Catalog, pages: PageWork, library: str, name: str) -> Iterator[Path]:
+    """Yield the file as it was indexed: for callers who may not read whatever lies at its path by now.
+
+    Raises as ``original`` does, and DocumentError where it is not the one that was indexed. A file of the user's is
+    copied and compared first: at its path there may be a link to any other file meanwhile.
+    """
+    file = original(catalog, library, name)
+    held_by, row = _document(catalog, library, name)
+    if catalog.kept_as(held_by, row.path) is not None:  # in the home, where nobody else writes
+        yield file
+        return
+    with pages.original(held_by, row) as path:
+        yield path
+
+
+def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
+    """A URL of a bucket that gives the file for five minutes; None where it is kept elsewhere. Raises NotFoundError."""
+    held_by, row = _document(catalog, library, name)
+    stored_as = catalog.kept_as(held_by, row.path)
+    return None if stored_as is None else catalog.objects.link(stored_as, _LINK_SECONDS)
+
+
+def distant_original(catalog: Catalog, library: str, name: str) -> Distant | None:
+    """The file where it lies in a bucket and not in this home. Raises NotFoundError."""
+    held_by, row = _document(catalog, library, name)
+    stored_as = catalog.kept_as(held_by, row.path)
+    return None if stored_as is None else catalog.objects.distant(stored_as)
+
+
+def _document(catalog: Catalog, library: str, name: str) -> tuple[str, Document]:
+    with catalog.snapshot() as snapshot:
+        return snapshot.library(library).id, reading.find_document(snapshot, library, name, published=False)

@@ -1,0 +1,272 @@
+"""Views of pages: pictures, office prints, and the positions of words, figures and tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple, replace
+from itertools import chain
+from typing import TYPE_CHECKING, cast
+
+from hybrid_core.errors import DocumentError, NotFoundError, UsageError
+from hybrid_core.store.shared_cache import SharedCache, page_regions
+from hybrid_core.text.markup import table_rows
+from hybrid_core.types.documents import Document, Page
+from hybrid_core.types.locators import Box, Illustration, PageLayout, PlacedLine, TableBox, WordBox
+from hybrid_pageindex.engine.documents import reading
+from hybrid_pageindex.engine.documents.originals import PageWork, format_of_document
+from hybrid_pageindex.engine.documents.reading import PageRead
+
+if TYPE_CHECKING:
+    from indexers.formats.format import Picture
+
+
+SHEET = 12  # pages on a contact sheet
+SIDE = 1568  # pixels: models that see scale down what is larger
+MOST_BYTES = 300_000
+
+
+class Pictures:
+    """Safe for several threads."""
+
+    def __init__(self, work: PageWork) -> None:
+        self.work = work
+        self._catalog, self._cache, self._settings = work.catalog, work.cache, work.settings
+        self._shared = SharedCache(work.cache, work.catalog, "pictures")
+
+    def draw(self, library: str, name: str, pages: Sequence[int], picture: Picture, password: str | None) -> bytes:
+        """A page, or several as a contact sheet; cached by content.
+
+        Raises DocumentError where the original has moved, changed or cannot be drawn, UsageError where its format is
+        not known here.
+        """
+        with self._catalog.snapshot() as snapshot:
+            document = reading.find_document(snapshot, library, name)
+            library_id = snapshot.library(library).id
+            reading.check_inside(pages, document)
+            own = format_of_document(document).show is not None
+            texts = (
+                () if own else tuple((page.number, page.text) for page in snapshot.pages(document.content_id, pages))
+            )
+        titles = "|".join(filter(None, (picture.title, *picture.titles)))
+        part = f"{picture.clip}-{titles}-" if picture.clip or titles else ""
+        shape = f"{part}{picture.dpi}-{picture.side}-{picture.most_bytes}.{picture.format}"
+        place = f"image/{document.sha256}/{','.join(map(str, pages))}/"
+        if own:
+            return self._draw_once(place + shape, lambda: self._drawn(library_id, document, pages, picture, password))
+        plain = f"{place}{hashlib.sha256(repr(texts).encode()).hexdigest()[:24]}-{shape}"
+        if self.work.may_show(library_id, document):
+            illustrated = f"{plain}-illustrated"
+            if (cached := self._cache.get(illustrated)) is not None:
+                return cached
+            if (shown := self.work.illustrations(library_id, document, texts)) is not None:
+                return self._draw_once(illustrated, lambda: self._drawn_texts(texts, picture, shown))
+        return self._draw_once(plain, lambda: self._drawn_texts(texts, picture, ((),) * len(texts)))
+
+    def _draw_once(self, key: str, draw: Callable[[], bytes]) -> bytes:
+        image = self._shared.get(key)
+        if image is None:
+            image = draw()
+            self._shared.offer({key: image})
+        return image
+
+    def _drawn(
+        self, library: str, document: Document, pages: Sequence[int], picture: Picture, password: str | None
+    ) -> bytes:
+        from indexers.formats.limits import ParseLimits
+        from indexers.workers.protocol import PictureTask
+
+        with self.work.original(library, document) as path:
+            limits = self._settings.part(ParseLimits)
+            return cast("bytes", self.work.run(PictureTask(path, password, tuple(pages), limits, picture)))
+
+    def _drawn_texts(
+        self, texts: tuple[tuple[int, str], ...], picture: Picture, shown: tuple[tuple[Illustration, ...], ...]
+    ) -> bytes:
+        from indexers.workers.protocol import TextPictureTask
+
+        return cast("bytes", self.work.run(TextPictureTask(texts, picture, shown)))
+
+
+_PRINT_VERSION = "printed-1"
+_MOST_KEPT = 20_000_000  # bytes of a PDF in the cache
+
+
+def draw_printed(work: PageWork, library: str, name: str, number: int, picture: Picture) -> bytes:
+    """Raises UsageError where its format is not one that LibreOffice prints, DocumentError where LibreOffice is not
+    installed, fails, or the original has moved or changed.
+    """
+    from indexers.workers.protocol import PrintedPictureTask, PrintTask
+
+    with work.catalog.snapshot() as snapshot:
+        document = reading.find_document(snapshot, library, name)
+        library_id = snapshot.library(library).id
+        reading.check_inside([number], document)
+        [page] = snapshot.pages(document.content_id, [number])
+    format = format_of_document(document)
+    if not format.printed:
+        raise UsageError(
+            f"{document.name}: LibreOffice does not print {format.title}.", "Look at it without this view."
+        )
+    key = f"{_PRINT_VERSION}/{document.sha256}"
+    printed = work.cache.get(key)
+    if printed is None:
+        with work.original(library_id, document) as path:
+            printed = cast("bytes", work.run(PrintTask(path)))
+        if len(printed) <= _MOST_KEPT:
+            work.cache.offer({key: printed})
+    slide = format.place == "slide"
+    return cast("bytes", work.run(PrintedPictureTask(printed, number, page.text, slide, picture)))
+
+
+_LAYOUT_VERSION = "layout-3"
+"""Of what tells where things stand: raising it has them told again."""
+_NOWHERE = (0.0, 0.0, 0.0, 0.0)
+_WORD = re.compile(r"\w+|[()%+\-–−]")
+_LEFT_OUT = "…"  # between the parts of a snippet
+
+
+class Layouts:
+    """Safe for several threads."""
+
+    def __init__(self, work: PageWork) -> None:
+        self._catalog, self._cache, self._settings, self._work = work.catalog, work.cache, work.settings, work
+        self._readings = SharedCache(work.cache, work.catalog, "readings")
+
+    def of(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
+        """With the regions of a page that a layout model has read. Raises DocumentError where the original has moved,
+        changed or cannot be read.
+        """
+        with self._catalog.snapshot() as snapshot:
+            content = reading.find_document(snapshot, library, name).content_id
+        layout = self._page_layout(library, name, number, password)
+        return replace(layout, regions=page_regions(self._catalog, self._readings, content, number))
+
+    def _page_layout(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
+        """Without regions, which come and go while what is told of a file's bytes stays."""
+        from indexers.formats.limits import ParseLimits
+        from indexers.workers.protocol import LayoutTask
+
+        with self._catalog.snapshot() as snapshot:
+            document = reading.find_document(snapshot, library, name)
+            library_id = snapshot.library(library).id
+            reading.check_inside([number], document)
+            page = snapshot.pages(document.content_id, [number])[0]
+        lines, own = _lines(page), format_of_document(document).layout is not None
+        lines_hash = hashlib.sha256(repr(lines).encode()).hexdigest()[:24]
+        key = f"layout/{document.sha256}/{_LAYOUT_VERSION}/{number}/{lines_hash}"
+        limits = self._settings.part(ParseLimits)
+        pictures: tuple[Illustration, ...] = ()
+        if not own and self._work.may_show(library_id, document):
+            if (cached := self._cache.get(f"{key}-illustrated")) is not None:
+                return _unpacked(cached)
+            if (shown := self._work.illustrations(library_id, document, ((number, page.text),))) is not None:
+                key, pictures = f"{key}-illustrated", shown[0]
+        if (cached := self._cache.get(key)) is not None:
+            return _unpacked(cached)
+        if not own:
+            page_layout = self._work.run(LayoutTask(None, None, number, lines, limits, pictures))
+        else:
+            with self._work.original(library_id, document) as path:
+                page_layout = self._work.run(LayoutTask(path, password, number, lines, limits))
+        layout = cast("PageLayout", page_layout)
+        self._cache.offer({key: _packed(layout)})
+        return layout
+
+    def quote(self, library: str, name: str, number: int, quote: str, password: str | None) -> tuple[Box, ...]:
+        """The boxes of quoted words, one for each line they stand in. Raises NotFoundError where they do not."""
+        layout = self._page_layout(library, name, number, password)
+        parts = [part for part in quote.split(_LEFT_OUT) if _letters(part)]
+        boxes = [box for part in parts for box in _quoted(layout.words, part)]
+        if not boxes:
+            raise NotFoundError(f"page {number} does not hold these words.", "Quote them as the page's text has them.")
+        return tuple(boxes)
+
+    def with_tables(self, library: str, read: PageRead) -> PageRead:
+        """A page whose tables are in Markdown; ``note`` says why they are not, where that cannot be told."""
+        lines = read.text.split("\n")
+        if len(table_rows(lines, range(len(lines)))) < 2 or any(line.startswith("|") for line in lines):
+            return read
+        try:
+            tables = self._page_layout(library, read.doc_id, read.page, None).tables
+        except (DocumentError, UsageError) as error:
+            return replace(read, note=f"tables are shown as lines: {error}")
+        return replace(read, text="\n".join(lines_with_tables(lines, tables)))
+
+
+def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[str]:
+    """Return the lines of a page with tables in Markdown in place of the lines they are made of.
+
+    Lines with a word that their table's cells do not hold stay as they are: a reader must not miss any.
+    """
+    written: list[str] = []
+    end = 0
+    for table in sorted(tables, key=lambda table: table.lines):
+        first, last = table.lines
+        if end <= first < last and _words(lines[first:last]) <= _words(chain(*table.rows)):
+            written += [*lines[end:first], *_lines_of(table)]
+            end = last
+    return [*written, *lines[end:]]
+
+
+def _words(texts: Iterable[str]) -> Counter[str]:
+    """Count words, figures with the marks on them, whatever stands between them."""
+    return Counter(word for text in texts for word in _WORD.findall(text))
+
+
+def _lines(page: Page) -> tuple[PlacedLine, ...]:
+    texts = page.text.split("\n")
+    boxes = [cast("Box", tuple(map(float, box))) for box in page.boxes]
+    return tuple(zip(texts, boxes if len(boxes) == len(texts) else [_NOWHERE] * len(texts), strict=True))
+
+
+def _quoted(words: Sequence[WordBox], quote: str) -> Iterator[Box]:
+    """Words from the one in which a quote begins to the one in which it ends, put together line by line."""
+    owners = [at for at, word in enumerate(words) for _ in _letters(word.text)]
+    letters = _letters(quote)
+    start = "".join(_letters(word.text) for word in words).find(letters)
+    if start < 0:
+        return
+    inside = words[owners[start] : owners[start + len(letters) - 1] + 1]
+    lines: list[list[Box]] = []
+    for box in (word.box for word in inside):
+        if lines and _level(lines[-1][-1], box):
+            lines[-1].append(box)
+        else:
+            lines.append([box])
+    for boxes in lines:
+        x0, y0, x1, y1 = zip(*boxes, strict=True)
+        yield min(x0), min(y0), max(x1), max(y1)
+
+
+def _level(box: Box, other: Box) -> bool:
+    """Return whether two boxes stand in one line."""
+    return min(box[3], other[3]) - max(box[1], other[1]) > 0.5 * min(box[3] - box[1], other[3] - other[1])
+
+
+def _letters(text: str) -> str:
+    """Letters and digits, so that marks and spaces may differ."""
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _lines_of(table: TableBox) -> list[str]:
+    rows = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table.rows]
+    heads = table.heads or 1  # Markdown knows no table without one
+    empty = [] if table.heads else [f"|{' |' * len(table.rows[0])}"]
+    return [*empty, *rows[: table.heads], f"|{'---|' * len(table.rows[0])}", *rows[heads if table.heads else 0 :]]
+
+
+def _packed(layout: PageLayout) -> bytes:
+    return zlib.compress(json.dumps(astuple(layout)[:5], ensure_ascii=False).encode())
+
+
+def _unpacked(data: bytes) -> PageLayout:
+    width, height, words, figures, tables = json.loads(zlib.decompress(data))
+    return PageLayout(
+        width, height, tuple(WordBox(text, tuple(box)) for text, box in words), tuple(map(tuple, figures)),
+        tuple(TableBox(tuple(box), tuple(map(tuple, rows)), heads, tuple(lines)) for box, rows, heads, lines in tables),
+    )  # fmt: skip

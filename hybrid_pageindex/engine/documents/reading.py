@@ -1,0 +1,355 @@
+"""Read indexed documents, their pages, and places in files without pages."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hybrid_core.errors import NotFoundError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.text.prose import counted
+from hybrid_core.types.documents import HIDDEN, Document, Page, ParsedPage, Section, place_of
+from hybrid_core.types.locators import book_locator, distance, names_of, place_span, shown_place
+from retrievers.candidates import documents as select
+
+if TYPE_CHECKING:
+    from hybrid_core.types.locators import BookLocator
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRead:
+    """The place in a file at which lines of a page begin: from ``line`` (from 0) on, with its first words.
+
+    ``Engine.find_place`` finds it again by both. ``path`` are the headings above it, from the top.
+    """
+
+    line: int
+    place: str
+    quote: str
+    path: tuple[str, ...] = ()
+
+    @property
+    def locator(self) -> BookLocator | None:
+        """Return the place for programs that read books; None in other formats."""
+        return book_locator(self.place)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape: ``locator`` only in books."""
+        locator = self.locator
+        return asdict(self) | ({} if locator is None else {"locator": asdict(locator)})
+
+
+_LIST = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
+MOST_PAGES = 1000
+_AT_ONCE = 200  # pages that are read at a time
+
+
+@dataclass(frozen=True, slots=True)
+class SectionOnPage:
+    """A section that has text on a page, with the titles from the top of the tree down to it."""
+
+    node_id: str
+    path: tuple[str, ...]
+    start_page: int
+    end_page: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    doc_id: str
+    doc_name: str
+    page: int
+    label: str
+    text: str
+    summary: str
+    sections: tuple[SectionOnPage, ...]
+    needs_ocr: bool
+    ocr: bool
+    indexed_at: str
+    described: str
+    read_by: str  # who read text from pictures (``ocr``): "OCR (ENGINE, 93 % sure)", "the vision model NAME", else ""
+    places: tuple[PlaceRead, ...] = ()
+    note: str = ""  # what of the page could not be shown as asked
+    hidden_text: tuple[str, ...] = ()  # lines of ``text`` that the page does not show
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON shape: ``places`` only where the format has no pages of its own, ``note`` where there is one."""
+        shape = asdict(self) | {"places": [place.to_dict() for place in self.places]}
+        return {name: part for name, part in shape.items() if part or name not in ("places", "note")}
+
+    def shown(self) -> PageRead:
+        """Return the page without the text that it does not show, as a language model reads it."""
+        if not self.hidden_text:
+            return self
+        left: list[str] = []
+        hidden = Counter(self.hidden_text)
+        for line in self.text.split("\n"):
+            if hidden[line]:
+                hidden[line] -= 1
+            else:
+                left.append(line)
+        remark = f"hidden text on this page: {counted(len(self.hidden_text), 'line')} left out"
+        return replace(self, text="\n".join(left), hidden_text=(), note="; ".join(filter(None, (remark, self.note))))
+
+    @property
+    def span(self) -> str:
+        """The places of its first and its last line as people read them, "" where its label says as much."""
+        span = (
+            place_span(*(shown_place(place.place) for place in (self.places[0], self.places[-1])))
+            if self.places
+            else ""
+        )
+        return span if span != self.label else ""
+
+
+def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
+    """Every document, by path; with conditions only published ones that meet them."""
+    with catalog.snapshot() as snapshot:
+        rows = library_documents(snapshot, library)
+    return select.select_where([d for d in rows if d.published], where) if where else rows
+
+
+def document(catalog: Catalog, library: str, name: str) -> Document:
+    """The one document a name means. Raises NotFoundError, and UsageError where it means several."""
+    with catalog.snapshot() as snapshot:
+        return find_document(snapshot, library, name, published=False)
+
+
+def published(catalog: Catalog, library: str, name: str) -> Document:
+    """The one document a name means, which has been indexed. Raises as ``document`` does, and for one that failed."""
+    with catalog.snapshot() as snapshot:
+        return find_document(snapshot, library, name)
+
+
+def library_documents(snapshot: Snapshot, library: str) -> list[Document]:
+    """The documents of the library of a name or alias. Raises NotFoundError where there is no such library."""
+    entry = snapshot.library(library)
+    documents = snapshot.documents(entry.id)
+    return documents if entry.id == entry.name else [replace(document, library=entry.name) for document in documents]
+
+
+def find_document(snapshot: Snapshot, library: str, name: str, *, published: bool = True) -> Document:
+    matches = select.select_by_name(library_documents(snapshot, library), [str(name)])
+    if len(matches) > 1:
+        choices = ", ".join(f"{d.doc_id} ({d.path})" for d in matches[:5])
+        raise UsageError(f"'{name}' means {len(matches)} documents.", f"Use an id: {choices}.")
+    if published and not matches[0].published:
+        raise _not_indexed(matches[0])
+    return matches[0]
+
+
+def refuse_failed(catalog: Catalog, library: str, names: Sequence[str]) -> None:
+    """Raises NotFoundError with the reason where a name means only documents that could not be indexed."""
+    with catalog.snapshot() as snapshot:
+        everything = library_documents(snapshot, library)
+    for name in names:
+        matches = select.select_by_name(everything, [name])
+        if not any(document.published for document in matches):
+            raise _not_indexed(matches[0])
+
+
+def _not_indexed(document: Document) -> NotFoundError:
+    return NotFoundError(f"{document.path} could not be indexed: {document.error}", "Mend the file and index it again.")
+
+
+def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | Sequence[int]) -> list[PageRead]:
+    """Pages in the order asked for, or the one of a place or a label ("slide 3", "Sales!A51:H100", "line 85").
+
+    Raises UsageError for a bad list or a page outside the document.
+    """
+    with catalog.snapshot() as snapshot:
+        document = find_document(snapshot, library, name)
+        if isinstance(numbers, int):
+            numbers = [numbers]
+        page_numbers = _named(snapshot, document, numbers) if isinstance(numbers, str) else list(numbers)
+        check_inside(page_numbers, document)
+        pages = {page.number: page for page in snapshot.pages(document.content_id, page_numbers)}
+        sections = snapshot.sections(document.content_id)
+
+    return [
+        PageRead(
+            document.doc_id, document.name, number, pages[number].label, pages[number].text, pages[number].summary,
+            _on_page(sections, number), pages[number].needs_ocr, pages[number].ocr,
+            document.indexed_at, pages[number].described, _read_by(document, pages[number]),
+            places_of(pages[number], sections), hidden_text=pages[number].hidden_text,
+        )
+        for number in page_numbers
+    ]  # fmt: skip
+
+
+def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str) -> PlaceFound:
+    """A place by its name where the quoted words still begin there, else where these stand now.
+
+    Raises NotFoundError where neither is found.
+    """
+
+    with catalog.snapshot() as snapshot:
+        document = find_document(snapshot, library, name)
+        at = find(lambda: _all_pages(snapshot, document), place, quote)
+    if at is None:
+        raise NotFoundError(f"{document.name} has no place '{place}' with these words.", "Search for the words.")
+    return at
+
+
+def _all_pages(snapshot: Snapshot, document: Document) -> Iterator[Page]:
+    for first in range(1, document.pages + 1, _AT_ONCE):
+        yield from snapshot.pages(document.content_id, range(first, min(first + _AT_ONCE, document.pages + 1)))
+
+
+def _read_by(document: Document, page: Page) -> str:
+    if page.read_by_model:
+        return f"the vision model {document.models.get('vlm', '')}".rstrip()
+    if not page.ocr:
+        return ""
+    what = "OCR" if page.width else "OCR of its pictures"  # pages without a look keep their own text
+    return f"{what} ({page.engine}, {page.sure} % sure)" if page.engine and page.text else what
+
+
+def _named(snapshot: Snapshot, document: Document, written: str) -> list[int]:
+    if any(map(str.isalpha, written)):
+        at = find(lambda: _all_pages(snapshot, document), written.strip(), "")
+        if at is not None:
+            return [at.page]
+    return page_list(written, document)
+
+
+def page_list(written: str, document: Document) -> list[int]:
+    """``3,7-9`` -> [3, 7, 8, 9]; repeats are dropped."""
+    numbers: dict[int, None] = {}
+    for part in written.split(","):
+        match = _LIST.fullmatch(part)
+        if not match:
+            raise UsageError(f"'{written}' is no list of pages.", "Write numbers and ranges, for example 3,7-9.")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise UsageError(f"'{part.strip()}' runs backwards.", f"Write {last}-{first}.")
+        check_inside([first, last], document)
+        if last - first >= MOST_PAGES:
+            raise UsageError(f"'{part.strip()}' is more than {MOST_PAGES} pages.", "Ask for fewer at once.")
+        numbers |= dict.fromkeys(range(first, last + 1))
+    return list(numbers)
+
+
+def check_inside(numbers: Sequence[int], document: Document) -> None:
+    """Raises UsageError where a document has no such page."""
+    for number in numbers:
+        if not isinstance(number, int):
+            raise UsageError(f"{number!r} is no page number.", "Give whole numbers, or a list like '3,7-9'.")
+        if not 1 <= number <= document.pages:
+            raise UsageError(f"{document.name} has no page {number}.", f"Its pages are 1 to {document.pages}.")
+
+
+def _on_page(sections: Sequence[Section], page: int) -> tuple[SectionOnPage, ...]:
+    """The innermost sections with text on a page, in order."""
+    by_id = {section.node_id: section for section in sections}
+    enclosing = [section for section in sections if section.start_page <= page <= section.end_page]
+    parents = {section.parent_id for section in enclosing}
+    return tuple(
+        SectionOnPage(s.node_id, section_path(s, by_id), s.start_page, s.end_page)
+        for s in enclosing
+        if s.node_id not in parents or s.start_page == page
+    )
+
+
+def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]:
+    """Titles from the top of the tree down to a section."""
+    path = [section.title]
+    while section.parent_id is not None:
+        section = by_id[section.parent_id]
+        path.append(section.title)
+    return tuple(reversed(path))
+
+
+_QUOTE = 80  # characters of a place's words
+_ALIKE = 0.6  # the share of a quotation's groups of three letters that must be left of it
+_LEAST = 12  # letters of a quotation that may have been edited itself
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceFound:
+    """``page`` is 1-based, ``line`` of its text from 0. ``moved``: other words stand at the place, and these here."""
+
+    page: int
+    line: int
+    moved: bool
+
+
+def places_of(page: Page | ParsedPage, sections: Sequence[Section]) -> tuple[PlaceRead, ...]:
+    """The places that begin on a page; ``sections`` are its document's, in preorder."""
+    lines = page.text.split("\n")
+    starts = [0]
+    for text in lines:
+        starts.append(starts[-1] + len(text) + 1)
+    enclosing = [section for section in sections if section.start_page <= page.number <= section.end_page]
+    return tuple(
+        PlaceRead(line, place, lines[line][:_QUOTE], _path(enclosing, page.number, starts[line]))
+        for line, place in page.places
+        if line < len(lines) and place not in ("", HIDDEN)
+    )
+
+
+def _path(sections: Sequence[Section], page: int, character: int) -> tuple[str, ...]:
+    """The titles of the sections that hold a character, from the top."""
+    at = (page, character)
+    return tuple(
+        section.title
+        for section in sections
+        if not section.synthetic and (section.start_page, section.anchor) <= at
+        and (section.end_page > page or section.end_anchor is None or character < section.end_anchor)
+    )  # fmt: skip
+
+
+def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: str) -> PlaceFound | None:
+    """A place by its name where the quoted words begin there; else the line nearest to it that begins with them, holds
+    them, or holds most of them. Without words a page's label will do.
+    """
+    words = _words(quote)
+    nearest = _Nearest(place)
+    for page in pages():
+        lines = [_words(line) for line in page.text.split("\n")]
+        for line, _ in page.places if page.places else enumerate(lines):
+            called = place_of(page.label, page.places, line)
+            if place in names_of(called) and line < len(lines) and lines[line].startswith(words):
+                return PlaceFound(page.number, line, moved=False)
+        if not words and page.label == place:
+            return PlaceFound(page.number, 0, moved=False)
+        for line, text in enumerate(lines):
+            if words and words in text:
+                nearest.add(0 if text.startswith(words) else 1, page, line)
+    if nearest.found is not None or len(words) < _LEAST:
+        return nearest.found
+    triples = _triples(words)
+    for page in pages():
+        for line, text in enumerate(map(_words, page.text.split("\n"))):
+            alike = len(triples & _triples(text[: 2 * len(words)])) / len(triples)
+            if alike >= _ALIKE:
+                nearest.add(1 - alike, page, line)
+    return nearest.found
+
+
+class _Nearest:
+    """The line that fits best, and of those that fit equally the nearest to a place."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._best: tuple[float, bool, tuple[int, ...]] | None = None
+        self.found: PlaceFound | None = None
+
+    def add(self, misfit: float, page: Page | ParsedPage, line: int) -> None:
+        apart = distance(self._place, place_of(page.label, page.places, line))
+        rank = (misfit, apart is None, apart or ())
+        if self._best is None or rank < self._best:
+            self._best, self.found = rank, PlaceFound(page.number, line, moved=True)
+
+
+def _triples(words: str) -> set[str]:
+    return {words[at : at + 3] for at in range(len(words) - 2)}
+
+
+def _words(text: str) -> str:
+    """Letters and digits, so that marks and spaces may differ."""
+    return "".join(filter(str.isalnum, text.casefold()))

@@ -1,0 +1,144 @@
+"""``doctor``: check whether everything that the engine needs works."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from hybrid_core.errors import PageIndexError
+from hybrid_core.store.cache import Cache
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import unwritable
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.health_checks import Check, check_collections, check_index
+from hybrid_pageindex.engine.libraries.libraries import library_sizes
+from hybrid_pageindex.engine.models.embedders import embedders
+from hybrid_pageindex.engine.models.models import Kind, Models
+from hybrid_pageindex.engine.search.indexes import Indexes
+
+_LEAST_FREE = 500 * 10**6
+_NEXT_TO_NONE = 100 * 10**6  # bytes below which not even the index of a few documents can be written
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    home: str
+    version: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+
+def health(
+    settings: Settings,
+    catalog: Callable[[], Catalog],
+    cache: Callable[[], Cache],
+    indexes: Callable[[], Indexes],
+    on_progress: Callable[[int, int], None],
+) -> Health:
+    """Try everything a search and an index run need; ``on_progress`` hears how many documents of a library's index are
+    compared, of how many, where that takes long.
+    """
+    home = settings.storage_path
+    checks = [
+        Check("python", sys.version_info >= (3, 11), platform.python_version()),
+        _tried("parser", lambda: f"PyMuPDF {importlib.metadata.version('pymupdf')}"),
+        _tried("vector index", lambda: indexes().check()),
+        _tried("catalog", lambda: f"{catalog()} ({catalog().check()})"),
+        _tried("cache", lambda: f"{cache().path} ({cache().check()})"),
+        _tried("formats", _formats),
+        _tried("disk", lambda: _free(home)),
+        _tried("ocr", lambda: _ocr(settings)),
+    ]
+    damage = checks[3]
+    if not damage.ok:  # by which the others are opened
+        unseen = "not looked at, for the catalog cannot be opened"
+        checks = [
+            check if check is damage or check.detail != damage.detail else replace(check, detail=unseen)
+            for check in checks
+        ]
+    sizes = library_sizes(catalog(), home) if damage.ok else []
+    checks += [check_index(indexes(), catalog(), size, on_progress) for size in sizes]
+    checks += check_collections(indexes()) if checks[2].ok and damage.ok else []
+    checks += [
+        _tried("embedders", lambda: embedders(settings, [size.embedder for size in sizes if size.embedder])),
+        _tried("language model", partial(_model, settings, "llm", "none (deterministic tree walk)")),
+        _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
+    ]
+    return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
+
+
+def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:
+    """Return the parts that a server cannot do without and does not have, and why; no address and no path is in it.
+
+    A home that could not be written when it was opened is there to be read.
+    """
+    parts: dict[str, str] = {}
+    read_only = ""
+    try:
+        read_only = catalog().read_only
+        JobReader(catalog()).last_event()
+    except PageIndexError:
+        parts["catalog"] = "It cannot be read."
+    try:
+        indexes().check()
+    except PageIndexError:
+        if "catalog" not in parts:  # by which the indexes are opened
+            parts["search"] = "The server that holds the vectors cannot be used."
+    try:
+        if not os.access(home, os.W_OK):
+            parts |= {} if read_only else {"disk": "The home cannot be written."}
+        elif shutil.disk_usage(home).free < _NEXT_TO_NONE:
+            parts["disk"] = "The disk is full."
+    except OSError:
+        parts["disk"] = "The home cannot be reached."
+    return parts
+
+
+def _formats() -> str:
+    from indexers.formats.registry import formats_read, problems
+
+    if wrong := problems():
+        raise PageIndexError(f"{'; '.join(wrong)}.", "Repair or remove the package that brings it.")
+    return formats_read()
+
+
+def _tried(name: str, attempt: Callable[[], str]) -> Check:
+    try:
+        return Check(name, True, attempt())
+    except (PageIndexError, importlib.metadata.PackageNotFoundError, OSError) as error:
+        return Check(name, False, str(error))
+
+
+def _ocr(settings: Settings) -> str:
+    """Going without is no fault: only scanned pages need it."""
+    from indexers.ocr.engines import NoOcr, find_ocr
+
+    engine = find_ocr(settings.ocr, settings.ocr_languages)
+    if isinstance(engine, NoOcr):
+        return f"none; pages without text stay unread: {engine.reason}"
+    return engine.shown
+
+
+def _model(settings: Settings, kind: Kind, none: str) -> str:
+    """Asks a configured model: whether its key, name and kind are right, and how fast it is, shows only in a call."""
+    return Models(settings, None).examine(kind) or none
+
+
+def _free(home: Path) -> str:
+    if reason := unwritable(home):
+        return f"{home} cannot be written ({reason}): it is read, and nothing can be indexed"
+    free = shutil.disk_usage(home).free
+    if free < _LEAST_FREE:
+        raise PageIndexError(f"only {free / 1e6:.0f} MB free at {home}.", "Free some space before indexing.")
+    return f"{free / 1e9:.1f} GB free"

@@ -1,0 +1,241 @@
+"""Checks of ``doctor``: indexes against the catalog, and stored contents against their files."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import PageIndexError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import scratch_folder, working_folder
+from hybrid_core.store.index.catalog_source import KINDS, Difference
+from hybrid_core.text.prose import counted
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.documents.reading import library_documents
+from hybrid_pageindex.engine.index.indexing import IndexCall, index_paths
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.engine.parts import Parts
+from hybrid_pageindex.engine.search.indexes import Indexes
+
+if TYPE_CHECKING:
+    from indexers.jobs.comparison import Comparison, State
+_NAMED = 20
+_QUIET = 1.0  # seconds of comparing before anybody hears of it
+_WORDS: dict[Difference, str] = {
+    "missing": "missing from the search index",
+    "extra": "in the search index and not published",
+    "incomplete": "in the search index with other pages than are published",
+}
+
+
+def check_index(
+    indexes: Indexes, catalog: Catalog, size: LibrarySize, on_progress: Callable[[int, int], None]
+) -> Check:
+    """Compare a library's index with the catalog, then bring it up to date.
+
+    ``on_progress`` hears how many documents of how many are compared, where that takes long.
+    """
+    name = f"library '{size.name}'"
+    try:
+        comparison = indexes.compare(size.id, _progress(size.documents, on_progress))
+        if comparison.same:
+            rebuilt = indexes.ready(size.id).rebuilt  # which compares the number of vectors, too
+            if comparison.behind:
+                comparison = indexes.compare(size.id, _progress(size.documents, on_progress))
+    except (PageIndexError, OSError) as error:
+        return Check(name, False, str(error))
+    if comparison.same:
+        return Check(name, True, _described(size, rebuilt))
+    lists = {kind: DocumentList(comparison.counts[kind], _names(catalog, comparison.doc_ids[kind])) for kind in KINDS}
+    return Check(name, False, _differing(lists, size.name), {kind: lists[kind] for kind in KINDS if lists[kind].count})
+
+
+def check_collections(indexes: Indexes) -> list[Check]:
+    """Name the collections that are left on the server from other epochs of this catalog: they are no fault."""
+    try:
+        names = indexes.other_epochs()
+    except PageIndexError:
+        return []  # the check of the vector index says it
+    if not names:
+        return []
+    node = indexes.server_url.split(",")[0].strip()
+    command = f"curl -X DELETE {node}/collections/{names[0]}"
+    key = ' -H "api-key: $PAGEINDEX_QDRANT_API_KEY"' if indexes.server_key else ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    detail = (
+        f"{', '.join(names[:_NAMED])}{more}: this home does not use them. They are of a copy of its catalog, or of the "
+        f"catalog before a restore. If no other home uses them, delete each: {command}{key}"
+    )
+    return [Check("other collections", True, detail)]
+
+
+def _progress(documents: int, on_progress: Callable[[int, int], None]) -> Callable[[], None]:
+    began, done = time.monotonic(), 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        if time.monotonic() > began + _QUIET:
+            on_progress(min(done, documents), documents)
+
+    return count
+
+
+def _names(catalog: Catalog, doc_ids: Sequence[str]) -> tuple[str, ...]:
+    with catalog.snapshot() as snapshot:
+        documents = {doc_id: snapshot.document(doc_id) for doc_id in doc_ids}
+    return tuple(
+        document.name if document else doc_id or "points of no document" for doc_id, document in documents.items()
+    )
+
+
+def _differing(lists: dict[Difference, DocumentList], library: str) -> str:
+    parts = []
+    for kind, listed in lists.items():
+        if listed.count:
+            more = f" and {listed.count - _NAMED} more" if listed.count > _NAMED else ""
+            parts.append(
+                f"{counted(listed.count, 'document')} {_WORDS[kind]}: {', '.join(listed.names[:_NAMED])}{more}"
+            )
+    command = f"hybrid-pageindex rebuild --index --library {shlex.quote(library)}"
+    return f"{'; '.join(parts)}. Rebuild the index with «{command}»."
+
+
+def _described(size: LibrarySize, rebuilt: str) -> str:
+    failed = f", {size.failed} failed" if size.failed else ""
+    vectors = (
+        f"{size.embedded} of {size.documents} documents embedded by {size.embedder}"
+        if size.embedder
+        else "no embedder (BM25 and trees)"
+    )
+    coming = f", {size.next_embedder} in the making" if size.next_embedder else ""
+    anew = f" (it was rebuilt: {rebuilt})" if rebuilt else ""
+    extent = f"{counted(size.documents, 'document')}, {counted(size.pages, 'page')}"
+    return f"{extent}{failed}; vector index complete{anew}; {vectors}{coming}"
+
+
+_WRONG = "what was stored of it was not what it holds"
+_NOT_COMPARED: dict[State, str] = {
+    "gone": "their files are gone",
+    "changed": "their files have changed since, which index will see",
+    "older": "an earlier version made them, and index makes them again",
+    "unread": "their files cannot be opened now",
+}
+
+
+def check_contents(
+    parts: Parts,
+    settings: Settings,
+    mend: bool,
+    on_progress: Callable[[int, int], None],
+    cancelled: threading.Event,
+) -> list[Check]:
+    """Every content of a home compared with its file; ``told`` hears how many of how many are done."""
+    catalog, cache = parts.catalog, parts.cache
+    comparisons = _compare_contents(catalog, settings, on_progress, cancelled)
+    wrong = [comparison for comparison in comparisons if comparison.state == "other"]
+    same = sum(comparison.state == "same" for comparison in comparisons)
+    others = [
+        (words, sum(comparison.state == state for comparison in comparisons)) for state, words in _NOT_COMPARED.items()
+    ]
+    counts = [
+        f"{same} of {len(comparisons)} hold what their files do",
+        *(f"{n} not compared: {w}" for w, n in others if n),
+    ]
+    checks = [Check("contents", True, "; ".join(counts))]
+    if not mend:
+        advice = "mend it with doctor --deep --mend"
+        return checks + [
+            Check(_name(comparison), False, f"{comparison.detail} are not those of its file; {advice}")
+            for comparison in wrong
+        ]
+    catalog.discard([comparison.content_id for comparison in wrong], f"{_WRONG}; index it again.")
+    for comparison in wrong:
+        for kind in ("ocr", "regions", "image"):  # what was kept of the same bytes may be wrong too
+            cache.clear(f"{kind}/{comparison.documents[0].sha256}/")
+    failed = _index_again(parts, settings, wrong, cancelled)
+    return checks + [_mended_check(comparison, failed) for comparison in wrong]
+
+
+def _compare_contents(
+    catalog: Catalog, settings: Settings, on_progress: Callable[[int, int], None], cancelled: threading.Event
+) -> list[Comparison]:
+    from indexers.assembly.chunks import ChunkSize
+    from indexers.formats.limits import ParseLimits
+    from indexers.jobs.comparison import compare
+    from indexers.jobs.reader import Parser
+    from indexers.workers.pool import WorkerLimits, WorkerPool
+
+    with catalog.snapshot() as snapshot:
+        documents = [
+            document for library in snapshot.named_libraries() for document in library_documents(snapshot, library.name)
+        ]
+    workers = settings.workers or os.cpu_count() or 1
+    limits = settings.part(WorkerLimits)
+    parse = settings.part(ParseLimits)
+    need = max((document.size for document in documents), default=0)
+    parent = working_folder(settings.storage_path / "tmp", need, "Reading the files anew")
+    with scratch_folder(parent) as folder:
+        pool = WorkerPool(workers, limits)
+        try:
+            parser = Parser(pool, folder, parse, None, settings.range_pages, workers + 1)
+            return compare(catalog, documents, parser, settings.part(ChunkSize), folder, on_progress, cancelled)
+        finally:
+            pool.close()
+
+
+def _index_again(
+    parts: Parts, settings: Settings, wrong: Sequence[Comparison], cancelled: threading.Event
+) -> dict[str, str]:
+    """Why files could not be indexed again, by path."""
+    by_library: dict[str, list[str]] = {}
+    for comparison in wrong:
+        for document in comparison.documents:
+            by_library.setdefault(document.library, []).append(document.path)
+    failed: dict[str, str] = {}
+    for library, paths in by_library.items():
+        report = index_paths(parts, library, paths, settings, IndexCall(), _ignore_progress, cancelled)
+        failed |= {file.path: file.error or "" for file in report.files if file.status == "failed"}
+    return failed
+
+
+def _mended_check(comparison: Comparison, failed: dict[str, str]) -> Check:
+    left = [f"{document.path}: {failed[document.path]}" for document in comparison.documents if document.path in failed]
+    if left:
+        return Check(
+            _name(comparison),
+            False,
+            f"{comparison.detail} were not those of its file and were taken out; {'; '.join(left)}",
+        )
+    return Check(_name(comparison), True, f"{comparison.detail} were not those of its file; it was made again")
+
+
+def _name(comparison: Comparison) -> str:
+    return f"content of {', '.join(document.name for document in comparison.documents)}"
+
+
+def _ignore_progress(_: object) -> None:
+    """Progress that nobody asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentList:
+    """``names`` are those of the first thousand documents; a document that nobody knows is named by its id."""
+
+    count: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """``index`` names the documents of which a library's index differs from the catalog, by how."""
+
+    name: str
+    ok: bool
+    detail: str
+    index: Mapping[Difference, DocumentList] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Indexing: files become documents, by this process, a worker or a server."""

@@ -1,0 +1,48 @@
+"""File formats and the heading model, as the evaluation uses them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.types.documents import ParsedDocument, Section
+from indexers.formats.limits import ParseLimits
+from indexers.formats.registry import format_of, formats, open_file
+from indexers.outline.heading_model import FEATURES, PRIOR, BoostedTrees, Possible, read_trees
+from indexers.outline.merge import Possibilities, possible_headings
+from indexers.outline.numbering import bare, compact
+from indexers.outline.tree import TreeLimits, build_tree
+from indexers.outline.view import view
+
+
+def suffixes_read() -> frozenset[str]:
+    """The endings of files that are read, in small letters with their dot; those of other packages' formats too."""
+    return frozenset(suffix for format in formats() for suffix in format.suffixes)
+
+
+__all__ = [
+    "FEATURES", "PRIOR", "BoostedTrees", "Possibilities", "Possible", "bare", "compact", "make_tree", "parse_document",
+    "possibilities", "read_trees",
+]  # fmt: skip
+
+
+def parse_document(path: Path) -> ParsedDocument:
+    """Parse a document without its bookmarks and without OCR. Raise DocumentError."""
+    with closing(open_file(path, None, ParseLimits())) as file:
+        pages = []
+        for page in file.read(range(1, file.pages + 1), lambda _: None):
+            if isinstance(page, DocumentError):
+                raise page
+            pages.append(page)
+    return ParsedDocument(format_of(path).name, tuple(pages), (), {})
+
+
+def possibilities(parsed: ParsedDocument) -> Possibilities:
+    """Return what may be a heading of a document, by its printed contents and its lines."""
+    return possible_headings([], view(parsed.pages), TreeLimits().toc_pages)
+
+
+def make_tree(parsed: ParsedDocument, trees: BoostedTrees | None = None) -> tuple[Section, ...]:
+    """Return the sections that the shipped model, or another one, makes of a document."""
+    return build_tree(parsed, trees=trees)

@@ -1,0 +1,384 @@
+"""Index and embed files: settings become the pipeline's options, and indexes follow the change log.
+
+The pipeline is imported on first use: a search needs none of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hybrid_core.errors import Advice, NotConfiguredError, NotFoundError, PageIndexError, UsageError
+from hybrid_core.store.catalog.embeddings import drop_embedder
+from hybrid_core.store.catalog.libraries import RENEWED, check_name, create_library, new_id
+from hybrid_core.system import Reach
+from hybrid_core.text.prose import counted
+from hybrid_core.types.documents import unread_pages
+from hybrid_core.types.jobs import WANTED
+from hybrid_core.types.libraries import library_called
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.libraries.libraries import empty_bin, mark_used
+from hybrid_pageindex.engine.models.improvement import estimated, improvers, model_needs, unseen
+from hybrid_pageindex.engine.parts import Parts
+
+if TYPE_CHECKING:
+    from hybrid_core.embed.onnx_model import ExportReport
+    from hybrid_core.types.jobs import JobRequest
+    from hybrid_pageindex.engine.index.uploads import Upload
+    from indexers.jobs.embedding import EmbedProgress, EmbedReport
+    from indexers.jobs.options import IndexOptions
+    from indexers.jobs.report import FileResult, IndexProgress, IndexReport
+
+
+_LOOK = 2.0  # seconds between two looks at the logs
+_SHARE = 0.1  # of a worker's time at most: an index is opened for each turn, since others search with it between them
+_LAST = 2.0  # seconds that the last turn takes at most; searches do the rest
+_log = logging.getLogger(__name__)
+
+
+def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str, ...]:
+    """Bring one index up to what is published; why that cannot be done, which undoes nothing of it."""
+    try:
+        parts.indexes.follow(library, stopped)
+    except NotFoundError:
+        return ()  # nothing was published in it, or it was removed
+    except PageIndexError as error:
+        return (f"the search index could not be brought up to date, so searches try it again: {error}",)
+    return ()
+
+
+@contextmanager
+def following(parts: Parts) -> Iterator[None]:
+    """Let the indexes of a home follow while something is published, and for a moment more at the end."""
+    finished = threading.Event()
+    thread = threading.Thread(target=_follow_logs, args=(parts, finished), name="follow", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        thread.join()
+
+
+def _follow_logs(parts: Parts, finished: threading.Event) -> None:
+    reached = _positions(parts)
+    pause, ended = _LOOK, False
+
+    def enough() -> bool:
+        return finished.is_set() and time.monotonic() > began + _LAST
+
+    while not ended:
+        ended = finished.wait(pause)
+        began = time.monotonic()
+        try:
+            for library, position in _positions(parts).items():
+                if position != reached.get(library, 0):
+                    for note in follow(parts, library, enough):
+                        _log.warning("%s", note)
+                    reached[library] = position
+        except PageIndexError as error:
+            _log.warning("the logs of changes could not be read: %s", error)
+        pause = max(_LOOK, (time.monotonic() - began) / _SHARE)
+
+
+def _positions(parts: Parts) -> dict[str, int]:
+    with parts.catalog.snapshot() as snapshot:
+        return {library: snapshot.position(library) for library in snapshot.libraries()}
+
+
+_ASKED = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that a job is asked with
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCall:
+    """Options of one call of ``index`` besides its paths. ``wished``: the call itself sets what models do."""
+
+    password: str | None = None
+    prune: bool = False
+    check_hashes: bool = False
+    anew: bool = False
+    wished: bool = False
+    detach: bool = False
+    priority: int = WANTED
+
+
+def index_paths(
+    parts: Parts,
+    library: str,
+    paths: Sequence[str | Path | Upload],
+    settings: Settings,
+    call: IndexCall,
+    on_progress: Callable[[IndexProgress], None],
+    cancelled: threading.Event,
+) -> IndexReport:
+    """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
+    from hybrid_core.store.catalog.libraries import check_machine
+    from hybrid_pageindex.engine.index.uploads import local_paths, take_in
+    from indexers.jobs.pipeline import IndexRun, index
+    from indexers.jobs.refiner import missing
+    from indexers.jobs.report import FileResult
+
+    if call.detach and call.password is not None:
+        raise UsageError(
+            "A password is never stored, so no other process can index these files.",
+            Advice("Index them in this process, or save copies without a password.", "Leave --detach or --password."),
+        )
+    catalog, home = parts.catalog, settings.storage_path
+    options, without = index_options(parts, settings)
+    with catalog.snapshot() as snapshot:
+        libraries, taken = snapshot.named_libraries(), snapshot.library_ids()
+        same_name = library_called(library, libraries)
+        has_libraries = bool(libraries)  # what is done without is said once in a home, unless it was asked for
+    options = replace(
+        options, password=call.password, prune=call.prune, check_hashes=call.check_hashes, anew=call.anew,
+        notes=() if has_libraries and not call.wished else without, reach=parts.reach,
+    )  # fmt: skip
+    if same_name is None:
+        check_name(library)
+    library_id = same_name.id if same_name else new_id(library, taken)
+    if same_name is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be told from its id
+        library_id = create_library(catalog, library).id
+    overrides = {name: getattr(settings, name) for name in _ASKED}
+    overrides["models"] = dict(options.models.names) if options.models else {}
+    if parts.reach is not None:  # whoever works for this server reaches no further
+        overrides["roots"] = list(map(str, parts.reach.roots))
+    if same_name is not None and settings.own_machine:
+        check_machine(catalog, library_id, map(os.path.abspath, local_paths(paths)), settings.own_machine)
+    taken, lost = take_in(catalog, library_id, paths, settings)
+    last = _Last(on_progress)
+    estimating = settings.enrich == "estimate"  # by this process: its workers may have been told to ask no model
+    run = IndexRun(
+        catalog, parts.cache, library_id, options, home / "tmp", cancelled, parts.leaving, overrides,
+        detach=call.detach, priority=call.priority, works=estimating or call.password is not None or not parts.works,
+    )  # fmt: skip
+    report = index(run, taken, last)
+    if report.files:
+        mark_used(home, library_id)
+    empty_bin(catalog, parts.indexes, home, expired=True)
+    unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
+    if settings.outline == "refined" and (lacks := missing()):
+        unmet += (lacks,)
+    failed = tuple(FileResult(path, "failed", why) for path, why in lost)
+    report = replace(
+        report, files=report.files + failed, notes=report.notes + unmet + _unread_note(report.files, settings)
+    )
+    if call.detach:
+        return report
+    if estimating:
+        steps = [step for file in report.files for step in file.steps]
+        pages = sum(step.done for step in steps if step.step == "pages")
+        return replace(report, notes=(*report.notes, estimated(parts.chat, report.usage, pages)))
+    embedded = _embedded(parts, library_id, report, settings, last, cancelled)
+    return replace(report, notes=report.notes + embedded + follow(parts, library_id, cancelled.is_set))
+
+
+def index_options(
+    parts: Parts, settings: Settings, overrides: Mapping[str, Any] | None = None
+) -> tuple[IndexOptions, tuple[str, ...]]:
+    """Return the index options of these settings, or of a job's ``overrides``, and the models that are missing."""
+    from hybrid_core.store.jobs.claims import JobLimits
+    from indexers.assembly.chunks import ChunkSize
+    from indexers.formats.limits import ParseLimits
+    from indexers.jobs.options import IndexOptions
+    from indexers.jobs.refiner import missing
+    from indexers.ocr.engines import find_ocr
+
+    settings = replace(settings, **{name: overrides[name] for name in _ASKED if overrides and name in overrides})
+    models, without = improvers(parts.chat, settings)
+    names = models.names if models else {}
+    return IndexOptions(
+        workers=settings.workers,
+        range_pages=settings.range_pages,
+        seconds_per_task=settings.seconds_per_task,
+        seconds_per_file=settings.seconds_per_file,
+        max_worker_memory=settings.max_worker_memory,
+        max_ocr_memory=settings.max_ocr_memory,
+        parse=settings.part(ParseLimits),
+        chunks=settings.part(ChunkSize),
+        ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
+        ocr_seconds=settings.ocr_seconds,
+        refine=settings.outline == "refined" and not missing(),
+        machine=settings.own_machine,
+        needs=_ocr_needs(settings),
+        enrich_needs=model_needs(overrides["models"] if overrides else names),
+        job_limits=settings.part(JobLimits),
+        models=models,
+        reach=Reach(tuple(map(Path, overrides["roots"]))) if overrides and "roots" in overrides else None,
+    ), without
+
+
+def _ocr_needs(settings: Settings) -> frozenset[str]:
+    """Return what a worker needs to read scans, where this machine can read them."""
+    from indexers.ocr.engines import some_ocr
+
+    if settings.ocr == "never" or not some_ocr():
+        return frozenset()
+    return frozenset(f"ocr:{language}" for language in settings.ocr_languages.split("+"))
+
+
+def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, ...]:
+    """Say in one line what would read the pages that nothing read."""
+    from indexers.ocr.engines import NoOcr, find_ocr
+
+    counts = [unread_pages(file.note.split("; "))[0] for file in files]
+    try:
+        engine = find_ocr(settings.ocr, settings.ocr_languages) if any(counts) else None
+    except PageIndexError:
+        return ()  # each file says it
+    if not isinstance(engine, NoOcr):
+        return ()
+    where = counted(sum(1 for count in counts if count), "file")
+    return (f"text that is only a picture, on {counted(sum(counts), 'page')} of {where}, is not read: {engine.reason}",)
+
+
+def _embedded(
+    parts: Parts, library: str, report: IndexReport, settings: Settings, last: _Last, cancelled: threading.Event
+) -> tuple[str, ...]:
+    """Have what is new embedded in a library that has vectors; what to know where that cannot be done here."""
+    if not any(file.status == "indexed" for file in report.files):
+        return ()
+    spec, waiting, published = _unembedded(parts, library)
+    if not waiting:
+        return ()
+    note = f"{waiting} of {published} documents are new or changed since they were embedded: run embed"
+    if not spec:
+        return (note,)
+    try:
+        _embed(parts, library, spec, settings, last.embedding, cancelled)
+    except PageIndexError as error:
+        if cancelled.is_set():
+            raise
+        return (f"{note} ({error})",)
+    return ()
+
+
+def embedding_of(parts: Parts, library: str, settings: Settings) -> list[JobRequest]:
+    """To embed what is new in a library that has vectors; nothing where nothing is."""
+    from indexers.jobs.embedding import requests
+
+    spec, waiting, _ = _unembedded(parts, library)
+    return requests(parts.catalog, library, spec, chunks=_chunks(settings)) if spec and waiting else []
+
+
+def _chunks(settings: Settings) -> bool:
+    return settings.embedding_chunks == "after"
+
+
+def _unembedded(parts: Parts, library: str) -> tuple[str, int, int]:
+    """A library's embedder, "" while another one is to take its place, and of how many of how many documents it has not
+    made the vectors; none without one.
+    """
+    with parts.catalog.snapshot() as snapshot:
+        serving, coming = snapshot.embedder(library)
+        if serving is None:
+            return "", 0, 0
+        published, done = snapshot.published(library).values(), snapshot.embedded(serving.fingerprint)
+    return "" if coming else serving.name, sum(version not in done for version in published), len(published)
+
+
+def embed_documents(
+    parts: Parts,
+    library: str,
+    model: str | None,
+    settings: Settings,
+    on_progress: Callable[[EmbedProgress], None],
+    cancelled: threading.Event,
+) -> EmbedReport | None:
+    catalog = parts.catalog
+    with catalog.snapshot() as snapshot:
+        library_id = snapshot.library(library).id
+        serving, coming = snapshot.embedder(library_id)
+    if model == "none":
+        drop_embedder(catalog, library_id)
+        return None
+    recorded = coming or serving
+    spec = model or (recorded.name if recorded else settings.embedding_model)
+    if not spec:
+        raise NotConfiguredError(
+            "No embedder is named.",
+            Advice("Name one, for example bge-m3.", "Name one, for example: embed --embedder bge-m3."),
+        )
+    report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
+    follow(parts, library_id, cancelled.is_set)  # where it cannot, the next search says why
+    return report
+
+
+def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
+    from hybrid_core.embed.onnx_model import export_model
+
+    if not spec:
+        raise UsageError(
+            "No embedder is named.",
+            Advice(
+                "Name one, for example sentence-transformers:PATH.",
+                "Name one: embed --export FOLDER --embedder sentence-transformers:PATH.",
+            ),
+        )
+    return export_model(parts.embedders.load(spec), folder.expanduser())
+
+
+def request_embedding(parts: Parts, library: str, model: str | None, settings: Settings) -> int:
+    """The number of the job that gives a library's pages vectors; chunks are another's, later.
+
+    Raises UsageError where no model is named anywhere.
+    """
+    from hybrid_core.store.jobs.queue import JobQueue
+    from indexers.jobs.embedding import requests
+
+    with parts.catalog.snapshot() as snapshot:
+        library_id = snapshot.library(library).id
+        serving, coming = snapshot.embedder(library_id)
+    recorded = coming or serving
+    spec = model or (recorded.name if recorded else settings.embedding_model)
+    if not spec or spec == "none":
+        raise NotConfiguredError("No embedder is named.", "Name one, for example bge-m3.")
+    jobs = requests(parts.catalog, library_id, spec, chunks=_chunks(settings))
+    return JobQueue(parts.catalog).enqueue(jobs)[0].job
+
+
+def _embed(
+    parts: Parts,
+    library: str,
+    spec: str,
+    settings: Settings,
+    on_progress: Callable[[EmbedProgress], None],
+    cancelled: threading.Event,
+) -> EmbedReport:
+    from hybrid_core.store.jobs.claims import JobLimits
+    from indexers.jobs.embedding import embed, requests
+
+    embedder = parts.embedders.load(spec)
+    jobs = requests(parts.catalog, library, spec, chunks=_chunks(settings))
+    scratch = settings.storage_path / "tmp"
+    limits = settings.part(JobLimits)
+    return embed(parts.catalog, jobs, embedder, scratch, on_progress, cancelled, parts.leaving, limits)
+
+
+class _Last:
+    """Passes progress on; that of embedding in the words of the last one before it."""
+
+    def __init__(self, on_progress: Callable[[IndexProgress], None]) -> None:
+        self._told = on_progress
+        self._progress: IndexProgress | None = None
+
+    def __call__(self, progress: IndexProgress) -> None:
+        self._progress = progress
+        self._told(progress)
+
+    def embedding(self, progress: EmbedProgress) -> None:
+        if self._progress is not None:
+            done, texts = progress.texts_done, progress.texts
+            self._told(
+                replace(
+                    self._progress, finished=None, over="", file="", stage="embed", stage_pages=texts, stage_done=done
+                )
+            )

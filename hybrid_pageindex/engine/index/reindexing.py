@@ -1,0 +1,335 @@
+"""Index again what a library holds: rebuild documents, recover a catalog, estimate the cost of models."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, exists, func, select, text
+
+from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.store.catalog import schema
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.notes import notes
+from hybrid_core.store.recovery.mending import HASH, RECOVERED, SHOWN
+from hybrid_core.store.recovery.recovery import Recovery, recover_catalog
+from hybrid_core.store.recovery.salvage import LOST
+from hybrid_core.text.prose import counted
+from hybrid_core.types.libraries import UPLOAD, containers, is_there
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.documents.reading import library_documents
+from hybrid_pageindex.engine.index.indexing import IndexCall, index_paths
+from hybrid_pageindex.engine.models.improvement import priced
+from hybrid_pageindex.engine.parts import Parts
+from retrievers.candidates import documents as selection
+
+if TYPE_CHECKING:
+    from indexers.jobs.report import FileResult, IndexProgress, IndexReport
+
+
+def rebuild(
+    parts: Parts,
+    settings: Settings,
+    documents: Sequence[str],
+    library: str | None,
+    everything: bool,
+    call: IndexCall,
+    on_progress: Callable[[IndexProgress], None],
+    stopped: threading.Event,
+) -> IndexReport:
+    """These documents of the library, or the usual one; without any the whole library that is named, or all of them.
+
+    Raises UsageError where neither is said, NotFoundError for what is unknown.
+    """
+    from indexers.jobs.report import IndexReport
+
+    if (everything and (documents or library)) or not (everything or documents or library):
+        raise UsageError("It is not clear what is to be rebuilt.", "Name documents, or a library, or all.")
+    with parts.catalog.snapshot() as snapshot:
+        if everything:
+            chosen = {
+                library_row.name: _paths(snapshot, library_row.name, ()) for library_row in snapshot.named_libraries()
+            }
+        else:
+            name = library or settings.library
+            chosen = {name: _paths(snapshot, name, documents)}
+    total = IndexReport(())
+    for name, paths in chosen.items():
+        if paths:
+            report = index_paths(parts, name, paths, settings, replace(call, anew=True), on_progress, stopped)
+            notes = dict.fromkeys((*total.notes, *report.notes))
+            total = replace(total, files=total.files + report.files, notes=tuple(notes))
+    return total
+
+
+def _paths(snapshot: Snapshot, library: str, names: Sequence[str]) -> list[str]:
+    documents = library_documents(snapshot, library)
+    chosen = selection.select_by_name(documents, names) if names else documents
+    return [document.path for document in chosen]
+
+
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "libraries": ("libraries",), "documents": ("documents",), "uploads": ("originals",), "notes": ("notes",),
+    "ratings": ("feedback",), "conversations": ("conversations", "conversation_libraries", "conversation_summaries"),
+    "questions and answers": ("messages", "message_events"), "citations": ("citations",),
+    "tokens and users": ("tokens",), "rights": ("grants",), "followed folders and files": ("sources",),
+    "files removed by hand": ("exclusions",), "vectors": ("embeddings", "embedders"),
+    "jobs": ("jobs", "job_events", "pauses"), "use of models": ("model_usage",), "audit entries": ("audit",),
+    "earlier versions": ("changes",), "repeatable answers": ("replies",),
+}  # fmt: skip
+"""What people call the rows of tables: those of the first are counted, those of the others belong to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Count what is ``kept`` of a kind, what of that lost a part (``partly``), and what is known to be ``gone``.
+    ``complete`` is False where more may be.
+    """
+
+    kind: str
+    kept: int
+    partly: int
+    gone: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """``catalog`` is "whole" (nothing was changed), "damaged" or "missing"; ``damaged`` is where the damaged file lies.
+    ``indexed`` counts the documents that were indexed again, ``failed`` are the paths of others, each with the reason.
+    """
+
+    home: str
+    catalog: str
+    damaged: str | None
+    kinds: tuple[Kept, ...]
+    indexed: int
+    failed: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Return True if nothing is gone."""
+        lost = any(kind.gone or kind.partly or not kind.complete for kind in self.kinds)
+        return self.catalog != "missing" and not lost and not self.failed
+
+
+def recover(
+    settings: Settings,
+    parts: Callable[[], Parts],
+    on_progress: Callable[[IndexProgress], None],
+    stopped: threading.Event,
+) -> RecoveryReport:
+    """Recover the catalog of a home, whose ``parts`` are opened after that. Raises what ``recover_catalog`` does, and
+    UsageError where the catalog is in PostgreSQL.
+    """
+    if settings.postgres_url:
+        raise UsageError(
+            "The catalog of this home is in a PostgreSQL database, which keeps its own files whole.",
+            "Restore a dump of it: pg_restore --no-owner -d URL catalog.dump (see Backup and restore in the docs).",
+        )
+    done = recover_catalog(settings.storage_path)
+    files, problem = list["FileResult"](), ""
+    try:
+        files = _index_again(parts(), settings, on_progress, stopped)
+    except PageIndexError as error:  # the catalog is in place: what is left can be indexed later
+        problem = f"not everything was indexed again ({error}); run the command again"
+    catalog = parts().catalog
+    failed = [(file.path, file.error or "") for file in files if file.status == "failed"]
+    failed_paths = {path for path, _ in failed}
+    failed += [(path, "the file is gone") for path in _left(catalog) if path not in failed_paths]
+    indexed = sum(file.status == "indexed" for file in files)
+    state = "missing" if done.missing else "whole" if done.whole else "damaged"
+    more = [problem] if problem else []
+    return RecoveryReport(
+        str(settings.storage_path), state, str(done.damaged) if done.damaged else None, _kinds(done, catalog), indexed,
+        tuple(failed), (*more, *_notes(done, catalog)),
+    )  # fmt: skip
+
+
+def _kinds(done: Recovery, catalog: Catalog) -> tuple[Kept, ...]:
+    if done.missing:
+        return ()
+    kinds = []
+    for kind, tables in _KINDS.items():
+        saved = [done.tables[name] for name in tables if name in done.tables]
+        if not saved:
+            continue
+        first = tables[0]
+        partly = done.emptied[first] + (saved[0].partly if first != "documents" else 0)  # those are indexed again
+        gone = sum(table.gone for table in saved) + sum(done.lost[name] for name in tables)
+        complete = done.newest and all(table.whole for table in saved)
+        rows = saved[0].rows - done.lost[first]
+        if first == "libraries":  # a row that was made again has its name at the most
+            rows, partly, gone = (
+                rows + len(done.libraries), partly + len(done.libraries), max(0, gone - len(done.libraries))
+            )  # fmt: skip
+        kinds.append(Kept(kind, rows, partly, gone, complete))
+        if kind == "documents":
+            kinds.append(_corrections(done, catalog, complete and not (saved[0].gone or saved[0].partly)))
+    return tuple(kinds)
+
+
+def _corrections(done: Recovery, catalog: Catalog, complete: bool) -> Kept:
+    """``complete`` is whether no row of a document is lost, which would have held them."""
+    with catalog.reading() as connection:
+        query = select(func.count()).where(schema.documents.c.corrections != "{}")
+        corrected = int(connection.scalar(query) or 0)
+    return Kept("corrections", corrected, 0, done.emptied["corrections"], complete)
+
+
+def _notes(done: Recovery, catalog: Catalog) -> list[str]:
+    sentences = []
+    if not done.newest:
+        sentences.append("a part of the write-ahead log is damaged: the latest changes may be lost")
+    if done.libraries:
+        sentences.append(f"libraries that were made again, under the names they had first: {', '.join(done.libraries)}")
+    if done.unnamed:
+        sentences.append(
+            f"{counted(done.unnamed, 'upload')} had no name any more; those of unknown places are in the library "
+            f"'{RECOVERED}'"
+        )
+    with catalog.reading() as connection:
+        alone = notes.c.doc_id.not_in(select(schema.documents.c.doc_id)) & (notes.c.doc_id != "")
+        number = int(connection.scalar(select(func.count()).select_from(notes).where(alone)) or 0)
+    if number:
+        sentences.append(
+            f"{counted(number, 'note')} belong to documents that are not there now; they are shown again when the same "
+            "files are indexed into the same libraries"
+        )
+    saved = done.tables.get("documents")
+    if saved is not None and (saved.gone or not saved.whole):
+        sentences.append("documents of files and folders that are still there come back with «hybrid-pageindex index»")
+    if "embeddings" in done.tables and not done.tables["embeddings"].whole:
+        sentences.append("vectors that are missing are made again by «hybrid-pageindex embed»")
+    return sentences
+
+
+def _index_again(
+    parts: Parts, settings: Settings, on_progress: Callable[[IndexProgress], None], stopped: threading.Event
+) -> list[FileResult]:
+    """Index what the catalog names and has lost: files with others inside first, for those may be all that is left of
+    uploads without a name.
+    """
+    catalog, results = parts.catalog, list["FileResult"]()
+    for inside in (True, False):
+        for library, paths in _list_lost(catalog).items():
+            chosen = [path for path in paths if _holds_others(path) == inside]
+            if not chosen:
+                continue
+            call = IndexCall(anew=inside)
+            results += index_paths(parts, library, chosen, settings, call, on_progress, stopped).files
+        if inside:
+            _drop_members(catalog)
+    return results
+
+
+def _list_lost(catalog: Catalog) -> dict[str, list[str]]:
+    """Return, by the name of the library, the paths of files without a document, or with one whose content is lost.
+
+    A file that lies in another one stands under the path of the outermost. Files that are gone are left out.
+    """
+    originals, documents = schema.originals.c, schema.documents.c
+    same = (documents.library == originals.library, documents.path == originals.path)
+    lost = select(documents.library, documents.path).where(documents.content_id.is_(None), documents.error == LOST)
+    with catalog.reading() as connection:
+        rows = connection.execute(select(originals.library, originals.path).where(~exists().where(*same))).all()
+        rows = [*rows, *connection.execute(lost).all()]
+    with catalog.snapshot() as snapshot:
+        names = {library.id: library.name for library in snapshot.named_libraries()}
+    paths_by_library: dict[str, set[str]] = {}
+    for library, path in rows:
+        outer = next(iter(containers(path)), path)
+        if is_there(outer):
+            paths_by_library.setdefault(names[library], set()).add(outer)
+    return {library: sorted(paths) for library, paths in paths_by_library.items()}
+
+
+def _left(catalog: Catalog) -> Sequence[str]:
+    """The paths of documents whose text is still lost."""
+    documents = schema.documents.c
+    with catalog.reading() as connection:
+        query = select(documents.path).where(documents.content_id.is_(None), documents.error == LOST)
+        return connection.scalars(query.order_by(documents.path)).all()
+
+
+def _drop_members(catalog: Catalog) -> None:
+    """Uploads without a name that lay in another one have been indexed with it."""
+    columns = schema.originals.c
+    inside = select(columns.file).where(columns.container != "")
+    documents = select(schema.documents.c.path).where(schema.documents.c.library == RECOVERED)
+    unnamed = columns.path == text(f"'{UPLOAD}' || substr(file, 1, {SHOWN}) || substr(file, {HASH} + 1)")
+    mine = (columns.library == RECOVERED, columns.container == "", unnamed, columns.file.in_(inside))
+    with catalog.writing() as connection:
+        connection.execute(delete(schema.originals).where(*mine, columns.path.not_in(documents)))
+
+
+def _holds_others(path: str) -> bool:
+    from indexers.formats.registry import of_suffix
+
+    format = of_suffix(PurePath(path).suffix)
+    return format is not None and format.members is not None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentEstimate:
+    """``pages`` are those that a model would see."""
+
+    doc_id: str
+    doc_name: str
+    pages: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Calls are exact as far as rules can tell, tokens rather too many. ``cost`` is None where a model has no price
+    (the setting model_prices). ``documents`` are those of which something is left to ask.
+    """
+
+    documents: tuple[DocumentEstimate, ...]
+    pages: int
+    usage: Usage
+    cost: float | None
+    notes: tuple[str, ...] = ()
+
+
+def estimate(
+    parts: Parts, settings: Settings, library: str, documents: Sequence[str], stopped: threading.Event
+) -> Estimate:
+    """Estimate for these documents of a library, or for all published ones.
+
+    Raises NotFoundError for an unknown name.
+    """
+    with parts.catalog.snapshot() as snapshot:
+        rows = library_documents(snapshot, library)
+    chosen = [
+        document
+        for document in (selection.select_by_name(rows, documents) if documents else rows)
+        if document.published
+    ]
+    names = {document.doc_id: document.name for document in chosen}
+    counting = replace(settings, enrich="estimate")
+    paths = [document.path for document in chosen]
+    report = index_paths(parts, library, paths, counting, IndexCall(wished=True), _untold, stopped)
+    estimates = tuple(_of(file, names) for file in report.files if file.steps)
+    failed = tuple(f"{file.path}: {file.error}" for file in report.files if file.status == "failed")
+    cost = report.usage.cost if priced(parts.chat, report.usage) else None
+    return Estimate(
+        estimates, sum(document.pages for document in estimates), report.usage, cost, (*failed, *report.notes)
+    )
+
+
+def _of(file: FileResult, names: dict[str, str]) -> DocumentEstimate:
+    doc_id = file.doc_id or ""
+    pages = sum(step.done for step in file.steps if step.step == "pages")
+    return DocumentEstimate(doc_id, names.get(doc_id, file.path), pages, file.usage)
+
+
+def _untold(_: IndexProgress) -> None:
+    """Nobody follows it."""

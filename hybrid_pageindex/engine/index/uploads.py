@@ -1,0 +1,296 @@
+"""Files without a path of the user's own: bytes and web pages, which the home keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import ipaddress
+import mimetypes
+import re
+import shutil
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+
+from hybrid_core.errors import DocumentError, LimitError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Original
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.types.jobs import ACTIVE
+from hybrid_core.types.libraries import UPLOAD, WEB
+from hybrid_core.types.requests import several
+from hybrid_pageindex.config.settings import Settings
+from indexers.formats.format import own_name
+from indexers.formats.registry import of_suffix
+
+if TYPE_CHECKING:
+    from indexers.jobs.report import IndexReport
+
+
+_URL = re.compile(r"https?://", re.I)
+_LONGEST = 1000  # characters of a name with its folders
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """Bytes to index, or a file of them on the home's disk, which is taken away unless it ``stays``. The ending of
+    ``name`` tells what they are where they do not tell themselves; folders in it are kept.
+    """
+
+    name: str
+    data: bytes | Path
+    stays: bool = False
+
+    @property
+    def address(self) -> str:
+        """Return the path of its document. Raises UsageError for a name that cannot be one."""
+        return UPLOAD + _file_name(self.name)
+
+
+def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None) -> tuple[str | Upload, ...]:
+    """Return the items of a call as paths and uploads.
+
+    Raises UsageError where bytes have no name, or a name no bytes.
+    """
+    if isinstance(items, bytes | bytearray | memoryview):
+        if not name:
+            raise UsageError("These bytes have no name.", "Name what they are, for example name='notes.md'.")
+        return (Upload(name, bytes(items)),)
+    if name is not None:
+        raise UsageError("A name is given to bytes alone.", "Leave it out: files have their own.")
+    return several(items)
+
+
+def local_paths(items: Sequence[str | Path | Upload]) -> list[str]:
+    """Return the items that are local paths."""
+    return [str(item) for item in items if not isinstance(item, Upload) and not _URL.match(str(item))]
+
+
+def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
+    """The files that these paths name, to be kept where every machine finds them; those of a folder by its name."""
+    from indexers.files.discover import discover
+
+    uploads: list[Upload] = []
+    for path in paths:
+        inside = discover([path])
+        if inside.problems:
+            where, why = inside.problems[0]
+            raise UsageError(f"{where}: {why}", "Name files and folders that are there.")
+        for root in inside.roots:
+            parent = root.parent
+            uploads += [
+                Upload(file.relative_to(parent).as_posix(), file, stays=True)
+                for file in inside.files
+                if file == root or file.is_relative_to(root)
+            ]
+    return uploads
+
+
+def take_in(
+    catalog: Catalog, library: str, items: Sequence[str | Path | Upload], settings: Settings
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Paths to index, those of uploads and web pages being addresses; and what could not be fetched, and why.
+
+    Raises UsageError for a web address where the settings allow none.
+    """
+    paths: list[str] = []
+    problems: list[tuple[str, str]] = []
+    for item in items:
+        if isinstance(item, Upload):
+            paths.append(_keep_file(catalog, library, item.address, item.data, settings, stays=item.stays))
+        elif _URL.match(url := str(item)):
+            try:
+                paths.append(_fetched(catalog, library, url, settings))
+            except DocumentError as error:
+                problems.append((url, str(error).removeprefix(f"{url}: ")))
+        else:
+            paths.append(str(item))
+    return paths, problems
+
+
+def _fetched(catalog: Catalog, library: str, url: str, settings: Settings) -> str:
+    if settings.fetch_web == "never":
+        advice = "Allow it with the setting fetch_web: public, or save it to a file."
+        raise UsageError(f"{url}: files of the web are not fetched.", advice)
+
+    fetched = fetch(url, settings.max_download_size)
+    return _keep_file(catalog, library, fetched.address, fetched.data, settings)
+
+
+def _file_name(name: str) -> str:
+    cleaned = own_name(name)
+    if not cleaned or len(cleaned) > _LONGEST:
+        raise UsageError(f"'{name[:100]}' is no name.", "Name what is indexed, for example notes.md.")
+    return cleaned
+
+
+def _keep_file(
+    catalog: Catalog, library: str, address: str, data: bytes | Path, settings: Settings, *, stays: bool = False
+) -> str:
+    catalog.ensure_library(library)
+    from hybrid_core.store.home import scratch_folder  # with filelock, which a search does not need
+
+    with scratch_folder(settings.storage_path / "tmp") as folder:
+        file = Path(folder, "upload")
+        if isinstance(data, Path) and stays:
+            shutil.copyfile(data, file)
+        elif isinstance(data, Path):
+            data.replace(file)
+        else:
+            file.write_bytes(data)
+        with file.open("rb") as bytes_of_it:
+            sha256 = hashlib.file_digest(bytes_of_it, "sha256").hexdigest()
+        catalog.keep(library, "", [Original(address, "", file, sha256)])
+    return address
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """``path`` is what its document is called. ``job`` makes it, None where the library has it already: ``doc_id``."""
+
+    path: str
+    job: int | None
+    doc_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    library: str
+    files: tuple[UploadedFile, ...]
+    notes: tuple[str, ...]
+
+
+def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
+    """Return the outcome of uploads that were left to workers."""
+    paths = list(dict.fromkeys(upload.address for upload in uploads))
+    with catalog.snapshot() as snapshot:
+        entry = snapshot.library(library)
+    waiting = JobReader(catalog).listed(library=entry.id, subjects=paths, status=ACTIVE, limit=len(paths))
+    jobs = {job.subject: job.id for job in waiting}
+    unchanged = {file.path: file.doc_id for file in report.files if file.status == "unchanged"}
+    files = tuple(UploadedFile(path, jobs.get(path), unchanged.get(path)) for path in paths)
+    return Uploaded(entry.name, files, tuple(note for note in report.notes if "left to workers" not in note))
+
+
+_REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
+_PIECE = 2**16
+_MOVED = (301, 302, 303, 307, 308)
+_PORTS = {"http": 80, "https": 443}
+_KINDS = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md"}
+_UNTOLD = ("", "application/octet-stream", "binary/octet-stream")  # then the address' ending tells
+
+Allows = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """``address`` is what its document is called: "web:/example.org/report.pdf"."""
+
+    address: str
+    data: bytes
+
+
+def is_public(ip: str) -> bool:
+    """Return whether an IP address is public, also where it is written as one of version 6."""
+    address = ipaddress.ip_address(ip.partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+        if inner is not None:
+            address = inner
+        elif address in _TRANSLATED:
+            return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+
+
+def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
+    """A file of ``most`` bytes at most.
+
+    Names are resolved once, and the connection goes to what they were resolved to; each redirection is examined as
+    the address was. No proxy is used, and nothing is sent but the request. Raises DocumentError, LimitError.
+    """
+    until, at = time.monotonic() + _TOGETHER, url
+    for _ in range(_REDIRECTS + 1):
+        parts = _examined(at, url)
+        with _open_url(parts, url, allows) as response:
+            if response.status in _MOVED and (target := response.getheader("Location")):
+                at = urljoin(at, target)
+                continue
+            if response.status != http.client.OK:
+                raise DocumentError(f"{url}: the server answered {response.status} {response.reason}.")
+            name = _name(parts, response.getheader("Content-Type") or "", url)
+            return Fetched(name, _body(response, url, limit, until))
+    raise DocumentError(f"{url}: it is redirected more than {_REDIRECTS} times.")
+
+
+def _examined(at: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(at)
+        fine = parts.scheme in _PORTS and parts.hostname and parts.username is None and (parts.port or 1) > 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise DocumentError(f"{url}: no address that is fetched.", "Name one with http or https, without a user.")
+    return parts
+
+
+@contextlib.contextmanager
+def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.client.HTTPResponse]:
+    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    try:
+        ip = _resolved(host, port, url, allows)
+        plain = socket.create_connection((ip, port), timeout=_SECONDS)
+        with contextlib.closing(plain):
+            secure = parts.scheme == "https"
+            stream = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
+            connection = http.client.HTTPConnection(host, port)
+            connection.sock = stream
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            headers = {"User-Agent": "hybrid-pageindex", "Accept-Encoding": "identity", "Connection": "close"}
+            connection.request("GET", target, headers=headers)
+            with contextlib.closing(connection):
+                yield connection.getresponse()
+    except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
+        raise DocumentError(f"{url}: it cannot be fetched ({error}).", "Try again, or save it to a file.") from error
+
+
+def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
+    """An IP address of a host, all of whose addresses are allowed: a name with a private one beside is a trap."""
+    addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    refused = [ip for ip in addresses if not allows(ip)]
+    if refused or not addresses:
+        raise DocumentError(f"{url}: {host} is {', '.join(refused) or 'nowhere'}, which is no public address.")
+    return addresses[0]
+
+
+def _name(parts: SplitResult, media_type: str, url: str) -> str:
+    path = PurePosixPath(own_name(unquote(parts.path).strip("/")) or "index")
+    kind = media_type.partition(";")[0].strip().lower()
+    suffix = path.suffix if kind in _UNTOLD else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""
+    format = of_suffix(suffix)
+    if format is None:
+        raise DocumentError(f"{url}: files of the type {kind or 'of which nothing is said'} are not read.")
+    if of_suffix(path.suffix) is not format:
+        path = path.with_name(path.name + suffix)
+    query = own_name(unquote(parts.query).replace("/", "_"))
+    return f"{WEB}{parts.netloc}/{path.with_name(f'{path.stem}?{query}{path.suffix}') if query else path}"
+
+
+def _body(response: http.client.HTTPResponse, url: str, limit: int, until: float) -> bytes:
+    data = bytearray()
+    while piece := response.read(_PIECE):
+        data += piece
+        if len(data) > limit:
+            advice = "Raise the setting max_download_size to read it."
+            raise LimitError(f"{url}: it has more than {limit:,} bytes.", advice)
+        if time.monotonic() > until:
+            raise LimitError(f"{url}: it was not there after {_TOGETHER:g} s.", "Save it to a file.")
+    return bytes(data)

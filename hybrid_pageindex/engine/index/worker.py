@@ -1,0 +1,151 @@
+"""Workers: run queued jobs in this process, or beside the calls of a server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Protocol
+
+from hybrid_core.errors import PageIndexError
+from hybrid_core.types.jobs import WorkKind
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.index.indexing import embedding_of, following, index_options
+from hybrid_pageindex.engine.parts import Parts
+
+if TYPE_CHECKING:
+    from hybrid_pageindex.engine.index.sources import WatchEvent
+    from indexers.jobs.report import IndexProgress
+
+
+_EMBEDDERS = {
+    "hashed": "", "hashed-m3": "", "onnx": "tokenizers", "sentence-transformers": "sentence_transformers",
+    "bge-m3": "FlagEmbedding", "openai": "openai",
+}  # fmt: skip
+"""Forms of embedders, and the package that each needs."""
+
+
+def work(
+    parts: Parts,
+    settings: Settings,
+    concurrency: int | None,
+    on_progress: Callable[[IndexProgress], None],
+    stopped: threading.Event,
+    enough: Callable[[], bool],
+    only: int | None = None,
+    kind: WorkKind | None = None,
+) -> None:
+    """Do what waits in the queue, or ``only`` one job, until ``stopped``, or nothing is left and it is ``enough``; of
+    one ``kind``, or of all.
+    """
+    from hybrid_core.store.jobs.workers import JobOffers
+    from indexers.jobs.embedding import NEED, lane
+    from indexers.jobs.worker import WorkerOptions
+    from indexers.jobs.worker import work as do
+
+    parsers = concurrency or settings.workers or os.cpu_count() or 1
+    usual, _ = index_options(parts, settings)
+    able, scratch = _abilities(settings, usual.enrich_needs), settings.storage_path / "tmp"
+    others = [] if kind == "index" else [lane(parts.catalog, parts.embedders.load, lambda _: None)]
+    if kind is not None:  # what it says of itself is what others tell who waits
+        able = frozenset(ability for ability in able if ability.startswith(NEED) == (kind == "embed"))
+    if only is not None and not JobOffers(parts.catalog, limits=usual.job_limits).open(only, able):
+        return  # what is over, or is not for this process, costs no workplace
+    with parts.working(), following(parts):
+        worker = WorkerOptions(
+            able, parsers, usual, lambda overrides: index_options(parts, settings, overrides)[0],
+            lambda library: embedding_of(parts, library, settings), others, only, reads=kind != "embed",
+        )  # fmt: skip
+        do(parts.catalog, parts.cache, scratch, worker, on_progress, stopped, enough)
+
+
+def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
+    from hybrid_core.store.jobs.workers import MACHINE
+    from indexers.jobs.embedding import NEED
+    from indexers.ocr.engines import Ocr, find_ocr
+
+    able = set(models)
+    if settings.own_machine:
+        able.add(MACHINE + settings.own_machine)
+    try:
+        ocr = find_ocr(settings.ocr, settings.ocr_languages)
+    except PageIndexError:  # it lacks the data of a language
+        ocr = None
+    if isinstance(ocr, Ocr):
+        able |= {f"ocr:{language}" for language in ocr.reads}
+    able |= {NEED + form for form, package in _EMBEDDERS.items() if not package or find_spec(package)}
+    return frozenset(able)
+
+
+_QUEUE_SECONDS = 5.0  # seconds between two looks at what others left in the queue
+
+
+class QueueEngine(Protocol):
+    """Methods of ``Engine`` that a server calls beside its requests."""
+
+    async def waits(self) -> bool: ...
+
+    async def work(self, *, enough: Callable[[], bool] | None = None) -> None: ...
+
+    async def expire_bin(self) -> int: ...
+
+    async def watches(self) -> bool: ...
+
+    async def watch(self, *, work: bool = True, on_event: Callable[[WatchEvent], None] | None = None) -> None: ...
+
+
+class Standby:
+    """Work off the queue beside a server's calls. Between runs no worker process is kept."""
+
+    def __init__(self, engine: QueueEngine, busy: Callable[[], bool] = lambda: False) -> None:
+        """``busy``: more is about to be asked for, so that the processes are kept."""
+        self._engine, self._busy, self._asked = engine, busy, asyncio.Event()
+
+    def wake(self) -> None:
+        """Something was asked for."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            try:
+                if self._busy() or await self._engine.waits():
+                    await self._engine.work(enough=lambda: not self._busy())
+            except PageIndexError as error:
+                logging.getLogger(__name__).warning("%s", error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), _QUEUE_SECONDS)
+            self._asked.clear()
+
+
+_FOLDERS_SECONDS = 2.0  # seconds between two looks whether there is a folder to watch
+_HOUSEKEEPING = 3600.0  # seconds between two looks whether entries of the bin have expired
+_ASKED = 0.5  # seconds until what was found has been asked for
+_log = logging.getLogger(__name__)
+
+
+async def keep_up(engine: QueueEngine, standby: Standby) -> None:
+    """Until it is cancelled; what is found is done by ``standby``. Nothing is imported before there is a folder."""
+    loop = asyncio.get_running_loop()
+
+    def heard(event: WatchEvent) -> None:
+        if event.event == "found":
+            loop.call_soon_threadsafe(loop.call_later, _ASKED, standby.wake)
+        elif event.event in ("failed", "note"):
+            _log.warning("%s: %s", event.path, event.detail)
+
+    cleaned = float("-inf")
+    while True:
+        await asyncio.sleep(_FOLDERS_SECONDS)
+        try:
+            if loop.time() > cleaned + _HOUSEKEEPING:
+                cleaned = loop.time()
+                await engine.expire_bin()
+            if await engine.watches():
+                await engine.watch(work=False, on_event=heard)
+        except PageIndexError as error:
+            _log.warning("%s", error)

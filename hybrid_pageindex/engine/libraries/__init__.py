@@ -1,0 +1,1 @@
+"""Libraries: their sizes, removal, export and migration."""

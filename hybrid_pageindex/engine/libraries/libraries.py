@@ -1,0 +1,300 @@
+"""Libraries: their sizes and last use, and the removal of documents and libraries."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import text
+
+from hybrid_core.errors import PageIndexError, StoreError
+from hybrid_core.store.cache import Cache
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.home import CACHE, COPIES, ORIGINALS, unwritable
+from hybrid_core.types.documents import Document, DocumentRow
+from hybrid_core.types.libraries import Library
+from hybrid_pageindex.engine.documents.reading import library_documents
+from hybrid_pageindex.engine.search.handles import index_folder
+from hybrid_pageindex.engine.search.indexes import Indexes
+from retrievers.candidates import documents as select
+
+_SOME_WAIT = text("SELECT 1 FROM jobs WHERE status = 'waiting' AND stage = 'refine' LIMIT 1")
+
+
+def mark_used(home: Path, library: str) -> None:
+    """A home that cannot be written is searched all the same."""
+    with suppress(OSError):
+        file = _file(home, library)
+        if unwritable(file):  # its owner could still change its time
+            return
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        file.touch(mode=0o600)
+
+
+def last_used(home: Path, library: str) -> str:
+    """ISO 8601, UTC, milliseconds; "" where it never was."""
+    try:
+        used = _file(home, library).stat().st_mtime
+    except OSError:
+        return ""
+    return datetime.datetime.fromtimestamp(used, datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def forget_use(home: Path, library: str) -> None:
+    _file(home, library).unlink(missing_ok=True)
+
+
+def mark_asked(catalog: Catalog, documents: Collection[Document]) -> None:
+    """Documents that questions find have their trees refined before others. Where none waits for that, this is one
+    look.
+    """
+    with suppress(StoreError):
+        with catalog.reading() as connection:
+            waits = connection.scalar(_SOME_WAIT)
+        if waits:
+            from hybrid_core.store.jobs.queue import refine_first
+
+            refine_first(catalog, {(document.library, document.path) for document in documents})
+
+
+def _file(home: Path, library: str) -> Path:
+    return home / "libraries" / f"{quote(library, safe=' ')}~used"
+
+
+_THEN = "Index it again when that is mended, or remove it."
+_NEWEST = 100  # failed jobs that are looked at for the last error
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySize:
+    """``documents`` can be searched, with so many ``pages``; ``waiting`` counts the jobs that wait or run, and
+    ``failed`` the files whose newest attempt failed. ``last_error`` says of the last of these what to do about it, ""
+    for none. ``vector_bytes`` is the derived index's disk use.
+
+    ``embedder`` is whose vectors serve ("" for none), ``embedded`` how many documents have them, and
+    ``next_embedder`` whose are being made. The ``id`` stays when the name changes; ``used_at`` is when it was last
+    searched or indexed, and ``changed_at`` when the newest of what its documents hold came, "" for never.
+    """
+
+    id: str
+    name: str
+    alias: str
+    used_at: str
+    changed_at: str
+    documents: int
+    pages: int
+    waiting: int
+    failed: int
+    last_error: str
+    vector_bytes: int
+    embedder: str
+    embedded: int
+    next_embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class HomeSize:
+    """Bytes on the disk: the catalog, what can be made again at a price, the indexes, kept and fetched files."""
+
+    home: str
+    libraries: tuple[LibrarySize, ...]
+    catalog_bytes: int
+    cache_bytes: int
+    index_bytes: int
+    original_bytes: int
+
+
+def home_size(catalog: Catalog, home: Path) -> HomeSize:
+    cache = sum(folder_bytes(file) for file in home.glob(f"{CACHE}*"))
+    return HomeSize(
+        str(home), tuple(library_sizes(catalog, home)), catalog.size_bytes(), cache,
+        folder_bytes(home / "libraries"), sum(folder_bytes(home / folder) for folder in (ORIGINALS, COPIES)),
+    )  # fmt: skip
+
+
+def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibrarySize]:
+    """Return the libraries whose name or alias holds ``part``, the one used last first."""
+    with catalog.snapshot() as snapshot:
+        documents = {
+            library: snapshot.document_rows(library.id) for library in snapshot.named_libraries() if library.fits(part)
+        }
+        sizes = [(_size(snapshot, library, rows), rows) for library, rows in documents.items()]
+    measured = [_measured(catalog, home, size, rows) for size, rows in sizes]
+    return sorted(measured, key=lambda size: size.used_at, reverse=True)
+
+
+def _measured(catalog: Catalog, home: Path, size: LibrarySize, documents: Sequence[DocumentRow]) -> LibrarySize:
+    from hybrid_core.store.jobs.reader import JobReader
+
+    jobs, vectors = JobReader(catalog), folder_bytes(index_folder(home, size.id))
+    counts = jobs.counts(library=size.id)
+    failed = {document.path: document for document in documents if document.error}
+    last = max(failed.values(), key=lambda document: document.indexed_at, default=None)
+    if failed:
+        newest = jobs.listed(library=size.id, status=["failed"], limit=_NEWEST)
+        last = next((failed[job.subject] for job in newest if job.subject in failed), last)
+    error = f"{last.name}: {last.error} {_THEN}" if last else ""
+    waiting = counts.waiting + counts.running
+    return replace(size, vector_bytes=vectors, used_at=last_used(home, size.id), waiting=waiting, last_error=error)
+
+
+def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow]) -> LibrarySize:
+    published = [d for d in documents if d.content_id]
+    serving, coming = snapshot.embedder(library.id)
+    done = snapshot.embedded(serving.fingerprint) if serving else frozenset()
+    return LibrarySize(
+        id=library.id,
+        name=library.name,
+        alias=library.alias,
+        used_at="",
+        changed_at=max((d.indexed_at for d in published), default=""),
+        documents=len(published),
+        pages=sum(d.pages for d in published),
+        waiting=0,
+        failed=sum(bool(d.error) for d in documents),
+        last_error="",
+        vector_bytes=0,
+        embedder=serving.name if serving else "",
+        embedded=sum(d.content_id in done for d in published),
+        next_embedder=coming.name if coming else "",
+    )
+
+
+def folder_bytes(folder: Path) -> int:
+    """Disk use of a folder or file; files that vanish meanwhile do not count."""
+    total = 0
+    for path in (folder, *folder.rglob("*")):
+        try:
+            stat = path.lstat()
+        except OSError:
+            continue
+        total += stat.st_blocks * 512 if path.is_file() else 0
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """``entry`` is the id in the bin, "" for what was deleted for good."""
+
+    documents: tuple[Document, ...]
+    entry: str
+
+
+def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *, for_good: bool = False) -> Removal:
+    """Move documents, and what lies in them, into the bin, or delete them ``for_good``.
+
+    No update or watch brings their files back. Also forgets which pages models refused, so that indexing a document
+    again asks for them again.
+    """
+    from hybrid_core.store.catalog.bin import put_documents
+    from hybrid_core.store.catalog.libraries import exclude
+    from hybrid_core.store.jobs.control import JobControl
+    from indexers.enrich.pages import forget_refusals
+
+    with catalog.snapshot() as snapshot:
+        documents = library_documents(snapshot, library)
+        library_id = snapshot.library(library).id
+    named = [document.doc_id for document in select.select_by_name(documents, names)]
+    removed = dict.fromkeys(catalog.with_members(named))
+    by_id = {document.doc_id: document for document in documents}
+    paths = [by_id[doc_id].path for doc_id in removed if doc_id in by_id]
+    JobControl(catalog).revoke(library=library_id, subjects=paths, cause="Its document was removed.")
+    entry = ""
+    if for_good:
+        catalog.remove(list(removed))
+    elif removed:
+        entry = put_documents(catalog, library_id, list(removed))
+    exclude(catalog, library_id, [document.path for document in documents if document.doc_id in named])
+    forget_refusals(cache)
+    return Removal(tuple(by_id[doc_id] for doc_id in removed if doc_id in by_id), entry)
+
+
+def bin_library(catalog: Catalog, name: str) -> Library:
+    """Move a library into the bin. Whoever works for it can write nothing of it from now on. Return what it was."""
+    from hybrid_core.store.catalog.bin import put_library
+    from hybrid_core.store.jobs.control import JobControl
+
+    with catalog.snapshot() as snapshot:
+        library = snapshot.library(name)
+    jobs = JobControl(catalog)
+    jobs.revoke(library=library.id, cause="Its library was removed.")
+    put_library(catalog, library.id)
+    jobs.erase(library.id)
+    return library
+
+
+def empty_bin(
+    catalog: Catalog, indexes: Indexes, home: Path, entry: str | None = None, *, expired: bool = False
+) -> int:
+    """Delete an entry of the bin for good, or all, or those that ``expired``. Return how many.
+
+    Raises NotFoundError for an unknown entry.
+    """
+    from hybrid_core.store.catalog.bin import contents_of_bin
+
+    doomed = contents_of_bin(catalog, entry, expired=expired)
+    if doomed:
+        try:
+            indexes.check()  # vectors on a server that does not answer would stay there
+        except PageIndexError:
+            if expired:
+                return 0  # the next look deletes them
+            raise
+    for each in doomed:
+        _remove_library(catalog, each)
+        indexes.forget(each)
+        forget_use(home, each)
+    if doomed:
+        catalog.sweep_originals()
+        catalog.shrink()
+    return len(doomed)
+
+
+def clear(
+    catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None, session: str = ""
+) -> list[str]:
+    """Delete a library for good, or everything. Whoever works for a library can write nothing of it from now on.
+
+    Of the whole home only the empty catalog and cache stay, with the user's own config.yaml, and the browser's session
+    with the secret ``session``. The bin goes with it; with one library, what was removed from it.
+    """
+    from hybrid_core.store.catalog.bin import entries_from
+    from hybrid_core.store.catalog.maintenance import forget_files
+
+    with catalog.snapshot() as snapshot:
+        cleared = snapshot.named_libraries() if library is None else [snapshot.library(library)]
+        binned = set(snapshot.library_ids()).difference(each.id for each in cleared) if library is None else ()
+    with catalog.writing():
+        pass  # a home that cannot be written is refused before anything is deleted
+    indexes.check()  # before anything is deleted: vectors on a server that does not answer would stay there
+    for library_row in cleared:
+        if library is not None:
+            for entry in entries_from(catalog, library_row.id):
+                _remove_library(catalog, entry)
+            _remove_library(catalog, library_row.id)
+        indexes.forget(library_row.id)
+        forget_use(home, library_row.id)
+    for entry in binned:
+        indexes.forget(entry)
+    if library is None:
+        catalog.clear(session)
+        cache.clear()
+    catalog.sweep_originals()
+    if library is None:
+        forget_files(home)
+    catalog.shrink()
+    return [library_row.name for library_row in cleared]
+
+
+def _remove_library(catalog: Catalog, library: str) -> None:
+    from hybrid_core.store.jobs.control import JobControl
+
+    jobs = JobControl(catalog)
+    jobs.revoke(library=library, cause="Its library was cleared.")
+    catalog.remove_library(library)
+    jobs.erase(library)

@@ -1,0 +1,133 @@
+"""Move vector indexes between backends, catalogs between databases, and originals into a bucket.
+
+Indexes are derived from the catalog: they are built there, verified, and deleted here. A catalog is copied, and never
+deleted.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from hybrid_core.errors import IndexDamagedError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import kept_files
+from hybrid_core.store.index.catalog_source import CatalogSource
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.search.handles import Backend, no_server
+from hybrid_pageindex.engine.search.indexes import Indexes
+
+_TRIES = 20  # the catalog may be written meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """``vectors`` is what the new index holds, ``expected`` what the catalog has; they are equal.
+
+    ``dropped`` says whether an index of the other kind was deleted.
+    """
+
+    library: str
+    to: Backend
+    vectors: int
+    expected: int
+    dropped: bool
+    seconds: float
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogCopy:
+    """``rows`` are of all ``tables`` together; ``next`` is what to do."""
+
+    to: str
+    rows: int
+    tables: dict[str, int]
+    next: str
+
+
+def copied(catalog: Catalog, to: str) -> CatalogCopy:
+    """Copy a catalog to the URL of a PostgreSQL database, or for "sqlite" into its home."""
+    from hybrid_core.store.catalog.maintenance import copy_catalog
+    from hybrid_core.store.postgres import address_of
+
+    url = "" if to == "sqlite" else to
+    if bool(url) == bool(catalog.url):
+        location = "in a PostgreSQL database" if catalog.url else "in the home"
+        raise UsageError(f"The catalog is {location} already.", "Name the other kind: a PostgreSQL URL, or sqlite.")
+    target = Catalog(catalog.path, url, copying=True)
+    try:
+        tables: dict[str, int] = {}
+        rows = copy_catalog(catalog, target, tables.__setitem__)
+    finally:
+        target.close()
+    advice = "Set PAGEINDEX_POSTGRES_URL to it: what is in the home stays, and is not used then."
+    if not url:
+        advice = "Unset PAGEINDEX_POSTGRES_URL: what is in the database stays, and is not used then."
+    where = address_of(url).render_as_string(hide_password=True) if url else str(catalog.path)
+    return CatalogCopy(where, rows, tables, advice)
+
+
+def upload_originals(catalog: Catalog, settings: Settings) -> int:
+    """Upload the home's originals to the bucket; return how many it has now.
+
+    Raises UsageError where no bucket is set.
+    """
+    from hybrid_core.store.objects import Folder
+
+    if not settings.objects_url:
+        raise UsageError("No bucket is set.", "Set PAGEINDEX_OBJECTS_URL, for example to s3://bucket/folder.")
+    local = Folder(catalog.originals)
+    with catalog.reading() as connection:
+        stored = kept_files(connection)
+    names = [name for name in local.names() if name in stored]
+    for name in names:
+        catalog.objects.upload(name, local.place(name))
+    return len(names)
+
+
+def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None) -> list[Migration]:
+    """Move one library, or all of them, one after the other.
+
+    Raises UsageError where no server is set, StoreError where the target cannot be built or differs from the
+    catalog; the library concerned, and those after it, stay as they were.
+    """
+    with catalog.snapshot() as snapshot:
+        libraries = snapshot.named_libraries() if library is None else [snapshot.library(library)]
+    if to == "server" and indexes.backend != "server":
+        raise no_server()
+    return [replace(_migrated(indexes, library_row.id, to), library=library_row.name) for library_row in libraries]
+
+
+def _migrated(indexes: Indexes, library: str, to: Backend) -> Migration:
+    began = time.perf_counter()
+    index, source = indexes.build(library, to)
+    try:
+        vectors, expected = _verified(index, source)
+    finally:
+        index.close()
+    other: Backend = "embedded" if to == "server" else "server"
+    reachable = to == "server" or indexes.backend == "server"
+    dropped = reachable and indexes.drop(library, other)
+    notes = []
+    if to == "server" and not dropped and indexes.embedded(library):
+        notes.append("another process has the embedded index open, so it was left; run this again when that has ended")
+    if to == "embedded" and reachable:
+        notes.append("while PAGEINDEX_QDRANT_URL is set, a search builds the index on the server again; unset it")
+    return Migration(library, to, vectors, expected, dropped, time.perf_counter() - began, tuple(notes))
+
+
+def _verified(index: VectorIndex, source: CatalogSource) -> tuple[int, int]:
+    """(vectors in the index, vectors that the catalog has), counted while nothing changed."""
+    vectors = expected = 0
+    for _attempt in range(_TRIES):
+        index.catch_up(source)
+        position = source.position()
+        vectors, expected = index.count(), source.expected_vectors()
+        if vectors == expected and position == index.position == source.position():
+            return vectors, expected
+    raise IndexDamagedError(
+        f"The new search index holds {vectors} vectors and the catalog {expected}; nothing was deleted.",
+        "Try again when nothing is being indexed.",
+    )

@@ -1,0 +1,414 @@
+"""A library as one file: its documents as files, and what people made: alias, corrections, notes, feedback.
+
+Whoever imports it indexes the files.
+
+What was made of them is not in it: it is made again, by the version that imports, of bytes that it has looked at. Only
+vectors go along, which cost the most, and are known by their texts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from struct import Struct
+from typing import IO, Any
+
+import numpy as np
+
+from hybrid_core.cards.corrections import FIELDS, correction
+from hybrid_core.errors import DocumentError, PageIndexError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import expect
+from hybrid_core.store.catalog.embeddings import Embeddings, Vector, content_texts
+from hybrid_core.store.catalog.libraries import create_library
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.store.home import scratch_folder
+from hybrid_core.store.notes import FeedbackStore, NoteStore
+from hybrid_core.types.conversations import Feedback, Note
+from hybrid_core.types.documents import Document, StoredEmbedder
+from hybrid_core.types.libraries import containers, is_upload, member_address
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.documents.originals import PageWork, lent_original
+from hybrid_pageindex.engine.index.uploads import Upload
+from hybrid_pageindex.engine.libraries.libraries import clear
+from hybrid_pageindex.engine.models.embedders import Embedders
+from hybrid_pageindex.engine.parts import Parts
+from indexers.files.identity import new_id
+
+VECTORS = "vectors.bin"
+"""Records one after the other: the key of a text (16 bytes), how many term weights there are (4), the vector in half
+precision, the weights as in the catalog.
+"""
+_HEAD = Struct("<16sI")
+_VECTORS_AT_ONCE = 500
+_MOST_WEIGHTS = 100_000
+
+
+def write_vectors(catalog: Catalog, library: str, bundle: zipfile.ZipFile) -> dict[str, Any] | None:
+    """Write a library's vectors; return their manifest entry, None where the library (an id) has none."""
+    with catalog.snapshot() as snapshot:
+        embedder, _ = snapshot.embedder(library)
+        contents = list(snapshot.published_versions(library)) if embedder else []
+    if embedder is None:
+        return None
+    count, written = 0, set[str]()
+    with bundle.open(VECTORS, "w", force_zip64=True) as target:
+        for content in contents:
+            with catalog.snapshot() as snapshot:
+                texts = content_texts(snapshot, content, chunks=True)
+                keys = [key for key in dict.fromkeys(text.key for text in texts) if key not in written]
+                for record in _records(snapshot, embedder.fingerprint, keys):
+                    target.write(record)
+                    count += 1
+            written.update(keys)
+    return {
+        "name": embedder.name, "fingerprint": embedder.fingerprint, "dimension": embedder.dimension,
+        "sparse": embedder.sparse, "count": count,
+    }  # fmt: skip
+
+
+def _records(snapshot: Snapshot, fingerprint: str, keys: Sequence[str]) -> Iterator[bytes]:
+    vectors, weights = snapshot.vectors(fingerprint, keys), snapshot.weights(fingerprint, keys)
+    for key, vector in vectors.items():
+        terms, values = weights.get(key, ((), ()))
+        weighted = np.asarray(terms, "<u4").tobytes() + np.asarray(values, "<f2").tobytes()
+        yield _HEAD.pack(bytes.fromhex(key), len(terms)) + vector.astype("<f2").tobytes() + weighted
+
+
+def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, Any]) -> StoredEmbedder:
+    """The embedder here that made the vectors: the one that the settings name. What a file names is never loaded: it
+    may be anywhere. Raises DocumentError with the reason where there is none.
+    """
+    named, fingerprint = settings.embedding_model, str(manifest.get("fingerprint", ""))
+    was = f"its vectors are of {str(manifest.get('name', '?'))[:200]}"
+    if not named or named == "none":
+        raise DocumentError(f"{was}, and no embedder is configured here (embedding_model): embed it to have its own")
+    try:
+        embedder = embedders.load(named)
+        embedder_id = embedder.id
+    except PageIndexError as error:
+        raise DocumentError(f"{was}, and {named} cannot be loaded here: {error}") from error
+    if embedder_id.fingerprint != fingerprint or manifest.get("dimension") != embedder_id.dimension:
+        raise DocumentError(f"{was}, and {named} here is another: embed it to have its own")
+    return StoredEmbedder(embedder_id.fingerprint, named, embedder_id.dimension, manifest.get("sparse") is True)
+
+
+def take_vectors(catalog: Catalog, library: str, embedder: StoredEmbedder, bundle: zipfile.ZipFile) -> int:
+    """Keep exported vectors for a new library (an id), which is embedded with them as it is indexed; return how many.
+
+    Raises ValueError for a bad record, and what a damaged archive raises.
+    """
+    target, count = Embeddings(catalog, library, embedder), 0
+    target.begin()
+    with bundle.open(VECTORS) as source:
+        records = _read(source, embedder.dimension)
+        while some := list(islice(records, _VECTORS_AT_ONCE)):
+            vectors = {key: vector for key, vector, _ in some}
+            target.put(vectors, {key: terms for key, _, terms in some} if embedder.sparse else None)
+            count += len(vectors)
+    return count
+
+
+def _read(source: IO[bytes], dimension: int) -> Iterator[tuple[str, Vector, dict[int, float]]]:
+    while head := source.read(_HEAD.size):
+        key, terms = _HEAD.unpack(_whole(head, _HEAD.size))
+        if terms > _MOST_WEIGHTS:
+            raise ValueError("too many term weights")
+        vector = np.frombuffer(_whole(source.read(2 * dimension), 2 * dimension), "<f2").astype(np.float32)
+        if not np.isfinite(vector).all() or not 0.9 < float(np.linalg.norm(vector)) < 1.1:
+            raise ValueError("no unit vector")
+        numbers = np.frombuffer(_whole(source.read(4 * terms), 4 * terms), "<u4")
+        values = np.frombuffer(_whole(source.read(2 * terms), 2 * terms), "<f2")
+        if not (np.isfinite(values).all() and (values > 0).all()):
+            raise ValueError("no term weight")
+        yield key.hex(), vector, dict(zip(numbers.tolist(), values.astype(float).tolist(), strict=True))
+
+
+def _whole(read: bytes, size: int) -> bytes:
+    if len(read) != size:
+        raise ValueError("cut off")
+    return read
+
+
+_MANIFEST, _FILES, _KIND = "library.json", "files/", "hybrid-pageindex library 1"
+_MOST_FILES = 100_000
+_MOST_MANIFEST = 100 * 10**6  # bytes
+_PIECE = 1 << 20
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
+_UNPACKED = 5  # times the size of an upload
+_AT_ONCE = 50  # files
+_LONGEST = 100_000  # characters
+_LONGEST_INSIDE = 4_000  # characters of a place inside a document
+_LAST = 1 << 53  # ms since 1970
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """``left_out`` are documents whose original is gone or has changed, with the reason."""
+
+    file: Path
+    documents: int
+    left_out: tuple[tuple[str, str], ...]
+
+
+def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) -> Exported:
+    """Raises NotFoundError for an unknown library."""
+    with catalog.snapshot() as snapshot:
+        exported = snapshot.library(library)
+        everything = snapshot.documents(exported.id)
+    documents, ids = (
+        [row for row in everything if not containers(row.path)],
+        {row.path: row.doc_id for row in everything},
+    )
+    names = dict(_named(documents))
+    left_out: list[tuple[str, str]] = []
+    packed: list[dict[str, Any]] = []
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as bundle:
+        for document in documents:
+            try:
+                with lent_original(catalog, pages, exported.name, document.doc_id) as original:
+                    bundle.write(original, _FILES + names[document.doc_id])
+            except (PageIndexError, OSError) as error:
+                left_out.append((document.path, str(error)))
+                continue
+            packed.append({"name": names[document.doc_id], "path": document.path, "doc_id": document.doc_id})
+        places = _places(everything, {row.path: names[row.doc_id] for row in documents})
+        vectors = write_vectors(catalog, exported.id, bundle)
+        manifest = {
+            "kind": _KIND, "name": exported.name, "alias": exported.alias, "documents": packed, "vectors": vectors,
+            "left_out": left_out,
+            "notes": [
+                asdict(row) | {"place": places.get(row.doc_id)}
+                for row in NoteStore(catalog).all(exported.id, limit=_MOST_FILES)
+            ],
+            "feedback": [
+                asdict(row) | {"place": places.get(ids.get(row.document, ""))}
+                for row in FeedbackStore(catalog).all(exported.id)
+            ],
+            "corrections": _corrections(everything, places),
+        }  # fmt: skip
+        bundle.writestr(_MANIFEST, json.dumps(manifest, ensure_ascii=False))
+    return Exported(file, len(packed), tuple(left_out))
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """``documents`` were asked to be indexed; ``notes``, ``feedback`` and ``vectors`` (of texts) taken over. ``note``
+    says why vectors were not.
+    """
+
+    library: str
+    documents: int
+    notes: int
+    feedback: int
+    vectors: int = 0
+    note: str = ""
+
+
+def import_library(
+    parts: Parts,
+    settings: Settings,
+    file: Path,
+    name: str | None,
+    ask: Callable[[str, Sequence[Upload]], None],
+) -> Imported:
+    """``ask`` has uploads of a library indexed; it is called for some after the other, so that the disk need not hold
+    all of them twice.
+    """
+    catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED
+    with scratch_folder(settings.storage_path / "tmp") as folder:
+        manifest, uploads = unpacked(file, Path(folder), limit)
+        library = create_library(
+            catalog, name or manifest["name"], alias="" if name else str(manifest.get("alias", ""))
+        )
+        count, taken, note = 0, 0, ""
+        try:
+            if isinstance(vectors := manifest.get("vectors"), dict):
+                taken, note = _vectors(parts, settings, library.id, vectors, file)
+            places = _Places(catalog, library.id, manifest)
+            places.correct(_entries(manifest, "corrections"))
+            while some := list(islice(uploads, _AT_ONCE)):
+                ask(library.name, some)
+                count += len(some)
+        except PageIndexError:  # all of it or nothing
+            clear(catalog, parts.cache, parts.indexes, settings.storage_path, library.name)
+            raise
+    notes, feedback = _entries(manifest, "notes"), _entries(manifest, "feedback")
+    NoteStore(catalog).restore([_note(entry, library.id, places) for entry in notes])
+    FeedbackStore(catalog).restore([_feedback(entry, library.id, places) for entry in feedback])
+    return Imported(library.name, count, len(notes), len(feedback), taken, note)
+
+
+class _Places:
+    """Map the documents of an exported library to the one that is made of it."""
+
+    def __init__(self, catalog: Catalog, library: str, manifest: Mapping[str, Any]) -> None:
+        self._catalog, self._library = catalog, library
+        packed = _entries(manifest, "documents")
+        self._names = {entry.get(key): entry.get("name") for entry in packed for key in ("doc_id", "path")}
+
+    def address(self, entry: Mapping[str, Any], otherwise: str) -> str:
+        """Return the path of an entry's document, "" for none; of older files it is known by ``otherwise``."""
+        place = entry.get("place") or [self._names.get(otherwise), ""]
+        if not isinstance(place, list) or len(place) != 2 or not all(isinstance(part, str) for part in place):
+            return ""
+        name, inside = place
+        try:
+            outer = Upload(name, b"").address
+        except UsageError:
+            return ""
+        return member_address(outer, inside[:_LONGEST_INSIDE]) if inside else outer
+
+    def doc_id(self, address: str) -> str:
+        return new_id(self._catalog, self._library, Path(address)) if address else ""
+
+    def correct(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Record corrections before the documents are indexed, which leaves them as they are."""
+        for entry in entries:
+            if address := self.address(entry, ""):
+                corrections = entry.get("corrections")
+                fields = _fields(corrections) if isinstance(corrections, dict) else {}
+                expect(self._catalog, self._library, self.doc_id(address), address, fields)
+
+
+def _fields(values: Mapping[str, Any]) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for name in FIELDS:
+        with suppress(UsageError):  # of a newer version, or nobody's
+            if isinstance(value := values.get(name), str):
+                fields[name] = correction(name, value)
+    return fields
+
+
+def _note(entry: Mapping[str, Any], library: str, places: _Places) -> Note:
+    doc_id = places.doc_id(places.address(entry, _text_field(entry, "doc_id")))
+    page = _number(entry, "page", 10**6) if doc_id else 0
+    texts = (_text_field(entry, "author"), _text_field(entry, "title"), _text_field(entry, "text"))
+    times = (_number(entry, "created_at", _LAST), _number(entry, "changed_at", _LAST))
+    return Note(secrets.token_hex(8), library, *texts, doc_id, page, *times)
+
+
+def _feedback(entry: Mapping[str, Any], library: str, places: _Places) -> Feedback:
+    before = _text_field(entry, "document")
+    document = places.address(entry, before) or before
+    texts = (_text_field(entry, "author"), _text_field(entry, "question"), _text_field(entry, "answer"))
+    page, at = _number(entry, "page", 10**6), _number(entry, "at", _LAST)
+    return Feedback(secrets.token_hex(8), library, *texts, document, page, bool(entry.get("right")), at)
+
+
+def _number(entry: Mapping[str, Any], name: str, limit: int) -> int:
+    value = entry.get(name)
+    return max(0, min(value, limit)) if isinstance(value, int) else 0
+
+
+def _vectors(
+    parts: Parts, settings: Settings, library: str, manifest: Mapping[str, Any], file: Path
+) -> tuple[int, str]:
+    """Take over vectors; return how many, or why none. Raises DocumentError for a damaged file."""
+    try:
+        embedder = matching(parts.embedders, settings, manifest)
+    except DocumentError as error:
+        return 0, error.message
+    try:
+        with zipfile.ZipFile(file) as bundle:
+            return take_vectors(parts.catalog, library, embedder, bundle), ""
+    except (*_DAMAGE, KeyError) as error:
+        raise _unfit() from error
+
+
+def _entries(manifest: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    entries = manifest.get(name)
+    return [entry for entry in entries if isinstance(entry, dict)][:_MOST_FILES] if isinstance(entries, list) else []
+
+
+def _text_field(entry: Mapping[str, Any], name: str) -> str:
+    return str(entry.get(name, ""))[:_LONGEST]
+
+
+def unpacked(file: Path, folder: Path, most_bytes: int) -> tuple[dict[str, Any], Iterator[Upload]]:
+    """Return the manifest of an exported file, and its documents one after the other, each in ``folder``.
+
+    Raises DocumentError for another file, for one with more than ``most_bytes`` unpacked, and for a wrong manifest.
+    """
+    try:
+        bundle = zipfile.ZipFile(file)
+        inside = bundle.infolist()
+        if len(inside) > _MOST_FILES or sum(member.file_size for member in inside) > most_bytes:
+            bundle.close()
+            raise DocumentError("This library is too large to be imported.", "See the setting max_upload_size.")
+        head = bundle.getinfo(_MANIFEST)
+        if head.file_size > _MOST_MANIFEST:
+            bundle.close()
+            raise _unfit()
+        manifest = json.loads(bundle.read(head))
+    except (*_DAMAGE, KeyError, OSError, RecursionError) as error:
+        raise _unfit() from error
+    if not isinstance(manifest, dict) or manifest.get("kind") != _KIND or not isinstance(manifest.get("name"), str):
+        bundle.close()
+        raise _unfit()
+    return manifest, _uploads(bundle, inside, folder)
+
+
+def _uploads(bundle: zipfile.ZipFile, inside: Sequence[zipfile.ZipInfo], folder: Path) -> Iterator[Upload]:
+    with bundle:
+        for number, member in enumerate(inside):
+            if not member.filename.startswith(_FILES) or member.is_dir():
+                continue
+            place = folder / f"{number}.part"
+            left = member.file_size
+            try:
+                with bundle.open(member) as packed, place.open("xb") as target:
+                    while piece := packed.read(_PIECE):
+                        left -= len(piece)
+                        if left < 0:
+                            raise _unfit()
+                        target.write(piece)
+            except _DAMAGE as error:
+                raise _unfit() from error
+            yield Upload(member.filename.removeprefix(_FILES), place)
+
+
+def _named(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """A name for each, with the folders below the one that all files share."""
+    files = [document.path for document in documents if not is_upload(document.path)]
+    shared = os.path.commonpath([str(Path(path).parent) for path in files]) if files else ""
+    taken: set[str] = set()
+    for document in documents:
+        where = document.path.partition(":/")[2] if is_upload(document.path) else os.path.relpath(document.path, shared)
+        name = where
+        while name in taken:
+            name = f"{PurePosixPath(name).parent}/{len(taken)}-{PurePosixPath(name).name}".removeprefix("./")
+        taken.add(name)
+        yield document.doc_id, name
+
+
+def _places(documents: Sequence[Document], names: Mapping[str, str]) -> dict[str, list[str]]:
+    """By id: the name under which a document, or what it lies in, is packed, and its place inside."""
+    places: dict[str, list[str]] = {}
+    for document in documents:
+        outer = next(iter(containers(document.path)), document.path)
+        if outer in names:
+            places[document.doc_id] = [names[outer], document.path[len(member_address(outer, "")) :]]
+    return places
+
+
+def _corrections(documents: Sequence[Document], places: Mapping[str, list[str]]) -> list[dict[str, Any]]:
+    """Return the documents with corrections, and their copies without, which would take them over otherwise."""
+    shared = {document.content_id for document in documents if document.corrections and document.content_id}
+    return [
+        {"place": places[document.doc_id], "corrections": dict(document.corrections)}
+        for document in documents
+        if (document.corrections or document.content_id in shared) and document.doc_id in places
+    ]
+
+
+def _unfit() -> DocumentError:
+    return DocumentError("This file is no exported library, or is damaged.", "Export it again.")

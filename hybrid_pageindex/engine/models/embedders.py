@@ -1,0 +1,247 @@
+"""Embedders of the settings: one per process, the vectors of a library, and their check."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hybrid_core.errors import Advice, ModelError, PageIndexError, UsageError
+from hybrid_core.store.catalog.snapshot import Snapshot
+from hybrid_core.text.prose import counted
+from hybrid_core.types.documents import Document, StoredEmbedder
+from hybrid_pageindex.config.settings import Settings
+from retrievers.query.question import QuestionEmbedding
+
+if TYPE_CHECKING:
+    from hybrid_core.embed.embedder import Embedder
+    from hybrid_core.embed.local_models import ModelPlaces
+
+
+Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
+_ASKED_BY_ID = 100  # of more contents, all are read
+_EMBED_FIRST = Advice(
+    "BGE-M3 can: embed the library with it, or set rerank to none.",
+    "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorsOf:
+    """The embedder that serves a library, and the ids of published documents without vectors.
+
+    ``unindexed`` are documents that the index does not hold as they are published.
+    """
+
+    embedder: StoredEmbedder
+    missing: Set[str]
+    unindexed: Set[str] = frozenset()
+
+    @classmethod
+    def next(
+        cls,
+        before: VectorsOf | None,
+        snapshot: Snapshot,
+        library: str,
+        contents: Mapping[str, str],
+        new: Sequence[Document],
+    ) -> VectorsOf | None:
+        """Return the vectors of a snapshot that differs from ``before`` in the ``new`` documents.
+
+        None without an embedder. ``contents`` are the contents' ids by document.
+        """
+        serving, _ = snapshot.embedder(library)
+        if serving is None:
+            return None
+        if before is None or before.embedder != serving:
+            done = snapshot.embedded(serving.fingerprint)
+            return cls(serving, {doc_id for doc_id, content_id in contents.items() if content_id not in done})
+        several = len(new) > _ASKED_BY_ID
+        done = snapshot.embedded(serving.fingerprint, None if several else [document.content_id for document in new])
+        changed = {document.doc_id: document.content_id not in done for document in new}
+        still_missing = {doc_id for doc_id in before.missing if doc_id in contents and doc_id not in changed}
+        return cls(serving, still_missing | {doc_id for doc_id, lacking in changed.items() if lacking})
+
+    def but(self, unindexed: Set[str]) -> VectorsOf:
+        """Return the vectors of an index that lacks some documents."""
+        return replace(self, unindexed=unindexed) if unindexed else self
+
+    def to_json(self) -> dict[str, Any]:
+        return {"embedder": asdict(self.embedder), "missing": sorted(self.missing)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> VectorsOf | None:
+        return cls(StoredEmbedder(**data["embedder"]), frozenset(data["missing"])) if data else None
+
+
+def model_places(settings: Settings) -> ModelPlaces:
+    """Return the folders in which local embedders are looked for."""
+    from hybrid_core.embed.local_models import ModelPlaces
+
+    folder = Path(settings.models_dir).expanduser() if settings.models_dir else None
+    return ModelPlaces(folder, settings.model_downloads == "hub")
+
+
+def _source(settings: Settings) -> tuple[str, str]:
+    return settings.embedding_base_url, settings.embedding_api_key
+
+
+class Embedders:
+    """Loads embedders when they are first needed and keeps them. Safe for several threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Embedder] = {}
+
+    def use(self, settings: Settings) -> None:
+        """Load embedders by these settings from now on."""
+        with self._lock:
+            if _source(settings) != _source(self._settings):
+                self._loaded.clear()
+            self._settings = settings
+
+    def load(self, spec: str) -> Embedder:
+        """The embedder that a spec names ("bge-m3", "sentence-transformers:PATH", "openai:MODEL@URL", …).
+
+        Raises UsageError for an unknown form, PageIndexError where an extra is missing, ModelError where
+        the model cannot be loaded.
+        """
+        # Without this, idle threads of the local models' libraries spin, and a question takes ten times as long.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        from hybrid_core.embed.load import load_embedder
+        from hybrid_core.llm.client.limiter import Limiter
+
+        with self._lock:
+            settings = self._settings
+            if spec not in self._loaded:
+                form, _, url = spec.partition("@http")
+                self._loaded[spec] = load_embedder(
+                    form,
+                    api_key=settings.embedding_api_key or None,
+                    base_url=("http" + url if url else "") or settings.embedding_base_url or None,
+                    device=settings.embedding_device or None,
+                    limiter=Limiter(settings.max_concurrent_calls, settings.max_calls_per_minute),
+                    places=model_places(settings),
+                    threads=settings.embedding_threads,
+                )
+            return self._loaded[spec]
+
+    def embedding(
+        self,
+        question: str,
+        vectors_of: VectorsOf | None,
+        searched: Mapping[str, Document],
+        searched_pages: Callable[[], int],
+    ) -> QuestionEmbedding:
+        """A question's vector, and its term weights from an embedder that gives them, where a searched document is
+        embedded and the embedder answers. ``searched_pages`` counts the pages of all of them.
+        """
+        if vectors_of is None:
+            return QuestionEmbedding()
+        from hybrid_core.embed.embedder import SparseEmbedder
+
+        serving = vectors_of.embedder
+        unembedded = {doc_id for doc_id in vectors_of.missing | vectors_of.unindexed if doc_id in searched}
+        covered, share = bool(searched), 1.0 if searched else 0.0
+        if unembedded:
+            pages = searched_pages()
+            lacking = sum(searched[doc_id].pages for doc_id in unembedded)
+            covered, share = pages > lacking, (pages - lacking) / pages if pages else 0.0
+        note = ""
+        alone = "words alone rank documents and their pages" if covered else "words alone decide"
+        if missing := unembedded - vectors_of.unindexed:
+            note = f"{len(missing)} of {len(searched)} documents are not embedded, so {alone}; run embed"
+        elif unembedded:
+            note = f"the vectors of {len(unembedded)} documents are not in the index yet, so {alone}"
+        if not covered:
+            return QuestionEmbedding(share, None, note)
+        try:
+            embedder = self.load(serving.name)
+            learned: Mapping[int, float] = {}
+            if isinstance(embedder, SparseEmbedder):
+                vectors, weights = embedder.embed_both([question], "query")
+                learned = weights[0]
+            else:
+                vectors = embedder.embed([question], "query")
+            if embedder.id.fingerprint != serving.fingerprint:
+                raise ModelError(
+                    f"'{serving.name}' is no longer the model that the library was embedded with.",
+                    Advice("Embed it again.", "Embed it again: hybrid-pageindex embed."),
+                )
+            return QuestionEmbedding(share, vectors[0], note, learned, unembedded)
+        except UsageError:
+            raise
+        except PageIndexError as error:
+            return QuestionEmbedding(share, None, f"the embedder failed, so words alone decide: {error}")
+
+    def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
+        """Return the token-by-token comparison with a question, where the setting ``rerank`` asks for it.
+
+        Raises UsageError where the library has no embedder, and when called where its embedder cannot.
+        """
+        if self._settings.rerank == "none":
+            return None
+        if vectors_of is None:
+            raise UsageError(f"rerank is set, and the library '{library}' has no embedder.", _EMBED_FIRST)
+        name = vectors_of.embedder.name
+
+        def compare(texts: Sequence[str]) -> NDArray[np.float32]:
+            from hybrid_core.embed.embedder import MultiVectorEmbedder
+
+            embedder = self.load(name)
+            if not isinstance(embedder, MultiVectorEmbedder):
+                raise UsageError(f"rerank is set, and {name} cannot compare token by token.", _EMBED_FIRST)
+            return embedder.colbert_scores(question, texts)
+
+        return compare
+
+    def close(self) -> None:
+        with self._lock:
+            for embedder in self._loaded.values():
+                embedder.close()
+            self._loaded.clear()
+
+
+_RUNS = {"onnx": ("onnxruntime", "tokenizers"), "sentence-transformers": ("sentence_transformers",),
+         "bge-m3": ("FlagEmbedding",), "openai": ("openai",)}  # fmt: skip
+"""What each form of embedders needs."""
+
+
+def embedders(settings: Settings, serving: Collection[str]) -> str:
+    """``serving`` are the embedders of libraries; each, and the setting's, is loaded.
+
+    Raises PageIndexError for one that cannot be, and UsageError where ``models_dir`` is no folder.
+    """
+    folder = model_places(settings).folder
+    if folder is not None and not folder.is_dir():
+        raise UsageError(f"models_dir is {folder}, which is no folder.", "Make it, and put one folder a model in it.")
+    names = sorted({*serving, *([settings.embedding_model] if settings.embedding_model else ())} - {"none"})
+    with closing(Embedders(settings)) as loaded:
+        for name in names:
+            loaded.load(name)
+    forms = [form for form, packages in _RUNS.items() if all(map(find_spec, packages))]
+    runs = f"{', '.join(names)} can be loaded" if names else "none is named (searches go by words)"
+    listed = f"{counted(len(models(folder)), 'model')} in {folder}: {', '.join(models(folder))}" if folder else ""
+    return "; ".join(filter(None, (runs, f"installed: {', '.join(forms) or 'none'}", listed or _BRING)))
+
+
+_BRING = "models_dir is not set: name a folder that holds a folder a model, or give paths"
+
+
+def models(folder: Path) -> list[str]:
+    """The names of the models in a folder, those of owners (owner/name) too."""
+    folders = [file.parent for file in (*folder.glob("*/config.json"), *folder.glob("*/*/config.json"))]
+    return sorted(
+        str(model_folder.relative_to(folder))
+        for model_folder in folders
+        if model_folder.parent not in folders and model_folder.name != "onnx"
+    )

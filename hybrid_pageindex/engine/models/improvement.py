@@ -1,0 +1,130 @@
+"""Models that improve indexed documents: named by the settings, tried while files are read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from hybrid_core.errors import PageIndexError
+from hybrid_core.text.prose import counted
+from hybrid_core.types.usage import Usage
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.models.models import Chat
+
+if TYPE_CHECKING:
+    from hybrid_core.llm.client.chat_model import ChatModel
+    from hybrid_core.types.files import Kind
+    from indexers.enrich.options import EnrichModels
+    from indexers.jobs.options import ModelPlan
+
+
+_WITHOUT = {
+    "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
+    "vlm": "no vision model is configured (vlm_model): pages are known by their text, their pictures are not described",
+}
+_OFF = "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not described"
+_UNSEEN = "vision is switched off (vision): pictures of pages are not described"
+_CALLED = {"llm": "language model", "vlm": "vision model"}
+
+
+def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[str, ...]]:
+    """The models and how they are used, None where there are none; and what is done without."""
+    if settings.enrich == "never":
+        return None, (_OFF,)
+    named, missing = _named(chat, settings)
+    if not named:
+        return None, missing
+    from indexers.assembly.chunks import ChunkSize
+    from indexers.enrich.options import EnrichOptions
+    from indexers.formats.format import Drawing
+    from indexers.jobs.options import ModelPlan
+
+    options = EnrichOptions(
+        vision=settings.vision,
+        drawing=Drawing(settings.image_dpi, settings.image_format, settings.image_max_side, settings.image_max_tiles),
+        documents=min(8, settings.max_concurrent_calls),
+        pages=settings.max_concurrent_pages,
+        sheet=settings.vision_sheet,
+        chunks=settings.part(ChunkSize),
+    )
+
+    @cache
+    def tried() -> Future[EnrichModels]:
+        outcome: Future[EnrichModels] = Future()
+        if settings.enrich == "estimate":
+            from indexers.enrich.options import EnrichModels
+
+            models = {kind: chat.counting(kind) for kind in named}
+            outcome.set_result(EnrichModels(models.get("llm"), models.get("vlm"), named))
+            return outcome
+        threading.Thread(target=_try, args=(chat, named, outcome), name="index-try-models", daemon=True).start()
+        return outcome
+
+    return ModelPlan(named, tried, options, estimate=settings.enrich == "estimate"), missing
+
+
+def estimated(chat: Chat, usage: Usage, pages: int) -> str:
+    """Say an estimate in one line. ``pages`` are those that a model would see."""
+    cost = f"{usage.cost:.2f}" if priced(chat, usage) else "unknown (set model_prices)"
+    cached = f" and {usage.cached:,} are answered already" if usage.cached else ""
+    return (
+        f"an estimate, no model was asked: {counted(pages, 'page')} to be seen, "
+        f"{counted(usage.calls, 'call')}{cached}, "
+        f"{usage.input_tokens:,} tokens in and {usage.output_tokens:,} out, cost {cost}; more where headings are found "
+        "wrong or replies cannot be used"
+    )
+
+
+def priced(chat: Chat, usage: Usage) -> bool:
+    """Return whether the price of the calls is known."""
+    prices = [model.price for kind in _KINDS if chat.named(kind) and (model := chat.counting(kind)) is not None]
+    return not usage.calls or all(prices)
+
+
+def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:
+    """Return what a worker needs for these models to improve its documents."""
+    return frozenset(f"{kind}:{quote(name, safe='')}" for kind, name in named.items())
+
+
+def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
+    """Return a note where every page must be seen and no model can, even if nothing was indexed."""
+    always = settings.vision == "always" and settings.enrich != "never"
+    return (_WITHOUT["vlm"],) if always and not chat.named("vlm", every_page=True) else ()
+
+
+def _named(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
+    """The names of the models that are configured, and what is done without the others."""
+    named: dict[Kind, str] = {}
+    missing = []
+    for kind in _KINDS:
+        if kind == "vlm" and settings.vision == "never":
+            missing.append(_UNSEEN)
+        elif name := chat.named(kind, every_page=settings.vision == "always"):
+            named[kind] = name
+        else:
+            missing.append(_WITHOUT[kind])
+    return named, tuple(missing)
+
+
+_KINDS: tuple[Kind, ...] = ("llm", "vlm")
+
+
+def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> None:
+    """Call each model once, cheaply: a wrong key, a missing model and one that does not see fail before any work."""
+    from indexers.enrich.options import EnrichModels
+
+    notes: list[str] = []
+    models: dict[Kind, ChatModel | None] = {"llm": None, "vlm": None}
+    try:
+        for kind in named:
+            try:
+                models[kind] = chat.tried(kind)
+            except PageIndexError as error:
+                notes.append(f"the {_CALLED[kind]} does not work, so index goes on without it: {error}")
+        tried.set_result(EnrichModels(models["llm"], models["vlm"], named, tuple(notes)))
+    except BaseException as error:  # noqa: BLE001 - raised where the models are waited for
+        tried.set_exception(error)

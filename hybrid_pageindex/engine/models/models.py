@@ -1,0 +1,368 @@
+"""Language and vision models of the settings: open them, check their speed, and find local servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+from hybrid_core.errors import ChatError, PageIndexError, UsageError
+from hybrid_core.store.cache import Cache
+from hybrid_core.types.documents import Strategy
+from hybrid_core.types.results import ReasoningStep
+from hybrid_pageindex.config.settings import Settings
+from retrievers.reason.reasoner import Reasoner, ReasonLimits, untold
+
+if TYPE_CHECKING:
+    from hybrid_core.llm.budget import Meter
+    from hybrid_core.llm.chat import Endpoint
+    from hybrid_core.llm.client.chat_model import ChatModel
+    from hybrid_core.llm.client.limiter import Limiter
+    from hybrid_core.llm.probe import Speed
+
+
+Kind = Literal["llm", "vlm"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The settings of one model."""
+
+    provider: str
+    model: str
+    base_url: str
+    api_key: str = field(repr=False)
+
+
+class Models:
+    """Both models, None each where none is named. Safe for several threads.
+
+    Models behind the same URL share its limits. The vision model is asked where the language model is, unless any of
+    ``vlm_provider``, ``vlm_base_url`` and ``vlm_api_key`` says otherwise: a key is never sent to another server.
+    """
+
+    def __init__(self, settings: Settings, cache: Cache | None, meter: Callable[[], Meter] | None = None) -> None:
+        """``cache`` keeps replies; None: they are not kept. ``meter`` counts what they take."""
+        self._settings = settings
+        self._cache, self._meter = cache, meter
+        self._made: dict[Kind, ChatModel | None] = {}
+        self._limiters: dict[tuple[str, str], Limiter] = {}
+        self._lock = threading.Lock()
+
+    def get(self, kind: Kind) -> ChatModel | None:
+        """Raises UsageError for settings that name no possible model, PageIndexError where an extra is missing."""
+        with self._lock:
+            if kind not in self._made:
+                self._made[kind] = self._load(kind)
+            return self._made[kind]
+
+    def named(self, kind: Kind) -> str:
+        """The interface and the model's name, "" where none is named."""
+        named = _named(self._settings, kind)
+        if self._settings.replay_replies and (named.model or kind == "llm"):
+            return f"replayed:{named.model}"
+        return f"{named.provider}:{named.model}" if named.model else ""
+
+    def check(self, kind: Kind) -> str:
+        """Call the model once, cheaply; return "" where none is named.
+
+        Raises ChatError where the model does not work, UsageError where a recording cannot be read.
+        """
+        return self._tried(kind)
+
+    def examine(self, kind: Kind) -> str:
+        """``check``, and how fast the model is, what that means for the settings, and which to change."""
+        from hybrid_core.llm.probe import measure
+
+        sees = kind == "vlm"
+        return self._tried(kind, lambda model, first: "; " + advice(measure(model), first, self._settings, sees=sees))
+
+    def _tried(self, kind: Kind, more: Callable[[ChatModel, float], str] = lambda *_: "") -> str:
+        from hybrid_core.llm.probe import probe
+
+        if not self.named(kind):
+            return ""
+        if self._settings.replay_replies:
+            self.get(kind)
+            return f"recorded replies: {self._settings.replay_replies}"
+        model = self._load(kind, probing=True)
+        if model is None:
+            return ""
+        try:
+            answer, seconds = probe(model, vision=kind == "vlm")
+            return answer + more(model, seconds)
+        finally:
+            model.close()
+
+    def close(self) -> None:
+        with self._lock:
+            for model in self._made.values():
+                if model is not None:
+                    model.close()
+            self._made.clear()
+
+    def _load(self, kind: Kind, *, probing: bool = False) -> ChatModel | None:
+        """``probing``: without recording, kept replies and patience."""
+        settings, named = self._settings, _named(self._settings, kind)
+        if not named.model and not (settings.replay_replies and kind == "llm"):
+            return None
+        from hybrid_core.llm.budget import read_prices
+        from hybrid_core.llm.client.chat_model import ChatModel
+        from hybrid_core.llm.client.client import Retries
+        from hybrid_core.llm.client.limiter import Limiter
+        from hybrid_core.llm.offline import Player, Recorder
+        from hybrid_core.llm.replies import ReplyCache
+
+        endpoint: Endpoint
+        endpoint = (
+            Player(Path(settings.replay_replies).expanduser()) if settings.replay_replies else _endpoint(kind, named)
+        )
+        if settings.record_replies and not probing:
+            endpoint = Recorder(endpoint, Path(settings.record_replies).expanduser())
+        taped = settings.record_replies or settings.replay_replies
+        where = (named.provider, named.base_url)
+        limiter = self._limiters.setdefault(
+            where, Limiter(settings.max_concurrent_calls, settings.max_calls_per_minute)
+        )
+        return ChatModel(
+            endpoint,
+            limiter=limiter,
+            cache=None if self._cache is None or taped or probing else ReplyCache(self._cache),
+            price=read_prices(settings.model_prices).get(named.model),
+            meter=None if settings.replay_replies or self._meter is None else self._meter(),
+            retries=Retries(tries=1) if probing else Retries(),
+            timeout=settings.model_timeout,
+        )
+
+
+def _named(settings: Settings, kind: Kind) -> _Named:
+    llm = _Named(settings.llm_provider, settings.llm_model, settings.llm_base_url, settings.llm_api_key)
+    if kind == "llm":
+        return llm
+    own = settings.vlm_provider, settings.vlm_base_url, settings.vlm_api_key
+    if not any(own):
+        return _Named(llm.provider, settings.vlm_model, llm.base_url, llm.api_key)
+    return _Named(settings.vlm_provider or "openai", settings.vlm_model, settings.vlm_base_url, settings.vlm_api_key)
+
+
+def _endpoint(kind: Kind, named: _Named) -> Endpoint:
+    from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
+    from hybrid_core.llm.adapters.openai_chat import OpenAIChat
+
+    make: Callable[..., Endpoint] = AnthropicChat if named.provider == "anthropic" else OpenAIChat
+    try:
+        return make(named.model, api_key=named.api_key or None, base_url=named.base_url or None)
+    except UsageError as error:
+        raise UsageError(f"{kind}_model is '{named.model}': {error.message}", error.advice) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Unusable:
+    """An ``Endpoint`` that cannot be made as the settings name it: every question to it fails with the reason."""
+
+    name: str
+    error: PageIndexError
+
+    def complete(self, *_: object) -> NoReturn:
+        raise ChatError(self.error.message, self.error.advice, failure="model")
+
+    def close(self) -> None:
+        pass
+
+
+class Chat:
+    """The models of an engine. Safe for several threads."""
+
+    def __init__(
+        self, settings: Settings, cache: Cache, meter: Callable[[], Meter], model: ChatModel | None = None
+    ) -> None:
+        """``given`` is used instead of those that the settings name, is not closed, and counts for itself."""
+        self._settings, self._given = settings, model
+        self._cache, self._meter = cache, meter
+        self._models = Models(settings, cache, meter)
+        self._former: list[Models] = []
+
+    def use(self, settings: Settings) -> None:
+        """Ask the models of these settings from now on; calls under way end with the former ones."""
+        if settings != self._settings:
+            self._former.append(self._models)
+            self._settings, self._models = settings, Models(settings, self._cache, self._meter)
+
+    def model(self, *, vision: bool = False) -> ChatModel | None:
+        """The language model, or the one that sees; None where none is configured.
+
+        Raises UsageError for settings that name no possible model, PageIndexError where an extra is missing.
+        """
+        return self._given or self._models.get("vlm" if vision else "llm")
+
+    def named(self, kind: Kind, *, every_page: bool = False) -> str:
+        """Return the identity of a model, "" where none is configured.
+
+        A model that was given sees pages only where a vision model is named, or every page is to be seen.
+        """
+        sees = kind == "llm" or self._settings.vlm_model or every_page
+        if self._given is not None and sees:
+            return self._given.name
+        return self._models.named(kind)
+
+    def tried(self, kind: Kind) -> ChatModel | None:
+        """The model, after one cheap call; one that was given is taken as it is. Raises PageIndexError."""
+        if self._given is None:
+            self._models.check(kind)
+        return self.model(vision=kind == "vlm")
+
+    def counting(self, kind: Kind) -> ChatModel | None:
+        """A model of the same name that is not asked, but counted. Raises as ``model`` does."""
+        from hybrid_core.llm.client.chat_model import ChatModel
+        from hybrid_core.llm.offline import CountingEndpoint
+
+        model = self.model(vision=kind == "vlm")
+        return None if model is None else ChatModel(CountingEndpoint(model.name), price=model.price)
+
+    def reasoner(self, strategy: Strategy, on_step: Callable[[ReasoningStep], None] | None) -> Reasoner | None:
+        """Return the reasoner of a search, None without a model."""
+        settings = self._settings
+        try:
+            model = self.model()
+        except PageIndexError as error:  # a search does without, and says why
+            from hybrid_core.llm.client.chat_model import ChatModel
+
+            model = ChatModel(_Unusable(f"{settings.llm_provider}:{settings.llm_model}", error))
+        if model is None:
+            return None
+        calls = 1 + (settings.reason_calls if strategy == "mcts" else settings.reason_rounds)  # one chooses documents
+        seconds, setting = settings.reason_seconds, "reason_seconds"
+        if not seconds:
+            seconds, setting = calls * settings.model_timeout, "model_timeout"
+        limits = ReasonLimits(
+            settings.reason_below,
+            settings.reason_tokens,
+            settings.reason_rounds,
+            settings.reason_calls,
+            seconds,
+            setting,
+        )
+        return Reasoner(model, strategy, limits, on_step or untold)
+
+    def close(self) -> None:
+        for models in (*self._former, self._models):
+            models.close()
+
+
+_ROUND, _VERDICT = 0.5, 250  # of reason_tokens, read by a call of a deep search, and tokens that it writes
+_ANSWER = 400  # tokens written
+_SECTIONS = (16_000, 4_000)  # read and written by the largest call of index: a batch of sections
+_PAGE = (2_500, 600)  # the same of a page that is seen, with its picture
+_LOADING = 5.0  # seconds beyond what a call takes that say that the model was loaded for it
+_SPARE = 1.5  # times what is expected
+
+
+def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str:
+    """``first`` are the seconds of the first call, in which a server may have loaded the model. ``sees``: it is the one
+    that pages are shown to.
+    """
+    loading = first - speed.seconds(100, 20)
+    loading = loading if loading > _LOADING else 0.0
+    lines = [f"reads {_rate(speed.reading)} and writes {_rate(speed.writing)} tokens/s"]
+    lines += [f"took about {loading:.0f} s to be loaded"] if loading else []
+    if sees:
+        return "; ".join([", ".join(lines), *_pages(speed, loading, settings)])
+    round_seconds = speed.seconds(round(_ROUND * settings.reason_tokens), _VERDICT)
+    answer = speed.seconds(settings.answer_tokens, _ANSWER)
+    batch = speed.seconds(*_SECTIONS)
+    calls = 1 + (settings.reason_calls if settings.strategy == "mcts" else settings.reason_rounds)
+    lines.append(
+        f"so that a call of a deep search (at most {calls}) takes about {_time(round_seconds)}, "
+        f"an answer {_time(answer)}, the largest call of index {_time(batch)}"
+    )
+    advised = []
+    if (needed := max(round_seconds, answer) + loading) > settings.model_timeout:
+        advised.append(f"set {_enough(needed, settings)}, or use effort fast")
+    if batch + loading > max(settings.model_timeout, _SPARE * needed):
+        advised.append(f"for index set {_enough(batch + loading, settings)}, or enrich to never")
+    if 0 < settings.reason_seconds < calls * round_seconds:
+        advised.append(f"reason_seconds ({settings.reason_seconds:g}) ends such a search: set it to 0")
+    return "; ".join([", ".join(lines), *advised])
+
+
+def _pages(speed: Speed, loading: float, settings: Settings) -> list[str]:
+    page, at_once = speed.seconds(*_PAGE), settings.max_concurrent_pages
+    lines = [f"a page takes about {_time(page)}"]
+    if page + loading > settings.model_timeout:
+        lines.append(f"set {_enough(page + loading, settings)}, or vision to never")
+    if at_once > 1 and at_once * page > settings.model_timeout:
+        lines.append(f"set max_concurrent_pages ({at_once}) to 1 where its server takes one call after the other")
+    return lines
+
+
+def _enough(seconds: float, settings: Settings) -> str:
+    return f"model_timeout ({settings.model_timeout:g}) to {math.ceil(_SPARE * seconds / 30) * 30}"
+
+
+def _rate(tokens: float) -> str:
+    return f"{tokens:,.0f}" if tokens >= 10 else f"{tokens:.1f}"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+PORTS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM", 1337: "Jan"}
+_OWNERS = {"library": "Ollama", "llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
+_SECONDS = 2.0  # for a server to list its models
+_LONGEST = 2**20  # bytes of a list
+_MOST = 200  # models of one server
+_EMBEDDERS = ("embed", "bge-", "rerank")  # in names of models that do not answer
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """``name`` says which program it is, as far as its list of models or its port tells."""
+
+    name: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+async def find_local_servers(ports: Sequence[int] = ()) -> list[LocalServer]:
+    """Ask the usual ports of this computer, and these, for their models. Nothing else is asked, and nothing is sent."""
+    all_ports = dict.fromkeys((*ports, *PORTS))
+    answers = await asyncio.gather(*(asyncio.to_thread(_ask, port) for port in all_ports))
+    return [server for server in answers if server is not None]
+
+
+def _ask(port: int) -> LocalServer | None:
+    import http.client  # a search needs none of it
+
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS)
+    try:
+        connection.request("GET", "/v1/models", headers={"Accept": "application/json"})
+        response = connection.getresponse()
+        listed = json.loads(response.read(_LONGEST)) if response.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, RecursionError):
+        return None
+    finally:
+        connection.close()
+    return _server(port, listed)
+
+
+def _server(port: int, listed: object) -> LocalServer | None:
+    """Return what a list of models tells; None where it is none."""
+    entries = listed.get("data") if isinstance(listed, dict) else None
+    if not isinstance(entries, list):
+        return None
+    models, owners = list[str](), set[str]()
+    for entry in entries[:_MOST]:
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]:
+            models.append(entry["id"][:200])
+            with suppress(TypeError):
+                owners.add(entry.get("owned_by") or "")
+    answering = [model for model in models if not any(part in model.casefold() for part in _EMBEDDERS)]
+    owner = next((_OWNERS[owner] for owner in owners if owner in _OWNERS), "")
+    return LocalServer(owner or PORTS.get(port, ""), f"http://127.0.0.1:{port}/v1", tuple(answering))

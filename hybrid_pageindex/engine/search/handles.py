@@ -1,0 +1,212 @@
+"""Handles of open vector indexes, and the thread that keeps them up to date."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import threading
+import time
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from hybrid_core.errors import (
+    UsageError,
+)
+from hybrid_core.store.home import library_folder
+from hybrid_core.store.index.catalog_source import CatalogSource
+from hybrid_core.store.index.edge.folders import claim
+from hybrid_core.store.index.index import VectorIndex
+from hybrid_core.store.index.points import Head, PageIndex
+from hybrid_core.text.terms import TermCounts
+
+_AGAIN = 30.0  # seconds until an index that no disk has room for is tried again
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchableIndex:
+    """An index for one search.
+
+    It does not hold ``unindexed`` documents as they are published, with so many ``pages``: they are found by their
+    words only. ``failure`` is why the index does not follow.
+    """
+
+    index: PageIndex
+    unindexed: frozenset[str] = frozenset()
+    pages: int = 0
+    failure: str = ""
+
+
+@dataclass(slots=True)
+class IndexHandle:
+    """The open index of one library, None while it is closed; ``lock`` guards opening and closing."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    index: VectorIndex | None = None
+    made_for: tuple[Mapping[str, str | int], str] | None = None  # with which manifest and epoch it was opened
+    searched: bool = False  # in this process, since it was opened
+    behind: bool = False  # as the last search found it
+    failure: str = ""  # why it could not follow in the background
+    tries_at: float = 0.0  # when to open it again after that was in vain (monotonic)
+    ends_at: float = math.inf  # when following ends, however far it has come (monotonic)
+    counts: dict[str, TermCounts] = field(default_factory=dict)  # of contents that the index does not hold yet
+    completed: tuple[tuple[VectorIndex, Head, Head, str], SearchableIndex] | None = None
+
+    def tried(self) -> None:
+        """Note that the index was opened in vain just now."""
+        self.tries_at = time.monotonic() + _AGAIN
+
+    def may_try(self) -> bool:
+        """Return whether it is time to open again what was opened in vain."""
+        return time.monotonic() >= self.tries_at
+
+    def enough(self) -> bool:
+        return time.monotonic() >= self.ends_at
+
+    def close(self) -> None:
+        if self.index is not None:
+            self.ends_at = min(self.ends_at, time.monotonic())
+            self.index.close()
+            self.index, self.completed, self.behind, self.searched = None, None, False, False
+            self.ends_at = math.inf
+
+
+_POLL_SECONDS = 1.0
+_GIVES_WAY = 0.3  # seconds at most that following waits for searches under way before its next document
+_END_SECONDS = 5.0  # that a process which ends without closing waits at most
+
+
+class Following(Protocol):
+    def follow_all(self) -> None:
+        """Bring every index that was searched up to its log, until it is time to end."""
+        ...
+
+
+class BackgroundFollower:
+    """Begins with ``start``. Ends with ``end``, with the process, or when what it brings up to date is forgotten."""
+
+    def __init__(self, indexes: Following) -> None:
+        self._indexes = weakref.ref(indexes)
+        self._starting = threading.Lock()
+        self._ending = threading.Event()
+        self._searches, self._searching = threading.Condition(), 0
+        self._thread: threading.Thread | None = None
+
+    @property
+    def ending(self) -> bool:
+        return self._ending.is_set()
+
+    def start(self) -> None:
+        """Let the thread work from now on. Safe to call twice."""
+        with self._starting:
+            indexes = self._indexes()
+            if self._thread is None and not self.ending and indexes is not None:
+                work = (self._indexes, self._ending)
+                self._thread = threading.Thread(target=_keep_following, args=work, name="index", daemon=True)
+                weakref.finalize(indexes, _end, self._thread, self._ending)
+                self._thread.start()
+
+    def end(self) -> None:
+        """Return when the thread has ended, after one more turn."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        """Held around a search: following gives way to it after the document at hand."""
+        with self._searches:
+            self._searching += 1
+        try:
+            yield
+        finally:
+            with self._searches:
+                self._searching -= 1
+                self._searches.notify_all()
+
+    def give_way(self) -> None:
+        """Wait a moment for searches under way."""
+        with self._searches:
+            self._searches.wait_for(lambda: not self._searching or self.ending, _GIVES_WAY)
+
+    def hurries(self, last: bool) -> bool:
+        """Return whether a search waits for the thread to pause, or for its end where this is not the last turn."""
+        return self._searching > 0 or (self.ending and not last)
+
+
+def _end(follower: threading.Thread, closing: threading.Event) -> None:
+    """Let the document at hand be written: half of one has the next process put the whole index in order."""
+    closing.set()
+    if follower is not threading.current_thread():
+        follower.join(_END_SECONDS)
+
+
+def _keep_following(indexes: weakref.ref[Following], closing: threading.Event) -> None:
+    """Look for changes every second, and once more at the end; the indexes may be forgotten meanwhile."""
+    ended = False
+    while not ended:
+        ended = closing.wait(_POLL_SECONDS)
+        alive = indexes()
+        if alive is None:
+            return
+        alive.follow_all()
+        del alive
+
+
+Backend = Literal["embedded", "server"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """The addresses of the Qdrant nodes, comma-separated, or "". Names of our collections begin with ``prefix``.
+
+    Libraries with fewer pages than ``own_from`` share a collection.
+    """
+
+    url: str = ""
+    api_key: str = field(default="", repr=False)
+    prefix: str = "pageindex-"
+    own_from: int = 0
+    layout: Mapping[str, Any] = field(default_factory=dict)  # of ``Layout``, which needs an extra
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """Parameters of a library's index; ``newest`` is its last change.
+
+    ``epoch`` is that of the catalog's collections, "" where the index is embedded too.
+    """
+
+    newest: Head
+    epoch: str
+    source: CatalogSource
+    manifest: Mapping[str, str | int]
+    dimension: int
+    learned: bool
+
+
+def no_server() -> UsageError:
+    return UsageError("No Qdrant server is set.", "Set PAGEINDEX_QDRANT_URL, for example to http://localhost:6333.")
+
+
+def index_folder(home: Path, library: str) -> Path:
+    """Return the folder of a library's vector index."""
+    return library_folder(home, library) / "vectors"
+
+
+def drop_folder(folder: Path) -> bool:
+    if not folder.exists():
+        return False
+    place = claim(folder)
+    try:
+        if place.private:  # another process searches with it
+            return False
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        place.release()
+    with suppress(OSError):
+        folder.parent.rmdir()
+    return True

@@ -1,0 +1,374 @@
+"""Search one library, or several as if they were one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import TypeVar
+
+from hybrid_core.errors import IndexDamagedError, NotFoundError, PageIndexError
+from hybrid_core.llm.budget import charged
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.contents import Contents
+from hybrid_core.store.catalog.frequencies import Frequencies
+from hybrid_core.store.database import reread
+from hybrid_core.store.index.index import JoinedIndex, WeightedIndex
+from hybrid_core.store.index.points import OTHER_SETTINGS, PageIndex
+from hybrid_core.types.documents import Document
+from hybrid_core.types.libraries import Library
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.results import ReasoningStep, SearchResult, UnreadDocument
+from hybrid_core.types.scoring import CandidateFeatures, ScoringConfig
+from hybrid_pageindex.config.experts import expert_stamp, find_expert, find_ranking
+from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.documents.reading import refuse_failed
+from hybrid_pageindex.engine.libraries.libraries import mark_asked, mark_used
+from hybrid_pageindex.engine.models.embedders import Embedders, VectorsOf
+from hybrid_pageindex.engine.models.models import Chat
+from hybrid_pageindex.engine.search.handles import SearchableIndex
+from hybrid_pageindex.engine.search.indexes import BM25, Indexes
+from hybrid_pageindex.engine.search.views import LibraryViews, ViewFiles
+from retrievers.candidates import documents as select
+from retrievers.candidates.library import Documents, LibraryView
+from retrievers.candidates.router import Router
+from retrievers.pipeline.search import SectionScores, of_document, of_documents, search
+from retrievers.pipeline.state import SearchResources, SearchState, Stages, before, run_stages
+from retrievers.query.expert import Expert
+from retrievers.query.question import QuestionEmbedding
+from retrievers.ranking.model import candidate_features
+from retrievers.reason.reasoner import Reasoner
+from retrievers.trees.contents import ContentCache
+
+_OTHER_EMBEDDERS = "the libraries are not embedded by one model, so words alone decide"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenLibrary:
+    """A library as it is published, with its index and whose vectors serve it."""
+
+    index: PageIndex
+    view: LibraryView
+    vectors: VectorsOf | None
+
+    def same(self, other: OpenLibrary) -> bool:
+        return self.index is other.index and self.view is other.view
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """Everything that a search reads from. ``holders`` are library names by doc_id, empty where one is searched."""
+
+    index: WeightedIndex
+    view: LibraryView
+    vectors: VectorsOf | None
+    holders: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
+    """Return the searched libraries, each once. Raises NotFoundError for an unknown one."""
+    with catalog.snapshot() as snapshot:
+        if request.all_libraries:
+            return snapshot.named_libraries() or [snapshot.library("default")]
+        return list({library.id: library for library in map(snapshot.library, request.libraries)}.values())
+
+
+class Scopes:
+    """Joins libraries, and keeps what it joined until one of them changes. Safe for several threads."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._frequencies: dict[tuple[str, ...], tuple[Sequence[LibraryView], Frequencies]] = {}
+        self._joined: dict[tuple[str, ...], tuple[Sequence[OpenLibrary], Scope]] = {}
+
+    def join(
+        self, libraries: Sequence[Library], opened: Sequence[OpenLibrary], request: SearchRequest, knowledge: Expert
+    ) -> Scope:
+        """``opened`` are the libraries as a search with this request and knowledge sees each by itself."""
+        if len(opened) == 1:
+            (library,) = opened
+            return Scope(self._weighted(library.index, libraries, opened), library.view, library.vectors, {})
+        names = tuple(named.name for named in libraries)
+        before = self._joined.get((request.expert, *names))
+        if before is None or not all(now.same(was) for now, was in zip(opened, before[0], strict=True)):
+            index = self._weighted(JoinedIndex([library.index for library in opened]), libraries, opened)
+            joined = _join(index, names, opened, request.scoring, knowledge, before[1].view if before else None)
+            before = self._joined[request.expert, *names] = (opened, joined)
+        return before[1]
+
+    def _weighted(self, index: PageIndex, libraries: Sequence[Library], opened: Sequence[OpenLibrary]) -> WeightedIndex:
+        """With the frequencies that were read when the libraries were as they are now."""
+        ids = tuple(library.id for library in libraries)
+        views = [
+            opened_library.view for opened_library in opened
+        ]  # a position alone may be that of a catalog before it was put back
+        cached = self._frequencies.get(ids)
+        if cached is None or cached[0] != views:
+            cached = self._frequencies[ids] = (views, Frequencies(self._catalog, ids))
+        return WeightedIndex(index, cached[1], BM25)
+
+
+def _join(
+    index: WeightedIndex,
+    names: Sequence[str],
+    opened: Sequence[OpenLibrary],
+    scoring: ScoringConfig,
+    knowledge: Expert,
+    before: LibraryView | None,
+) -> Scope:
+    documents = _joined_documents(
+        [document for opened_library in opened for document in opened_library.view.documents.values()], before
+    )
+    router = Router(documents.cards, knowledge.aliases, scoring, before.router if before else None, documents.order)
+    view = LibraryView(sum(opened_library.view.position for opened_library in opened), documents, router, before)
+    holders = {
+        doc_id: name
+        for name, opened_library in zip(names, opened, strict=True)
+        for doc_id in opened_library.view.documents
+    }
+    having = [opened_library for opened_library in opened if opened_library.view.documents]
+    if len({opened_library.vectors and opened_library.vectors.embedder for opened_library in having}) > 1:
+        return Scope(index, view, None, holders, (_OTHER_EMBEDDERS,))
+    vectors = [library.vectors for library in having if library.vectors is not None]
+    if not vectors:
+        return Scope(index, view, None, holders)
+    missing = frozenset().union(*(each.missing for each in vectors))
+    unindexed = frozenset().union(*(each.unindexed for each in vectors))
+    return Scope(index, view, VectorsOf(vectors[0].embedder, missing, unindexed), holders)
+
+
+def _joined_documents(documents: Sequence[Document], before: LibraryView | None) -> Documents:
+    """These documents, as they differ from those before."""
+    if before is None or not isinstance(before.documents, Documents):
+        return Documents.of(documents)
+    doc_ids = {document.doc_id for document in documents}
+    new = [document for document in documents if before.documents.get(document.doc_id) is not document]
+    return before.documents.published(new, [doc_id for doc_id in before.documents.order if doc_id not in doc_ids])
+
+
+_SHOWN = 3
+
+
+def unread_documents(
+    result: SearchResult, searched: Mapping[str, Document] | None, unread: Sequence[UnreadDocument]
+) -> tuple[UnreadDocument, ...]:
+    """Select from ``unread`` (documents with pages without text) those that matter to a question; named ones first.
+
+    ``searched`` are the documents that filters leave, None for all. Where the evidence is strong, only documents that
+    it names and that are mostly pages without text.
+    """
+    routed = {ranked.doc_id: ranked.routing for ranked in result.documents if ranked.routing > 0}
+    named = [document for document in unread if document.doc_id in routed and _mostly(document)] if routed else []
+    named.sort(key=lambda document: -routed[document.doc_id])
+    if result.evidence.level == "strong":
+        return tuple(named)
+    first = {document.doc_id for document in named}
+    others = (document for document in unread if document.doc_id not in first)
+    return tuple(document for document in chain(named, others) if searched is None or document.doc_id in searched)
+
+
+def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], str]) -> str:
+    """Say in one sentence which documents hold pages without text, "" for none.
+
+    ``advice`` says what would read them.
+    """
+    if not unread:
+        return ""
+    which = ", ".join(f"{document.doc_name}: {document.unread} of {document.pages}" for document in unread[:_SHOWN])
+    more = ", …" if len(unread) > _SHOWN else ""
+    holds = "documents hold" if len(unread) > 1 else "document holds"
+    of = f"{len(unread)} of {searched}" if searched > 1 else str(len(unread))
+    return f"{of} {holds} pages without text, which no search finds ({which}{more}); {advice()}"
+
+
+def _mostly(document: UnreadDocument) -> bool:
+    return 2 * document.unread >= max(1, document.pages)
+
+
+_T = TypeVar("_T")
+
+
+class Searcher:
+    """Answers questions over the libraries of one home. Safe for several threads."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        settings: Settings,
+        indexes: Indexes,
+        embedders: Embedders,
+        chat: Chat,
+        reading: Callable[[], str],
+        stages: Stages,
+    ) -> None:
+        """``reading`` says what would read pages without text."""
+        self._catalog, self._indexes, self._embedders = catalog, indexes, embedders
+        self._aliases, self._ranking = settings.aliases, settings.ranking_weights
+        self._home, self._chat, self._reading, self._stages = settings.storage_path, chat, reading, stages
+        self._contents = ContentCache()
+        self._scopes = Scopes(catalog)
+        self._views = LibraryViews(catalog, self._contents, ViewFiles(self._home))
+        self._experts: dict[str, tuple[tuple[tuple[float, ...], ...], Expert]] = {}
+
+    def search(
+        self,
+        request: SearchRequest,
+        on_step: Callable[[ReasoningStep], None] | None = None,
+        earlier: Sequence[tuple[str, int]] = (),
+    ) -> SearchResult:
+        """The pages that answer; ``request`` is complete. Raises what ``Engine.search`` does.
+
+        ``earlier`` are pages (doc_id, number) that the last answer of a conversation rests on.
+        """
+        reasoner = None if request.effort == "fast" else self._chat.reasoner(request.strategy, on_step)
+        return self._opening_again(partial(self._search, request, reasoner, self._row(earlier)), request)
+
+    def _row(self, earlier: Sequence[tuple[str, int]]) -> Stages:
+        if not earlier:
+            return self._stages
+        from retrievers.pipeline.search import with_earlier
+
+        return with_earlier(earlier, self._stages)
+
+    def close(self) -> None:
+        """Wait for what is still being written."""
+        self._views.close()
+
+    def section_scores(self, request: SearchRequest, document: Document | None, most: int = 1) -> list[SectionScores]:
+        """The sections of a document as a search of the library scores them, or those of the ``most`` documents that
+        fit the question best. No model is asked.
+        """
+
+        def score(wished: SearchRequest) -> SearchState:
+            resources = self._opened(wished, None, libraries_of(self._catalog, wished))[0]
+            return run_stages(before("walk", self._stages), SearchState.begin(wished, resources))[0]
+
+        def work() -> list[SectionScores]:
+            if document is not None:
+                return [of_document(request, document, score)]
+            return of_documents(score(request))[:most]
+
+        return self._opening_again(work, request)
+
+    def features(self, request: SearchRequest) -> CandidateFeatures:
+        """The candidate pages of a search with their features, and the signals that its evidence is computed from."""
+
+        def work() -> CandidateFeatures:
+            resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
+            state = run_stages(before("reasoning", self._stages), SearchState.begin(request, resources))[0]
+            pages = [(state.pages[visit.doc].candidate.document.doc_id, visit.page) for visit in state.visits[:5]]
+            features = candidate_features(state.table, resources.ranking)
+            return replace(features, signals=state.signals, first=tuple(pages))
+
+        return self._opening_again(work, request)
+
+    def _opening_again(self, work: Callable[[], _T], request: SearchRequest) -> _T:
+        try:
+            with self._indexes.follower.searching():
+                return work()
+        except IndexDamagedError:  # opening it again rebuilds what is damaged
+            self._views.forget()
+            return work()
+        except NotFoundError:
+            if len(request.libraries) == 1:
+                refuse_failed(self._catalog, request.library, request.documents or ())
+            raise
+
+    def _search(self, request: SearchRequest, reasoner: Reasoner | None, stages: Stages) -> SearchResult:
+        began = time.perf_counter()
+        libraries = reread(partial(libraries_of, self._catalog, request))
+        request = replace(request, libraries=tuple(library.name for library in libraries), all_libraries=False)
+        # Only what a search reads is read again, here and in Contents, so that no model is asked twice.
+        resources, documents, timings, scope = reread(partial(self._opened, request, reasoner, libraries))
+        with charged_to(libraries) if reasoner else nullcontext():
+            result = search(request, resources, stages)
+        timings |= {**result.timings_ms, "total": (time.perf_counter() - began) * 1000}
+        rounded = {name: round(value, 3) for name, value in timings.items()}
+        index = resources.index
+        amiss = index.rebuilt if index.rebuilt != OTHER_SETTINGS else ""  # after embed, or a new version: expected
+        rebuilt = (f"the vector index was rebuilt from the catalog ({amiss})",) if amiss else ()
+        unread = unread_documents(
+            result, None if documents is resources.view.documents else documents, resources.view.unread
+        )
+        unfound = unread_note(unread, len(documents), self._reading)
+        notes = (*result.notes, *scope.notes, *((unfound,) if unfound else ()), *rebuilt)
+        if self._catalog.read_only:
+            notes += (f"this home cannot be written ({self._catalog.read_only}), so the search is not recorded",)
+        results = result.results
+        if scope.holders:
+            results = tuple(replace(page, library=scope.holders[page.doc_id]) for page in results)
+        for library in libraries:
+            mark_used(self._home, library.id)
+        mark_asked(self._catalog, [documents[page.doc_id] for page in results if page.doc_id in documents])
+        return replace(result, results=results, timings_ms=rounded, notes=notes, unread=unread)
+
+    def _opened(
+        self, request: SearchRequest, reasoner: Reasoner | None, libraries: Sequence[Library]
+    ) -> tuple[SearchResources, Mapping[str, Document], dict[str, float], Scope]:
+        """Return a search's resources, its filtered documents, the milliseconds of opening, and its scope."""
+        began = time.perf_counter()
+        knowledge, ranking = self._knowledge(request.expert), find_ranking(self._ranking)
+        opened_libraries, behind = [], []
+        for library in libraries:
+            searchable = self._indexes.searchable(library.id)
+            view, vectors = self._views.published(library.id, request.expert, knowledge, request.scoring)
+            vectors = vectors.but(searchable.unindexed) if vectors else None
+            opened_libraries.append(OpenLibrary(searchable.index, view, vectors))
+            behind += [_behind_note(searchable)] if searchable.unindexed else []
+        joined = self._scopes.join(libraries, opened_libraries, request, knowledge)
+        joined = replace(joined, notes=(*joined.notes, *behind))
+        view, vectors_of = joined.view, joined.vectors
+        scope = select.search_scope(view.documents, request)
+        documents = view.within(scope)
+        opened = time.perf_counter()
+
+        def embed(question: str) -> QuestionEmbedding:
+            return self._embedders.embedding(question, vectors_of, documents, partial(view.pages_of, scope))
+
+        embedding = embed(request.question)
+        compare = self._embedders.comparison(request.question, vectors_of, ", ".join(request.libraries))
+        timings = {"open": (opened - began) * 1000, "embed": (time.perf_counter() - opened) * 1000}
+        embedding = replace(embedding, compare=compare)
+        contents = Contents(self._catalog)
+        resources = SearchResources(
+            view, joined.index, contents, self._contents, knowledge, embedding, ranking, reasoner, embed
+        )
+        return resources, documents, timings, joined
+
+    def _knowledge(self, name: str) -> Expert:
+        """The expert file or pack of that name, together with the user's nicknames of organisations."""
+        key = (name, self._aliases)
+        changed = tuple(expert_stamp(part) for part in key)
+        cached = self._experts.get(name)
+        if cached is None or cached[0] != changed:
+            cached = self._experts[name] = (changed, find_expert(name, self._aliases))
+        return cached[1]
+
+
+def charged_to(libraries: Sequence[Library]) -> AbstractContextManager[None]:
+    """Calls of models within are for these libraries."""
+    return charged(library=libraries[0].id if len(libraries) == 1 else "")
+
+
+def _behind_note(index: SearchableIndex) -> str:
+    how = f"cannot be brought up to date: {index.failure}" if index.failure else "follows in the background"
+    return f"the search index is behind by {index.pages} pages: they are found by their words, and it {how}"
+
+
+def unread_advice(settings: Settings) -> str:
+    """Say what would read pages that have no readable text."""
+    from indexers.ocr.engines import NoOcr, find_ocr
+
+    try:
+        engine = find_ocr(settings.ocr, settings.ocr_languages)
+    except PageIndexError as error:
+        return f"OCR cannot read them: {error}"
+    if isinstance(engine, NoOcr):
+        return engine.reason
+    if settings.vlm_model:
+        return "index them again, which reads by OCR what it can, and what it cannot by the vision model"
+    return "index them again to read them by OCR; what OCR could not read a vision model may (vlm_model)"

@@ -1,1 +1,0 @@
-"""What the engine's operations do."""

@@ -1,0 +1,1 @@
+"""Build the searchable content of a document from its parsed pages."""

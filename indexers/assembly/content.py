@@ -1,0 +1,208 @@
+"""The content of a document, built from its parsed pages: tree, chunks, summaries, term counts. Pure computation, no
+I/O.
+
+Type sizes of lines that were read from pictures are levelled over the document first, so that layout can go by them. A
+scan's sizes are estimates from the letters that stand on a line: body text varies by a tenth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hybrid_core.text import tokens
+from hybrid_core.text.prose import counted
+from hybrid_core.text.terms import TermCounts
+from hybrid_core.types.documents import (
+    IndexedContent,
+    Line,
+    Page,
+    ParsedDocument,
+    ParsedPage,
+    Section,
+    empty_warning,
+    unread_warning,
+)
+from hybrid_core.types.locators import RegionsByPage
+from indexers.assembly import summaries
+from indexers.assembly.chunks import ChunkSize, cut
+from indexers.assembly.flags import find_flags, find_gaps, gaps_warning
+from indexers.assembly.spool import Spool, TermsByPage
+from indexers.assembly.summaries import prose
+from indexers.assembly.title import describe, find_title, marked_title
+from indexers.outline.tree import TreeLimits, build_tree
+
+_STEP = 1.25
+_FIRST = 0.6  # of a step: a size that far from body text is another one
+_MOST_STEPS = 4  # what seems larger is often a picture
+_LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
+
+
+def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
+    """Return pages with the sizes of read lines in steps from body text: the document's own, or that of its scans."""
+    read = [line for page in pages if page.ocr for line in page.lines]
+    if not read:
+        return tuple(pages)
+    usual = _usual(read)
+    printed: Counter[tuple[float, str]] = Counter()
+    for page in pages:
+        if not page.ocr:
+            for line in page.lines:
+                printed[line.size, line.font] += len(line.text)
+    size, font = printed.most_common(1)[0][0] if printed else (usual, "")
+    return tuple(
+        replace(page, lines=tuple(_levelled(line, usual, size, font) for line in page.lines)) if page.ocr else page
+        for page in pages
+    )
+
+
+def _usual(lines: Sequence[Line]) -> float:
+    """Return the size in points that most of the text is read in: the middle of the commonest step from the median."""
+    median, left = 0.0, sum(len(line.text) for line in lines) / 2
+    for line in sorted(lines, key=lambda line: line.size):
+        left -= len(line.text)
+        if left <= 0:
+            median = max(line.size, 1.0)
+            break
+    letters: Counter[int] = Counter()
+    for line in lines:
+        letters[_steps(line, median)] += len(line.text)
+    return median * _STEP ** letters.most_common(1)[0][0]
+
+
+def _steps(line: Line, usual: float) -> int:
+    steps = math.log(max(line.size, 1.0) / usual, _STEP)
+    return int(math.copysign(math.floor(abs(steps) + 1 - _FIRST), steps))
+
+
+def _levelled(line: Line, usual: float, size: float, font: str) -> Line:
+    few = sum(map(str.isalpha, line.text)) < _LEAST_LETTERS
+    steps = min(_steps(line, usual), 0 if few else _MOST_STEPS)
+    return replace(line, size=round(size * _STEP**steps, 1), font=font)
+
+
+def build_content(
+    name: str,
+    sha256: str,
+    format: str,
+    spools: Sequence[Spool],
+    size: ChunkSize,
+    limits: TreeLimits = TreeLimits(),
+    regions: RegionsByPage | None = None,
+) -> IndexedContent:
+    """Make everything that a publication writes from a document's parsed ranges, in order."""
+    info = next(spool.info for spool in spools if spool.info is not None)
+    parsed = level_sizes([page for spool in spools for page in spool.pages])
+    terms = [page for spool in spools for page in spool.terms]
+    document = ParsedDocument(format, parsed, info.bookmarks, info.metadata, info.headings)
+    sections = build_tree(document, limits, regions)
+    texts = [page.text for page in parsed]
+    per_page = TermsByPage(terms)
+    furniture = summaries.find_furniture(texts) if info.headings is None else frozenset()
+    summary = summaries.summarise([prose(page) for page in parsed], sections, per_page, furniture)
+    pages = tuple(
+        _page(page, page_text, page_summary)
+        for page, page_text, page_summary in zip(parsed, texts, summary.pages, strict=True)
+    )
+    described = zip(sections, summary.sections, find_flags(sections, parsed), find_gaps(sections, parsed), strict=True)
+    sections = tuple(
+        replace(section, summary=page_summary, flags=flags, gaps=gaps)
+        for section, page_summary, flags, gaps in described
+    )
+    if info.headings is None:
+        title = find_title(name, info.metadata, parsed)
+    else:
+        title = marked_title(name, info.metadata, info.headings)
+    return IndexedContent(
+        sha256=sha256,
+        format=format,
+        metadata=info.metadata,
+        title=title,
+        description=describe(title, sections, len(pages)),
+        pages=pages,
+        sections=sections,
+        chunks=tuple(cut(sections, pages, size)),
+        terms=TermCounts.build(per_page, [page.length for page in terms]).to_bytes(),
+        heading_terms=heading_terms(sections, len(pages)).to_bytes(),
+        warnings=(
+            *info.warnings,
+            *(w for spool in spools for w in spool.warnings),
+            *text_warnings(pages),
+            *gaps_warning(sections),
+        ),
+    )
+
+
+def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
+    placed = page.lines if page.width else ()  # a format without pages has no places on them
+    return Page(
+        number=page.number,
+        label=page.label,
+        width=page.width,
+        height=page.height,
+        text=page_text,
+        summary=summary,
+        boxes=_boxes(placed),
+        needs_ocr=page.needs_ocr,
+        ocr=page.ocr,
+        places=page.places,
+        pictures=page.pictures,
+        engine=page.engine,
+        sure=page.sure,
+    )
+
+
+def _boxes(lines: Sequence[Line]) -> tuple[tuple[int, int, int, int], ...]:
+    """Return boxes in whole points, as far as 16 bits hold them."""
+    points = np.array([(line.x0, line.y0, line.x1, line.y1) for line in lines]).reshape(-1, 4)
+    return tuple(map(tuple, np.rint(points).clip(-32_768, 32_767).astype(int).tolist()))
+
+
+def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
+    """Return term counts of the headings that begin on each page."""
+    words: list[list[str]] = [[] for _ in range(pages)]
+    for section in sections:
+        if not section.synthetic:
+            words[section.start_page - 1] += tokens.tokenise(section.title)
+    return TermCounts.build([tokens.counts(page) for page in words], [len(page) for page in words])
+
+
+def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
+    """Return the warnings about pages without text. ``vlm`` names the vision model that was asked, if any."""
+    unread = [page.number for page in pages if page.needs_ocr]
+    by_ocr = [page for page in pages if page.ocr and page.text and not page.read_by_model]
+    read = [page.number for page in by_ocr if page.width]
+    pictured = [page.number for page in by_ocr if not page.width]
+    empty = [page.number for page in pages if page.ocr and not page.text]
+    seen = [page.number for page in pages if page.read_by_model]
+    warnings = []
+    were = f"{counted(len(pages), 'page')} {'was' if len(pages) == 1 else 'were'}"
+    if read:
+        warnings.append(f"{len(read)} of {were} read by OCR: {ranges(read)}")
+    if pictured:
+        warnings.append(f"pictures on {len(pictured)} of {were} read by OCR: {ranges(pictured)}")
+    if empty:
+        warnings.append(empty_warning(len(empty), len(pages), ranges(empty)))
+    if seen:
+        warnings.append(f"{len(seen)} of {were} read by the vision model {vlm}: {ranges(seen)}")
+    if unread:
+        warnings.append(unread_warning(len(unread), len(pages), ranges(unread)))
+    elif not any(page.text for page in pages):
+        warnings.append("no page has text")
+    return warnings
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as ranges: ``[1, 2, 3, 7]`` gives ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    shown = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:12]]
+    return ", ".join(shown) + (", …" if len(spans) > 12 else "")

@@ -1,0 +1,270 @@
+"""Flags of sections (tables, code, commands, configuration, figures) and gaps that a document leaves open.
+
+Flags are told by the shape of lines, not by words of any field. Gaps are places to be filled in, parts and tables that
+are referred to but missing, and headings without a text. Only what is sure is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+from hybrid_core.text.identifiers import part_number
+from hybrid_core.types.documents import Line, ParsedPage, Section
+from indexers.assembly.chunks import own_ranges
+
+FLAGS = ("has_table", "has_code", "has_command", "has_config", "has_figure")
+
+_CELL_GAP = "  "
+_MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|cmtt|fixed", re.I)
+_CODE_ENDS = "{};:("
+_CODE_LINE = re.compile(
+    r".*[{};]\s*$|\s*(?:def|class|import|return|function|public|private|var|let|const|if|for|while)\b.*[:({;]\s*$", re.S
+)
+_CODE_SIGN = re.compile(r"=>|::|->|\(\)|==|!=|&&|\|\|")
+_COMMAND = re.compile(r"^\s*(?:[$%#>]|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./][\w./-]*(?:\s|$)")
+_PROMPT = re.compile(r"^\s*(?:\$|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./]")  # in code "#" is a comment
+_LISTED = ("code", "plain")
+_SETTING = re.compile(r"^\s*(?:-\s+)?[\"']?[A-Za-z_][\w.-]*[\"']?\s*(?:=|:)\s*\S*\s*[,{\[]?$|^\s*\[[\w.-]+\]\s*$")
+CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|\.)?|图|圖)\s*[A-Z]?\d", re.I)
+
+
+def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
+    """Return the flags of every section, by the text before its first child; in the order of ``FLAGS``."""
+    # An image on most pages is a logo or a scan, not a figure of some section.
+    everywhere = len(pages) > 3 and sum(page.images > 0 for page in pages) > len(pages) / 2
+    flags_of = []
+    for _, (first, start), (last, end) in own_ranges(sections):
+        lines: list[Line] = []
+        images = 0
+        for number in range(first, last + 1):
+            page = pages[number - 1]
+            offset = 0
+            for line in page.lines:
+                inside = (number > first or offset >= start) and (number < last or end is None or offset < end)
+                if inside:
+                    lines.append(line)
+                offset += len(line.text) + 1
+            images += page.images if number > first or start == 0 else 0
+        marked = bool(lines and lines[0].role not in ("", "hidden", "comment"))
+        flags = _told_by_markup(lines) if marked else _told_by_look(lines, images > 0 and not everywhere)
+        flags_of.append(tuple(flag for flag in FLAGS if flags[flag]))
+    return flags_of
+
+
+def _told_by_look(lines: Sequence[Line], pictured: bool) -> dict[str, bool]:
+    return {
+        "has_table": _has_table(lines),
+        "has_code": _has_code(lines),
+        "has_command": any(_COMMAND.match(line.text) for line in lines),
+        "has_config": _has_config(lines),
+        "has_figure": pictured or any(CAPTION.match(line.text) for line in lines),
+    }
+
+
+def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
+    roles = {line.role for line in lines}
+    return {
+        "has_table": "table" in roles,
+        "has_code": not roles.isdisjoint(("code", "command", "config")),
+        "has_command": "command" in roles or any(line.role in _LISTED and _PROMPT.match(line.text) for line in lines),
+        "has_config": "config" in roles,
+        "has_figure": "image" in roles or any(line.role == "text" and CAPTION.match(line.text) for line in lines),
+    }
+
+
+def _has_table(lines: Sequence[Line]) -> bool:
+    """Return whether three rows in a row have cells beside each other."""
+    rows = [line.text.count(_CELL_GAP) >= 1 for line in lines]
+    return any(a and b and c for a, b, c in zip(rows, rows[1:], rows[2:], strict=False))
+
+
+def _has_code(lines: Sequence[Line]) -> bool:
+    """Return whether two lines in a row look like code, at least one in a monospaced font; or four without."""
+    like = [_is_code(line.text) for line in lines]
+    pairs = [at for at, (a, b) in enumerate(pairwise(like)) if a and b]
+    if any(_MONOSPACED.search(line.font) for at in pairs for line in lines[at : at + 2]):
+        return True
+    return any(like[at + 2 : at + 4] == [True, True] for at in pairs)
+
+
+def _is_code(text: str) -> bool:
+    ends = text.rstrip()[-1:] in _CODE_ENDS  # which is seen at once, and few lines do
+    return bool((ends and _CODE_LINE.match(text)) or _CODE_SIGN.search(text))
+
+
+def _has_config(lines: Sequence[Line]) -> bool:
+    """Return whether three lines in a row, in one column, are "key: value" or "key = value"."""
+    run = 0
+    for before, line in pairwise([None, *lines]):
+        setting = line is not None and _CELL_GAP not in line.text and bool(_SETTING.match(line.text))
+        near = before is not None and line is not None and abs(before.x0 - line.x0) < 60
+        run = (run + 1 if near else 1) if setting else 0
+        if run >= 3:
+            return True
+    return False
+
+
+_MOST = 6  # of one section
+# What texts hold that leave something open, in small letters: most pages have none, which is seen at once.
+_OPEN_SIGNS = ("tbd", "tba", "tbc", "to be ", "to\nbe ", "to be\n", "[●", "[•", "[*", "[__", "[insert", "[to", "[x",
+               "festzulegen", "déterminer", "compléter", "determinar", "待")  # fmt: skip
+_PART_SIGNS = ("appendix", "annex", "exhibit", "schedule", "attachment", "anhang", "anlage", "anexo")
+_CAPTION_SIGNS = ("table", "figure", "fig.")
+_OPEN = re.compile(
+    r"\bTB[DAC]\b|\[(?:[●•]|(?:\*\s?){1,6}|_{2,}|(?i:insert\b[^\]\n]{0,60}|to\s+come)|[xX]{2,4})\]"
+    r"|noch\s+festzulegen\b|à\s+(?:déterminer|compléter)\b|por\s+determinar\b|待(?:定|补充|完善)(?=[\s，。；）)】]|$)"
+)
+# "Delivery: to be provided" leaves something open, "services to be provided" does not.
+_TO_BE = re.compile(
+    r"[Tt][Oo]\s+[Bb][Ee]\s+(?i:determined|announced|confirmed"
+    r"|(?P<common>completed|provided|supplied|inserted|added|advised))(?=\s*(?:[.;:)\]|]|\n|$|  ))"
+)
+_PART = (
+    r"(?P<word>[AaEeSs](?i:ppendix|nnexe?|xhibit|chedule|ttachment|nhang|nlage|nexo))\s{1,3}"
+    r"(?P<number>[A-Z](?:[-.]?\d{1,2})?|\d{1,2}(?:\.\d{1,2})?|[IVX]{2,5})(?![\w-]|\.\d)"
+)
+_HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, no sentence
+# The headings of appendices often leave the word out: "A.1 Proofs", "B. Survey", and as titles of sections "A Proofs".
+_PART_BARE = re.compile(
+    r"^[^\w\n]{0,4}(?P<number>(?P<whole>[A-Z])\.(?:\d{1,2}(?:\.\d{1,2})*\.?)?)[^\S\n]+[A-Z]", re.MULTILINE
+)
+_TITLE_BARE = re.compile(r"(?P<number>[A-Z])[.:]?\s+[A-Z]\w")
+_PART_NAMED, _PART_BEGINS = re.compile(_PART), re.compile(rf"^[^\w\n]{{0,4}}{_PART}{_HEADS}", re.MULTILINE)
+_REFERRING = re.compile(
+    r"(?:\bsee(?:\s+also)?|\brefer(?:red)?\s+to(?:\s+in)?|\b(?:set\s+(?:forth|out)|described|listed|specified|shown"
+    r"|contained|provided|detailed|given)\s+(?:in|on)|\battached(?:\s+hereto)?(?:\s+(?:as|in))?|\bsiehe|\bvoir|\bvéase)"
+    r"\s+(?:the\s+|attached\s+)?\Z",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(r"\s{0,3}(?:\([^)]{0,40}\)\s?)?(?:,?\s*(?:to|of|in)\s+(?:the|our|its|such|that|a|an|[A-Z])\b)")
+_CAPTION = r"(?P<word>[TtFf](?i:able|igure|ig\.))\s{1,2}(?P<number>\d{1,2}(?:[.-]\d{1,2})?)(?![\w%]|[.,]\d)"
+_CAPTION_NAMED = re.compile(rf"\b{_CAPTION}")
+_CAPTION_BEGINS = re.compile(rf"^[^\w\n]{{0,4}}{_CAPTION}{_HEADS}", re.MULTILINE)
+_TABLE_BELOW = re.compile(r"\b(?:the\s+)?(?:following\s+table|table\s+below)\b|下表", re.IGNORECASE)
+_CAPTIONS = 2  # of one kind at least, before one that lacks is missed
+_BEFORE, _QUOTE = 45, 60  # characters
+_ALONE = ":([–—|\n"  # and nothing at all
+
+
+def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
+    """Return what each section leaves open, as plain sentences with the page, in the order of ``sections``."""
+    texts = [page.text for page in pages]
+    small = [text.lower() for text in texts]
+    gaps: list[dict[str, None]] = [{} for _ in sections]
+    starts = [(section.start_page, section.anchor) for section in sections]
+    read = not any(page.needs_ocr or page.pictures for page in pages)
+    told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small))]
+    if referring := _having(_PART_SIGNS, texts, small):
+        told_of_texts += _parts(referring, _numbered_alone(sections, texts))
+    if read:
+        told_of_texts += _captions(_having(_CAPTION_SIGNS, texts, small), pages)
+    for page, offset, gap in told_of_texts:
+        at = bisect_right(starts, (page, offset)) - 1
+        if at >= 0:
+            gaps[at].setdefault(gap)
+    for at, gap in _without_text(sections, pages):
+        gaps[at].setdefault(gap)
+    return [tuple(gap)[:_MOST] for gap in gaps]
+
+
+def gaps_warning(sections: Sequence[Section]) -> list[str]:
+    """Return one line for the whole document, or none if nothing is open."""
+    gaps = [gap for section in sections for gap in section.gaps]
+    if not gaps:
+        return []
+    more = f" and {len(gaps) - 2} more" if len(gaps) > 2 else ""
+    return [f"left open: {'; '.join(gaps[:2])}{more}"]
+
+
+def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the pages, from 1, whose text holds one of these, with it."""
+    both = enumerate(zip(texts, small, strict=True), 1)
+    return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
+
+
+def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
+    reported = set[str]()  # running heads repeat them
+    for page, text in texts:
+        to_be = (m for m in _TO_BE.finditer(text) if not m["common"] or text[: m.start()].rstrip(" ")[-1:] in _ALONE)
+        for match in sorted((*_OPEN.finditer(text), *to_be), key=lambda one: one.start()):
+            start = text.rfind("\n", 0, match.end() - 1) + 1
+            line = " ".join(text[max(start, match.start() - _QUOTE) : match.end()].split())
+            quote = line[-_QUOTE:]
+            if quote not in reported:
+                reported.add(quote)
+                what = "text left out" if "*" in match[0] else "to be filled in"
+                yield page, match.start(), f"{what}: «{quote}», page {page}"
+
+
+def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
+    """Return the numbers of parts whose headings bear no word."""
+    titles = (_TITLE_BARE.match(section.title) for section in sections)
+    lines = [match for text in texts for match in _PART_BARE.finditer(text)]
+    return {part_number(match["number"]) for match in (*filter(None, titles), *lines)} | {
+        part_number(match["whole"]) for match in lines
+    }
+
+
+def _parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    present = {part_number(m["number"]) for _, text in texts for m in _PART_BEGINS.finditer(text)}.union(bare)
+    for page, text in texts:
+        for match in _PART_NAMED.finditer(text):
+            if part_number(match["number"]) in present or _ELSEWHERE.match(text, match.end()):
+                continue
+            if _REFERRING.search(text[max(0, match.start() - _BEFORE) : match.start()]):
+                name = f"{match['word'].capitalize()} {match['number']}"
+                yield page, match.start(), f"{name} is referred to on page {page} and is not in this file"
+
+
+def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, int, str]]:
+    captions: dict[str, set[str]] = {}
+    for _, text in texts:
+        for match in _CAPTION_BEGINS.finditer(text):
+            captions.setdefault(_kind(match), set()).add(part_number(match["number"]))
+    for page, text in texts:
+        for match in _CAPTION_NAMED.finditer(text):
+            numbers = captions.get(_kind(match), set())
+            number = part_number(match["number"])
+            if len(numbers) < _CAPTIONS or number in numbers or _ELSEWHERE.match(text, match.end()):
+                continue
+            if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
+                gap = f"{_kind(match).capitalize()} {match['number']} is referred to on page {page} and is not there"
+                yield page, match.start(), gap
+
+
+def _role(page: ParsedPage, offset: int) -> str:
+    """Return the role of the line that holds a character of the page."""
+    end = -1
+    for line in page.lines:
+        end += len(line.text) + 1
+        if offset <= end:
+            return line.role
+    return ""
+
+
+def _kind(match: re.Match[str]) -> str:
+    return "table" if match["word"].lower() == "table" else "figure"
+
+
+def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, str]]:
+    """Yield headings that nothing follows and announced tables that do not come, by the markup."""
+    parents = {section.parent_id for section in sections}
+    for at, (section, (first, start), (last, end)) in enumerate(own_ranges(sections)):
+        if section.source != "markup" or section.synthetic or section.node_id in parents:
+            continue
+        lines = []
+        for number in range(first, last + 1):
+            offset = 0
+            for line in pages[number - 1].lines:
+                if (number > first or offset >= start) and (number < last or end is None or offset < end):
+                    lines.append(line)
+                offset += len(line.text) + 1
+        body = [line for line in lines if line.role != "heading" and line.text.strip()]
+        if not body and not any(pages[number - 1].pictures for number in range(first, last + 1)):
+            yield at, f"«{section.title[:_QUOTE]}» has no text, page {first}"
+        announced = any(_TABLE_BELOW.search(line.text) for line in body if line.role in ("text", ""))
+        if announced and not any(line.role in ("table", "image", "code") for line in body):
+            yield at, f"a table is announced on page {first} and is not there"

@@ -1,1 +1,0 @@
-"""From parsed pages to what is published of them."""

@@ -1,0 +1,321 @@
+"""The section tree with a model's help: asked only where the rules' tree is uncertain, believed only where it checks.
+
+A tree whose outline stands on its pages costs nothing. Otherwise a stratified sample of its headings is checked; what
+is found wrong is looked for between its neighbours. Where there is too little to check, or too much of it is wrong,
+the headings are looked for anew on three paths, each taken where the one before did not come true: printed contents
+with page labels, contents without, and the pages themselves. At the end stands the tree that was there before.
+Stretches over the limits are split by reading them. A section begins at its heading, so that what stands above it on
+its page belongs to the one before; text before the first heading has a section of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from typing import Literal
+
+from hybrid_core.errors import ChatError, EndpointFailure
+from hybrid_core.llm.client.chat_model import ChatModel, Session
+from hybrid_core.llm.client.scope import CallScope
+from hybrid_core.text import tokens
+from hybrid_core.types.documents import Page, ParsedPage, Section
+from indexers.assembly import summaries
+from indexers.assembly.chunks import own_ranges
+from indexers.assembly.flags import FLAGS, find_flags
+from indexers.enrich.sections import language_of
+from indexers.enrich.tree.headings import (
+    TitleSearch,
+    ask_places,
+    read_contents,
+    read_pages,
+    split,
+    with_labels,
+    without_labels,
+)
+from indexers.enrich.tree.marks import SURE, Counts, graft, in_places, mark_at, marks_of, seen, unit_of
+from indexers.enrich.tree.trust import CheckOutcome, Stretch, check, checked_before, judge, sample, stretches
+from indexers.outline.printed_toc import from_printed_toc
+from indexers.outline.tree import HeadingMark, TreeLimits, tree_of
+from indexers.outline.view import DocumentView
+
+_PARSED = frozenset({"has_code", "has_figure"})  # told by type faces and images, which are not stored
+Span = tuple[int, int]
+
+
+def finish(
+    sections: Sequence[Section], before: Sequence[Section], pages: Sequence[Page], parsed: Sequence[ParsedPage]
+) -> tuple[Section, ...]:
+    """Return the sections with flags and summaries. ``before`` is the tree as it was.
+
+    What only a parser can see of a section passes to the section that has most of its text.
+    """
+    texts = [page.text for page in pages]
+    counts = [tokens.counts(tokens.tokenise(page)) for page in texts]
+    summarised = summaries.summarise(texts, sections, counts, summaries.find_furniture(texts)).sections
+    old = dict(zip(map(_key, before, _spans(before, pages)), before, strict=True))
+    spans = _spans(sections, pages)
+    passed = _passed(spans, before, pages)
+    finished = []
+    for at, (section, flags) in enumerate(zip(sections, find_flags(sections, parsed), strict=True)):
+        same = old.get(_key(section, spans[at]))
+        if same is not None:
+            finished.append(replace(section, flags=same.flags, summary=same.summary or summarised[at], gaps=same.gaps))
+        else:
+            all_flags = passed[at].union(flags)
+            finished.append(
+                replace(section, flags=tuple(flag for flag in FLAGS if flag in all_flags), summary=summarised[at])
+            )
+    return tuple(finished)
+
+
+def _key(section: Section, span: Span) -> tuple[str, Span, int, int | None]:
+    return section.title, span, section.end_page, section.end_anchor
+
+
+def _spans(sections: Sequence[Section], pages: Sequence[Page]) -> list[Span]:
+    """Return each section's own text as characters of the whole document."""
+    starts = [0, *accumulate(len(page.text) for page in pages)]
+
+    def at(page: int, anchor: int | None) -> int:
+        return starts[page] if anchor is None else starts[page - 1] + anchor
+
+    return [(at(*first), at(*last)) for _, first, last in own_ranges(sections)]
+
+
+def _passed(spans: Sequence[Span], before: Sequence[Section], pages: Sequence[Page]) -> list[set[str]]:
+    passed: list[set[str]] = [set() for _ in spans]
+    ends = [end for _, end in spans]
+    for section, (start, end) in zip(before, _spans(before, pages), strict=True):
+        flags = _PARSED.intersection(section.flags)
+        at = bisect_left(ends, start + 1)
+        while flags and at < len(spans) and spans[at][0] < end:
+            if 2 * (min(end, spans[at][1]) - max(start, spans[at][0])) > end - start:
+                passed[at] |= flags
+            at += 1
+    return passed
+
+
+TreePath = Literal["kept", "checked", "contents", "contents without pages", "pages", "split"]
+_CALLS, _PAGES_PER_CALL = 10, 8  # at most so many calls, and one more for so many pages
+_GOOD, _FAIR = 0.85, 0.6  # shares of a sample that is right: nothing to do; each of its kind to be checked
+_ROUNDS = 2  # of looking for wrong entries, and of splitting
+_WIDER = 3  # headings to either side between which the second round looks
+_FEWEST = 3
+_LOST = 24  # headings of an outline that are checked because their titles are not on their pages
+_ALL = 240  # headings that are checked one by one at most
+
+
+@dataclass(frozen=True, slots=True)
+class TreeImprovement:
+    """``path`` is how the headings came about. Where ``failure`` says that the model failed, the sections are those
+    of the last step that succeeded, the first of which is the tree as it was.
+    """
+
+    sections: tuple[Section, ...]
+    path: TreePath
+    notes: tuple[str, ...]
+    failure: EndpointFailure | None = None
+
+
+def improve_tree(
+    model: ChatModel,
+    scope: CallScope,
+    pages: Sequence[Page],
+    sections: Sequence[Section],
+    title: str,
+    *,
+    limits: TreeLimits = TreeLimits(),
+) -> TreeImprovement:
+    """Return a tree over the same pages, with the same invariants."""
+    doc = seen(pages)
+    max_calls = _CALLS + len(pages) // _PAGES_PER_CALL
+    language = language_of([page.text for page in pages])
+    work = _Work(Session(model, scope.part(max_calls), language=language), doc, title, limits)
+    work.marks = marks_of(sections)
+    judged = judge(doc, pages, sections, limits.toc_pages)
+    failure: EndpointFailure | None = None
+    try:
+        if judged.action == "rebuild":
+            work.rebuild()
+        elif judged.action == "check" or (judged.action == "contents" and not work.rebuild(reading=False)):
+            work.verify()
+        if judged.action != "leave":
+            work.split(sections)
+    except ChatError as error:
+        failure = error.failure
+        work.notes.append(f"tree: {error.message} What was found before that stays.")
+    for key, verdict in work.verdicts.items():
+        work.session.put(key, verdict)
+    if not work.changed and judged.action == "rebuild":
+        work.notes.append(f"tree: {judged.reason}, and the model found no better ones")
+    if not work.changed:
+        return TreeImprovement(tuple(sections), work.path, work.all_notes(), failure)
+    tree = tree_of(work.marks, work.parsed, limits)
+    return TreeImprovement(finish(tree, sections, pages, work.parsed), work.path, work.all_notes(), failure)
+
+
+@dataclass(slots=True)
+class _Work:
+    """The headings so far. Every step changes them as a whole or, where it fails, not at all."""
+
+    session: Session
+    doc: DocumentView
+    title: str
+    limits: TreeLimits
+    marks: list[HeadingMark] = field(default_factory=list)
+    path: TreePath = "kept"
+    changed: bool = False
+    notes: list[str] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    verdicts: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def parsed(self) -> list[ParsedPage]:
+        return [page.page for page in self.doc.pages]
+
+    def all_notes(self) -> tuple[str, ...]:
+        return (*self.notes, *self.counts.notes())
+
+    def verify(self) -> None:
+        """Check a sample, then all headings of a kind that fails it. If nearly all fail, read the headings anew."""
+        checked = self._sampled(self.marks)
+        if checked is None:
+            return
+        self.path = "checked"
+        if checked.share(checked.right) < _FAIR / 2:
+            self.rebuild()
+        else:
+            self._correct(self.marks, checked)
+
+    def rebuild(self, *, reading: bool = True) -> bool:
+        """Take the first path whose headings come true in a sample. Without one, the tree stays as it is.
+
+        ``reading``: also try the path over all pages.
+        """
+        for path, candidates in self._paths(reading):
+            if len(candidates) < _FEWEST:
+                continue
+            marks = candidates if path == "pages" else graft(candidates, self.marks)
+            checked = self._sampled(marks)
+            if checked is None or (path == "pages" and not checked.sure):
+                return False
+            share = checked.share([at for at, mark in enumerate(marks) if mark.source == "model"])
+            if share >= _FAIR:
+                self.path, self.changed = path, True
+                self._correct(marks, checked, look=path != "pages")
+                return True
+            self.notes.append(f"tree: of the headings by way of {path}, {share:.0%} of a sample were right")
+        return False
+
+    def _paths(self, reading: bool) -> Iterator[tuple[TreePath, list[HeadingMark]]]:
+        printed = read_contents(self.session, self.doc, self.limits.toc_pages, self.counts)
+        if printed is not None:
+            if printed.labelled:
+                yield "contents", with_labels(self.session, self.doc, printed, self.counts)
+            yield "contents without pages", without_labels(self.session, self.doc, printed, self.counts)
+        if reading:
+            yield "pages", read_pages(self.session, self.doc, self.title, self.counts)
+
+    def split(self, sections: Sequence[Section]) -> None:
+        """Read headings in stretches over the limits, twice if the parts are over them too."""
+        tried: set[Stretch] = set()
+        for _ in range(_ROUNDS):
+            tree = tree_of(self.marks, self.parsed, self.limits) if self.changed else sections
+            large = [stretch for stretch in stretches(tree) if stretch not in tried]
+            if not large or self.session.scope.spent:
+                return
+            tried.update(large)
+            new = split(self.session, self.doc, self.title, large, self.marks, self.counts)
+            chosen = sample(new, range(len(new)))
+            checked = (
+                check(self.session, self.doc, new, chosen, self.verdicts) if new else CheckOutcome({}, False, False)
+            )
+            if not (checked.sure and checked.trusted) or checked.share(chosen) < _FAIR:
+                return
+            wrong = {at for at, right in checked.right.items() if not right}
+            self.marks = in_places([*self.marks, *(mark for at, mark in enumerate(new) if at not in wrong)])
+            self.changed = True
+            self.path = "split" if self.path == "kept" else self.path
+
+    def _sampled(self, marks: Sequence[HeadingMark]) -> CheckOutcome | None:
+        """Return a sample of each kind of heading with those of an outline that do not stand on their pages, and all of
+        a kind whose sample is not good; None: not to be trusted.
+
+        A document of which most was checked before is checked as it was then, sample or all: one changed heading does
+        not have hundreds looked at anew.
+        """
+        kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
+        lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
+        samples = [sample(marks, places) for places in kinds]
+        rests = [sorted({*places} - {*chosen})[:_ALL] for places, chosen in zip(kinds, samples, strict=True)]
+        verified = checked_before(self.session, self.doc, marks)
+        mostly = [_mostly(chosen, verified) for chosen in samples]
+        whole = [
+            mostly_verified and _mostly(rest, verified) for mostly_verified, rest in zip(mostly, rests, strict=True)
+        ]
+        also = [at for rest, mostly_verified in zip(rests, whole, strict=True) if mostly_verified for at in rest]
+        verdicts: dict[str, str] = {}  # kept once all that belongs to a sample was answered
+        checked = check(self.session, self.doc, marks, sorted({*samples[0], *samples[1], *lost, *also}), verdicts)
+        if not checked.trusted:
+            self.notes.append("tree: the model took wrong headings for right ones; it was not asked any further.")
+            return None
+        right = dict(checked.right)
+        for at_kind, (places, chosen) in enumerate(zip(kinds, samples, strict=True)):
+            if whole[at_kind]:
+                sure = checked.sure
+            elif not mostly[at_kind] and _FAIR / 2 <= checked.share(chosen) < _GOOD:
+                rest = [at for at in rests[at_kind] if at not in right]
+                more = check(self.session, self.doc, marks, rest, verdicts) if checked.sure else checked
+                sure = more.trusted and (more.sure or not rest)
+                right |= more.right if sure else {}
+            else:
+                continue
+            if not sure:  # what may be a mistake of the model takes nothing from the tree that was there
+                right |= {at: True for at in places if marks[at].source != "model"}
+        self.verdicts |= verdicts
+        return CheckOutcome(right, True, checked.sure)
+
+    def _correct(self, marks: list[HeadingMark], checked: CheckOutcome, *, look: bool = True) -> None:
+        """Move wrong headings to their places, or remove them unless an outline says that they are there.
+
+        ``look``: search for them elsewhere, which is of use if something else than the pages told of them.
+        """
+        wrong = {at for at, right in checked.right.items() if not right}
+        moved = self._moved(marks, wrong) if look else {}
+        corrected: list[HeadingMark] = []
+        for at, mark in enumerate(marks):
+            stands = mark.source in SURE - {"model"} and unit_of(self.doc[mark.page], mark) is not None
+            if at not in wrong or at in moved or stands:
+                corrected.append(moved.get(at, mark))
+        self.counts.moved += len(moved)
+        self.counts.dropped += len(marks) - len(corrected)
+        self.changed = self.changed or corrected != self.marks
+        self.marks = in_places(corrected)
+
+    def _moved(self, marks: Sequence[HeadingMark], wrong: Collection[int]) -> dict[int, HeadingMark]:
+        """Return headings of an outline that stand elsewhere, between their neighbours; the second time in a wider
+        range.
+        """
+        moved: dict[int, HeadingMark] = {}
+        lost = [at for at in sorted(wrong) if marks[at].source in SURE]
+        contents = from_printed_toc(self.doc, self.limits.toc_pages).pages if lost else ()
+        others = [at for at in range(len(marks)) if at not in wrong]
+        for reach in (1, _WIDER)[:_ROUNDS]:
+            searches = []
+            for at in lost:
+                if at not in moved:
+                    before = [marks[i].page for i in others if i < at][-reach:]
+                    after = [marks[i].page for i in others if i > at][:reach]
+                    bounds = before[0] if before else 1, after[-1] if after else len(self.doc.pages)
+                    searches.append(TitleSearch(at, marks[at].title, *bounds))
+            for at, place in ask_places(self.session, self.doc, searches, contents, self.counts).items():
+                placed = mark_at(self.doc, marks[at].title, marks[at].level, *place)
+                if (placed.page, placed.anchor) != (marks[at].page, marks[at].anchor):
+                    moved[at] = placed
+        return moved
+
+
+def _mostly(places: Collection[int], verified: Collection[int]) -> bool:
+    return 2 * sum(at in verified for at in places) > len(places)

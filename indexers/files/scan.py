@@ -1,0 +1,202 @@
+"""The files that the sources of a library hold now, those that are gone, and file systems that are out of reach."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.libraries import exclusions
+from hybrid_core.system import OUTSIDE, Reach
+from hybrid_core.text.prose import counted
+from hybrid_core.types.libraries import containers, is_address
+from hybrid_core.types.sources import Source
+from indexers.files.discover import discover
+
+_MOUNTS = Path("/proc/self/mounts")
+_REMOTE = frozenset(
+    "9p afs afpfs beegfs ceph cifs coda davfs drvfs fuse.curlftpfs fuse.davfs2 fuse.gvfsd-fuse fuse.rclone fuse.s3fs "
+    "fuse.sshfs fuse.vmhgfs-fuse glusterfs gpfs lustre ncpfs nfs nfs4 pvfs2 smb2 smb3 smbfs vboxsf virtiofs vmhgfs "
+    "webdav".split()
+)
+
+
+def mounts_of(folders: Iterable[Path]) -> dict[str, str]:
+    """Return the mount points above folders, each with what tells its file system from others."""
+    points: dict[Path, Path] = {}
+    for folder in folders:
+        with suppress(OSError):
+            _point(folder, points)
+    return {str(point): name for point in set(points.values()) if (name := file_system(str(point)))}
+
+
+def mount_above(path: str, mounts: Mapping[str, str]) -> str:
+    """Return which of these mount points a path lies below; "" where none is."""
+    return max((point for point in mounts if path.startswith(point.rstrip("/") + "/")), key=len, default="")
+
+
+def file_system(point: str) -> str:
+    """Return an identity of the file system at a mount point; "" if it cannot be asked."""
+    try:
+        return f"{os.statvfs(point).f_fsid:x}"
+    except OSError:
+        return ""
+
+
+def remote(folder: Path) -> bool:
+    """Return whether a folder lies on a file system that tells nothing of what others write to it. Known on Linux."""
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return False
+    mounts = [(_unescaped(parts[1]), parts[2]) for line in lines if len(parts := line.split(" ")) > 2]
+    above = [(len(point), at, kind) for at, (point, kind) in enumerate(mounts) if folder.is_relative_to(point)]
+    return bool(above) and max(above)[2] in _REMOTE  # of several on one point the last one counts
+
+
+def _point(folder: Path, points: dict[Path, Path]) -> Path:
+    if folder not in points:
+        at_mount = folder == folder.parent or os.path.ismount(folder)
+        points[folder] = folder if at_mount else _point(folder.parent, points)
+    return points[folder]
+
+
+@lru_cache(maxsize=256)
+def _unescaped(point: str) -> str:
+    """Return a path without escapes: the kernel writes blanks and the like as ``\\040``."""
+    raw = point.encode("utf-8", "surrogateescape")
+    return raw.decode("unicode_escape").encode("latin-1").decode("utf-8", "replace") if b"\\" in raw else point
+
+
+@dataclass(frozen=True, slots=True)
+class GoneFiles:
+    """Paths by doc_id: ``sure`` are deleted; ``doubtful`` are missing where the disk itself may be."""
+
+    sure: Mapping[str, str] = field(default_factory=dict)
+    doubtful: Mapping[str, str] = field(default_factory=dict)
+
+
+def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, mounts: Mapping[str, str]) -> GoneFiles:
+    """Return which of the documents below ``root`` (doc_id -> path) are gone. ``seen`` are paths where files are.
+
+    None where the folder is not there. Where ``mounts`` do not show that its file system is the one of before, a file
+    of the library that is still there must.
+    """
+    if missing(root):
+        return GoneFiles({}, dict(documents))
+
+    @cache
+    def trusted(point: str) -> bool:
+        if point in mounts and os.path.ismount(point) and file_system(point) == mounts[point]:
+            return True
+        return any(path.startswith(point.rstrip("/") + "/") for path in seen)
+
+    sure: dict[str, str] = {}
+    doubtful: dict[str, str] = {}
+    for doc_id, path in documents.items():
+        if path not in seen and all(missing(Path(candidate)) for candidate in (path, *containers(path))):
+            kind = sure if trusted(mount_above(path, mounts) or str(root)) else doubtful
+            kind[doc_id] = path
+    return GoneFiles(sure, doubtful)
+
+
+def missing(path: Path) -> bool:
+    """Return whether the system says that nothing is there. A server that does not answer says nothing."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceScan:
+    """``files`` are there; ``documents`` are the library's of these sources, ``gone`` those whose files were deleted,
+    ``doubtful`` those that are out of reach: paths by doc_id. The rest is as in ``Discovery``.
+    """
+
+    files: tuple[Path, ...]
+    documents: Mapping[str, str]
+    gone: Mapping[str, str]
+    doubtful: Mapping[str, str]
+    problems: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    skipped: Mapping[str, int]
+
+
+def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach | None = None) -> SourceScan:
+    """Scan the sources of one library. What was removed from it by hand, and what lies below ``home``, is left out.
+
+    What is out of ``reach`` is a problem; documents of it stay as they are.
+    """
+    library = sources[0].library
+    refused: list[str] = []
+    if reach is not None:  # the folder itself may be a link by now: not even its names are looked at
+        allowed = [source for source in sources if reach.allows(Path(source.path), Path(os.path.realpath(source.path)))]
+        refused, sources = [source.path for source in sources if source not in allowed], allowed
+    discovered = discover([source.path for source in sources], empty_folders=True)
+    with catalog.snapshot() as snapshot:
+        paths = snapshot.paths(library)  # what lies in files goes with them
+    own = {doc_id: path for doc_id, path in paths.items() if not is_address(path)}
+    seen = {str(file) for file in discovered.files}
+    documents: dict[str, str] = {}
+    gone: dict[str, str] = {}
+    doubtful: dict[str, str] = {}
+    for source in sources:
+        mine = {doc_id: path for doc_id, path in own.items() if source.holds(path)}
+        missed = gone_files(mine, seen, source.root, source.mounts)
+        documents |= mine
+        gone |= missed.sure
+        doubtful |= missed.doubtful
+    also = (path for doc_id, path in documents.items() if doc_id not in gone and doc_id not in doubtful)
+    out = exclusions(catalog, library)
+    files = [Path(path) for path in dict.fromkeys((*map(str, discovered.files), *also)) if path not in out]
+    if reach is not None:
+        within = _Within(reach, sources)
+        outside = {file for file in files if not within.allows(file)}
+        refused += sorted(map(str, outside))
+        files = [file for file in files if file not in outside]
+    named = {source.path for source in sources if source.kind == "file"}
+    return SourceScan(
+        tuple(file for file in files if home not in file.parents), documents, gone, doubtful,
+        (
+            *((path, why) for path, why in discovered.problems if path not in named),
+            *((path, OUTSIDE) for path in refused),
+        ),
+        (*discovered.notes, *out_of_reach(doubtful.values())), discovered.skipped,
+    )  # fmt: skip
+
+
+class _Within:
+    """Decides which files of some sources are in reach. Folders are resolved once."""
+
+    def __init__(self, reach: Reach, sources: Sequence[Source]) -> None:
+        self._reach = reach
+        self._sources = [(source, Path(os.path.realpath(source.root))) for source in sources]
+        self._folders: dict[Path, Path] = {}
+
+    def allows(self, file: Path) -> bool:
+        folder = file.parent
+        if folder not in self._folders:
+            self._folders[folder] = Path(os.path.realpath(folder))
+        place = Path(os.path.realpath(file)) if file.is_symlink() else self._folders[folder] / file.name
+        return any(
+            self._reach.allows(file, place, None if source.kind == "file" else root)
+            for source, root in self._sources
+            if source.holds(str(file))
+        )
+
+
+def out_of_reach(paths: Collection[str]) -> Iterator[str]:
+    """Return the note about documents whose files may be there or not."""
+    if paths:
+        folders = sorted({str(Path(path).parent) for path in paths})
+        where = folders[0] + (f" and {counted(len(folders) - 1, 'other folder')}" if len(folders) > 1 else "")
+        many = counted(len(paths), "document")
+        yield f"{many} out of reach ({where}): not mounted, or another file system than before; they stay"

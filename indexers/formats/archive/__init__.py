@@ -1,1 +1,0 @@
-"""Archives: their members, and a page that lists them."""

@@ -1,0 +1,177 @@
+"""ZIP and TAR archives, and files packed by gzip, bzip2 or xz: their members, and a page that lists them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
+
+from hybrid_core.errors import BrokenFileError, DocumentError, LimitError, PasswordError
+from indexers.formats.decode import guess_encoding, mean_run
+from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part
+from indexers.formats.flow.safety import Package
+from indexers.formats.format import Member, clean_name
+from indexers.formats.limits import ParseLimits
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+
+def listing(path: Path, entries: Iterable[tuple[str, int | None]]) -> Flow:
+    """Return a page that lists an archive. ``entries`` are names and sizes in bytes, None where it is not said."""
+    blocks: list[Block] = [Heading(1, path.name, place="entry 0")]
+    blocks += [
+        Item(clean_name(name) + ("" if size is None else f" ({size:,} bytes)"), place=f"entry {at}")
+        for at, (name, size) in enumerate(entries, 1)
+    ]
+    if len(blocks) == 1:
+        blocks.append(Paragraph("An empty archive.", "entry 0"))
+    return Flow(iter([Part(blocks)]))
+
+
+_UTF8, _ENCRYPTED = 0x800, 0x1
+_PIECE = 2**20
+_OEM = frozenset("cp932 gb18030 big5hkscs cp949 euc_jp cp866 cp1251".split())
+_HIGH = re.compile("[^\x00-\x7f]")
+
+
+def read_zip(path: Path, limits: ParseLimits) -> Flow:
+    """Return a page that lists the archive. Raise as ``Package`` does, and PasswordError if all is encrypted."""
+    entries = _zip_entries(path, limits)
+    return listing(path, [(name, entry.file_size) for name, entry in entries])
+
+
+def zip_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """Yield the archive's members in order. Raise as ``read_zip`` does."""
+    for name, entry in _zip_entries(path, limits):
+        yield Member(name, partial(_read_entry, path, entry))
+
+
+def _zip_entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.ZipInfo]]:
+    package = Package(path, limits)
+    entries = [entry for entry in package.entries if not entry.is_dir()]
+    package.close()
+    if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
+        raise PasswordError(f"{path}: encrypted.", "Unpack it and index the folder.")
+    names = [entry.filename for entry in entries]
+    unmarked = [at for at, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and _HIGH.search(names[at])]
+    for at, name in zip(unmarked, decode_names([names[at] for at in unmarked]), strict=True):
+        names[at] = name
+    return list(zip(names, entries, strict=True))
+
+
+def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    if entry.flag_bits & _ENCRYPTED:
+        raise PasswordError("encrypted.", "Unpack it and index the folder.")
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(entry) as file:
+            while piece := file.read(_PIECE):
+                yield piece
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError, RuntimeError) as error:
+        raise DocumentError(f"damaged, it cannot be unpacked ({error}).") from error
+
+
+def decode_names(names: list[str]) -> list[str]:
+    """Decode names that bear no mark of their encoding and were read as code page 437; together they tell what it is.
+
+    Letters of other alphabets and of Chinese, Japanese and Korean stand together; accents of Western names do not.
+    """
+    if not names:
+        return names
+    data = b"\n".join(name.encode("cp437", "replace") for name in names)
+    try:
+        return data.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        guess = guess_encoding(data, _OEM) if mean_run(data) >= 1.5 else None
+    decoded = data.decode(guess.codec, "replace").split("\n") if guess is not None else names
+    return decoded if len(decoded) == len(names) else names
+
+
+_TAR_PIECE = 2**20
+_BLOCK = 512  # of a TAR archive
+_DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
+_PACKED = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open))
+
+
+def read_tar(path: Path, limits: ParseLimits) -> Flow:
+    """Return a page that lists the archive. Raise DocumentError if it is damaged, LimitError if it is too large."""
+    return listing(path, [(name, size) for name, size, _ in _tar_entries(path, limits)])
+
+
+def tar_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """Yield the members in order, each to be read before the next. Raise as ``read_tar`` does."""
+    for name, _, file in _tar_entries(path, limits):
+        yield Member(name, partial(_pieces, file))
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    try:
+        while piece := file.read(_TAR_PIECE):
+            yield piece
+    except _DAMAGED as error:
+        raise DocumentError(f"damaged, it cannot be unpacked ({error}).") from error
+
+
+def _name(name: str) -> str:
+    """Decode a name whose bytes are no UTF-8."""
+    try:
+        data = name.encode("utf-8", "surrogateescape")
+        return name if name.isascii() else data.decode("utf-8")
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "replace").decode()
+    except UnicodeDecodeError:
+        western = data.decode("cp437")
+        (guess,) = decode_names([western])
+        return guess if guess != western else data.decode("cp1252", "replace")
+
+
+class _Bounded(io.RawIOBase):
+    """A packed stream that ends with an error once it has unpacked to too much."""
+
+    def __init__(self, path: Path, stream: BinaryIO, limits: ParseLimits) -> None:
+        self._path, self._stream, self._limits, self._read = path, stream, limits, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        data = self._stream.read(len(view))
+        view[: len(data)] = data
+        self._read += len(data)
+        message = f"{self._path}: it unpacks to {self._read:,} bytes or more"
+        self._limits.check("max_expanded_bytes", self._read, message)
+        return len(data)
+
+
+def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | None, IO[bytes]]]:
+    """Names, sizes and contents of files, links and devices left out; read as a stream, so that nothing is sought."""
+    with path.open("rb") as raw:
+        head = raw.read(8)
+        raw.seek(0)
+        open = next((open for mark, open in _PACKED if head.startswith(mark)), None)
+        unpacked = raw if open is None else cast(BinaryIO, open(raw))
+        stream = io.BufferedReader(_Bounded(path, unpacked, limits), _TAR_PIECE)
+        try:
+            if open is not None and b"ustar" not in stream.peek(_BLOCK)[257:265]:
+                yield path.name.removesuffix(path.suffix) or "content", None, stream
+                return
+            with closing(tarfile.open(fileobj=stream, mode="r|")) as archive:
+                for at, entry in enumerate(archive):
+                    limits.check("max_entries", at + 1, f"{path}: it packs {at + 1:,} files or more")
+                    if entry.isreg() and (file := archive.extractfile(entry)) is not None:
+                        yield _name(entry.name), entry.size, file
+        except LimitError:
+            raise
+        except _DAMAGED as error:
+            raise BrokenFileError(f"{path}: damaged, it cannot be unpacked ({error}).") from error

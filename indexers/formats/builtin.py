@@ -1,0 +1,153 @@
+"""The formats of this package. A reader is imported when a file of its format is opened."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from indexers.formats.format import Format, Open, OpenFile
+from indexers.formats.limits import ParseLimits
+
+_FLOW_LIMITS = frozenset(
+    ("max_pages", "max_page_lines", "max_page_characters", "max_bookmarks", "max_entries", "max_expanded_bytes",
+     "max_cells")
+)  # fmt: skip
+
+
+_ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
+_PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())
+
+
+def _imported(function: str) -> Any:
+    """Return a function of this package ("module:function") when it is first needed."""
+    module, name = function.split(":")
+    return getattr(import_module(f"indexers.formats.{module}"), name)
+
+
+def _late(function: str) -> Callable[..., Any]:
+    """Return a function that imports the one named ("module:function") when it is called."""
+    return lambda *arguments: _imported(function)(*arguments)
+
+
+def _late_on_pdf(function: str) -> Callable[..., Any]:
+    """Return a function as ``_late`` does, which gets the PDF that a picture is made into."""
+
+    def call(path: Path, _: str | None, *arguments: Any) -> Any:
+        with _imported("raster:as_pdf")(path, arguments[-1]) as pdf:
+            return _imported(function)(pdf, None, *arguments)
+
+    return call
+
+
+def _embeds(path: Path) -> bool:
+    """Return whether a PDF may embed files: the dictionary of such a file is never packed."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(b"/EmbeddedFile") >= 0
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return False
+
+
+PDF = Format(
+    name="pdf",
+    title="PDF",
+    suffixes=(".pdf",),
+    version="pdf-3",
+    open=_late("pdf.read:PdfFile"),
+    sniff=lambda head: b"%PDF-" in head,
+    limits=frozenset(field.name for field in fields(ParseLimits)),
+    look=_late("pdf.page_layout:look"),
+    draw=_late("pdf.picture:draw"),
+    show=_late("pdf.picture:draw_picture"),
+    layout=_late("pdf.page_layout:pdf_layout"),
+    regions=_late("pdf.page_layout:page_regions"),
+    members=_late("pdf.document:pdf_members"),
+    embeds=_embeds,
+)
+
+
+def _open_markdown(path: Path, _: str | None, limits: ParseLimits) -> OpenFile:
+    file: OpenFile = _imported("markdown:MarkdownFile")(path, limits)
+    return file
+
+
+MARKDOWN = Format(
+    name="markdown",
+    title="Markdown",
+    suffixes=(".md", ".markdown"),
+    version="markdown-3",
+    open=_open_markdown,
+    whole=True,
+    limits=frozenset({"max_pages", "max_page_lines", "max_page_characters", "max_bookmarks"}),
+    place="lines",
+    illustrated=True,
+    nearby=True,
+)
+
+
+def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: str = "", version: int = 1) -> Format:
+    return Format(
+        name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _flow_opener(read),
+        whole=True, limits=_FLOW_LIMITS, place=place, members=_late(members) if members else None,
+        illustrated=name in _ILLUSTRATED, nearby=name == "html", printed=name in _PRINTED,
+    )  # fmt: skip
+
+
+def _flow_opener(read: str) -> Open:
+    def open_flow(path: Path, _: str | None, limits: ParseLimits) -> OpenFile:
+        flow = _imported(read)(path, limits)
+        file: OpenFile = _imported("flow.pages:FlowFile")(path, flow, limits)
+        return file
+
+    return open_flow
+
+
+_EMBEDDED = "office.ooxml:office_members"
+_TARS = "tar tgz gz tbz2 bz2 txz xz"
+
+FLOWS = (
+    _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=4),
+    _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", _EMBEDDED, version=3),
+    _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=3),
+    _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=3),
+    _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=2),
+    _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=2),
+    _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=2),
+    _flow("ods", "OpenDocument sheet", "ods", "office.sheets:read_workbook", "rows", version=2),
+    _flow("odt", "OpenDocument text", "odt ott", "office.opendocument:read_opendocument", "paragraphs", version=4),
+    _flow("odp", "OpenDocument slides", "odp otp", "office.opendocument:read_opendocument", "slide", version=4),
+    _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=4),
+    _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=4),
+    _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs", version=3),
+    _flow("txt", "plain text", "txt text", "plain_text:read_txt", "lines", version=2),
+    _flow("rtf", "RTF", "rtf", "office.rtf:read_rtf", "paragraphs", version=3),
+    _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows", version=2),
+    _flow("ipynb", "Jupyter notebook", "ipynb", "plain_text:read_notebook", "cells", version=3),
+    _flow("subtitles", "subtitles", "vtt srt", "plain_text:read_subtitles", "times", version=2),
+    _flow("eml", "mail", "eml", "mail.message:read_eml", "message", "mail.message:eml_members", version=3),
+    _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=3),
+    _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=3),
+    _flow("archive", "archive", "zip", "archives:read_zip", "entries", "archives:zip_members", version=2),
+    _flow("tarball", "packed archive", _TARS, "archives:read_tar", "entries", "archives:tar_members"),
+)
+
+
+RASTER = Format(
+    name="raster",
+    title="picture",
+    suffixes=(".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp"),
+    version="raster-1",
+    open=_late("raster:open_raster"),
+    limits=frozenset({"max_pages", "max_page_lines", "max_page_characters", "max_pixels"}),
+    place="frame",
+    look=_late("raster:look_at_raster"),
+    draw=_late_on_pdf("pdf.picture:draw"),
+    show=_late_on_pdf("pdf.picture:draw_picture"),
+    layout=_late_on_pdf("pdf.page_layout:pdf_layout"),
+)
+
+FORMATS = (PDF, MARKDOWN, *FLOWS, RASTER)

@@ -1,0 +1,194 @@
+"""Numbered clauses in plain lines (``第五十四条 …``, ``Article 12``, ``§ 5``) that are a document's sections.
+
+A line that begins with such a number is a clause where the numbers go on: it is the next after the clause before
+it, or the one after it is its next. So a reference at a line's start is none, and nor is a list of contents.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from indexers.outline.candidates import run_in
+from indexers.outline.numbering import RANKS, han_value, numbering
+
+_WORDS = frozenset(
+    "part book title volume chapter section sec. article art. item note rule appendix annex schedule division "
+    "subpart subsection teil kapitel abschnitt artikel partie chapitre parte capítulo sección artículo "
+    "часть глава раздел статья par".split()
+)
+_MARKS = re.compile(r"[\s*_\u3000]*")
+_BOLD = re.compile(r"[\s\u3000]*(\*\*|__)(?P<words>.+?)\1")
+_BRANCH = re.compile(r"[条條](?:之|の)([一二三四五六七八九十\d]+)")  # 第一百二十条之一
+_GOES_ON = re.compile(r"[*_]*(?:$|[\s\u3000:：.、，,)）【\[（(|–—-])")
+_SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
+_NAMED = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
+_ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
+_STOPS = ".;:,。；：，、"
+_SECTION = re.compile(  # below the first level a title may begin "404 Not Found", and a short one "http URL"
+    r"(?:(?P<deep>\d{1,3}(?:\.\d{1,3}){1,5}\.?)[ \t]{1,6}(?:[^\W_a-z]|[a-z](?=\S*(?:\s\S+){0,3}$))"
+    r"|(?P<top>\d{1,3}\.?)[ \t]{1,6}[^\W\d_a-z]).{0,76}"
+)
+_WRAPPED = 45  # characters of a title from which on it may go on in a second line
+_LEADER = re.compile(r"\.{3,}|(?: \.){3,}|\s{2,}\d{1,4}$")
+_DECIMAL = "decimal"
+_LONGEST_TITLE, _BEGINNING = 80, 30
+_LEAST = 3  # clauses of a kind; two where the kind says so itself
+_CONTENTS = 4  # numbered lines with nothing between them that are a list of contents
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """``kind`` as outline.numbering names it; ``line`` as given to ``find_clauses``."""
+
+    line: int
+    kind: str
+    value: tuple[int, ...]
+    title: str
+
+
+def looks_like_clause(text: str) -> bool:
+    """Return whether a line begins as a clause does: a good place to end a page before."""
+    return _read(0, text) is not None
+
+
+def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: Sequence[str]) -> list[Clause]:
+    """Return the clauses of a document, in order.
+
+    ``lines`` are those that may begin one (no headings, lists, tables or code), by their place in
+    ``text``, the whole document's lines. ``breaks`` are the places of its headings.
+    """
+    candidates = [clause for at, line in lines if (clause := _read(at, line) or _section(at, line, text))]
+    candidates = _without_contents(candidates, breaks, text)
+    clauses: list[Clause] = []
+    for kind in {clause.kind for clause in candidates}:
+        run = _in_order([clause for clause in candidates if clause.kind == kind])
+        if len(run) >= (2 if kind in RANKS else _LEAST):
+            clauses += (
+                run if kind != _DECIMAL else [replace(clause, kind=f"{kind}{len(clause.value)}") for clause in run]
+            )
+    return sorted(clauses, key=lambda clause: clause.line)
+
+
+def clause_levels(clauses: Sequence[Clause]) -> list[int]:
+    """Return the levels from 1 of clauses under one heading: a kind that comes up among others goes below them."""
+    open_kinds: list[str] = []
+    levels = []
+    for clause in clauses:
+        if clause.kind in open_kinds:
+            del open_kinds[open_kinds.index(clause.kind) :]
+        while open_kinds and clause.kind in RANKS and RANKS.get(open_kinds[-1], -1) >= RANKS[clause.kind]:
+            open_kinds.pop()
+        open_kinds.append(clause.kind)
+        levels.append(len(open_kinds))
+    return levels
+
+
+def _read(at: int, line: str) -> Clause | None:
+    text = line[_MARKS.match(line).end() :] if _MARKS.match(line) else line  # type: ignore[union-attr]
+    number = numbering(text[:40])
+    if number is None or number.kind not in _WORDS | RANKS.keys() | {"hanlist"}:
+        return None
+    written = text[: number.end].rstrip(" \t|:.–—-*")
+    value = number.value
+    if branch := _BRANCH.search(text[: number.end + 5]):
+        written = text[: branch.end()]
+        value = (*value, han_value(branch[1]))
+    after = text[len(written) :]
+    if number.kind == "hanlist":
+        after = text[number.end :]
+    elif not _GOES_ON.match(after) or (number.kind not in RANKS and _SAYS.match(after) and not _NAMED.match(after)):
+        return None
+    return Clause(at, number.kind, value, _title(line, text, written, number.kind))
+
+
+def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
+    """Read a numbered title that stands alone at the margin, as those of RFCs do: "3.1 Title"."""
+    titled = _SECTION.fullmatch(line.rstrip())
+    if titled is None or (at and text[at - 1].strip()):
+        return None
+    below, after = (text[at + more].strip() if at + more < len(text) else "" for more in (1, 2))
+    if below and not after and titled["deep"] and len(line) >= _WRAPPED and _is_title(below):
+        line = f"{line.rstrip()} {below}"
+    elif below:
+        return None
+    if _ENDED.search(line) or _LEADER.search(line):
+        return None
+    value = tuple(int(part) for part in (titled["deep"] or titled["top"]).rstrip(".").split("."))
+    return Clause(at, _DECIMAL, value, " ".join(line.split()))
+
+
+def _is_title(text: str) -> bool:
+    """Return whether the words of a line begin as those of an English title do."""
+    words = [word for word in text.split() if len(word) > 3]
+    return bool(words) and len(text) < _WRAPPED and all(word[:1].isupper() for word in words)
+
+
+def _title(line: str, text: str, written: str, kind: str) -> str:
+    bold = _BOLD.match(line)
+    if bold and len(bold["words"]) <= _LONGEST_TITLE:
+        return bold["words"].strip(_STOPS + " ")
+    plain = text.replace("**", "").replace("__", "").strip()
+    if len(plain) <= _LONGEST_TITLE and not _ENDED.search(plain) and kind not in ("han-条", "han-條"):
+        return plain
+    if kind in ("han-条", "han-條"):
+        named = _NAMED.match(text, len(written))
+        return " ".join((written + (named.group() if named else "")).split())
+    if kind == "hanlist":
+        beginning = re.split("[，。；：,;:]", plain)[0]
+        return beginning if len(beginning) <= _BEGINNING else beginning[: _BEGINNING - 1] + "…"
+    return run_in(plain) or " ".join(written.split())
+
+
+def _without_contents(clauses: Sequence[Clause], breaks: Sequence[int], text: Sequence[str]) -> list[Clause]:
+    """Drop stretches of short numbered lines without text: they are a list of contents."""
+    body: list[Clause] = []
+    stretch: list[Clause] = []
+    for clause in clauses:
+        if stretch and not _next_to(stretch[-1].line, clause.line, breaks, text):
+            body += stretch if len(stretch) < _CONTENTS else []
+            stretch = []
+        if len(text[clause.line]) > _LONGEST_TITLE or _ENDED.search(text[clause.line]):
+            body += (stretch if len(stretch) < _CONTENTS else []) + [clause]
+            stretch = []
+        else:
+            stretch.append(clause)
+    return body + (stretch if len(stretch) < _CONTENTS else [])
+
+
+def _next_to(line: int, other: int, breaks: Sequence[int], text: Sequence[str]) -> bool:
+    at = bisect_left(breaks, line)
+    return not (at < len(breaks) and breaks[at] < other) and not any(text[i].strip() for i in range(line + 1, other))
+
+
+def _in_order(candidates: Sequence[Clause]) -> list[Clause]:
+    """Return the clauses whose numbers go on, or begin a run that goes on."""
+    places: dict[tuple[int, ...], list[int]] = {}
+    for i, clause in enumerate(candidates):
+        places.setdefault(clause.value, []).append(i)
+    clauses: list[Clause] = []
+    last: tuple[int, ...] | None = None
+    for i, clause in enumerate(candidates):
+        goes_on = last is not None and _follows(last, clause.value)
+        begins = i + 1 < len(candidates) and _follows(clause.value, candidates[i + 1].value)
+        if begins and last is not None and clause.value[-1] != 1:
+            begins = clause.value > last and not any(places.get(after, [-1])[-1] > i for after in _next_values(last))
+        if goes_on or begins:
+            clauses.append(clause)
+            last = clause.value
+    return clauses
+
+
+def _next_values(value: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the numbers that may follow one: after 3.2 come 3.2.1, 3.3, 4 or 4.1."""
+    after = [(*value, 1)]
+    for depth in range(len(value)):
+        up = (*value[:depth], value[depth] + 1)
+        after += [up, (*up, 1)]
+    return after
+
+
+def _follows(value: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return other in _next_values(value)

@@ -1,0 +1,171 @@
+"""Superscripts, subscripts, struck-out words and equations as plain text: "10^6", "H₂O", "~~void~~", "(x+1)/2"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NamedTuple
+
+from lxml import etree
+
+_ORDINALS = frozenset("st nd rd th er re ère e è o a º ª os as ter bis tm sm ® ™ © mo ma".split())
+_SIMPLE = re.compile(r"[+\-−–]?[\w.,]+|\W")
+_DIGITS = str.maketrans("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎")
+_LOWERED = re.compile(r"[0-9+\-−=()]+")
+
+
+class Piece(NamedTuple):
+    """``shift``: 1 above the line, -1 below it, 0 on it."""
+
+    text: str
+    shift: int = 0
+    struck: bool = False
+
+
+def linear(pieces: Iterable[Piece]) -> str:
+    """Return pieces of a line in a row, so that none above or below the line reads as part of what stands before."""
+    text = ""
+    for struck, group in groupby((piece for piece in pieces if piece.text), key=lambda piece: piece.struck):
+        line = ""
+        for shift, run in groupby(group, key=lambda piece: piece.shift):
+            words = "".join(piece.text for piece in run)
+            line += shifted(words, shift, text + line) if shift else words
+        text += _struck(line) if struck else line
+    return text
+
+
+def shifted(words: str, shift: int, before: str) -> str:
+    """Return words above or below the line (1, -1) as they are typed after the words before them."""
+    core = words.strip()
+    if not core:
+        return words
+    lead, tail = words[: len(words) - len(words.lstrip())], words[len(words.rstrip()) :]
+    if shift < 0 and _LOWERED.fullmatch(core) and before[-1:].isalpha():
+        return f"{lead}{core.translate(_DIGITS)}{tail}"
+    if shift > 0 and core.lower() in _ORDINALS and (before[-1:].isdigit() or not core.isascii() or len(core) > 1):
+        return words
+    if core[0] in "[(" or (not lead and not before.strip()) or before[-1:].isspace():
+        return words
+    return f"{lead}{'^' if shift > 0 else '_'}{core if _SIMPLE.fullmatch(core) else f'({core})'}{tail}"
+
+
+def _struck(line: str) -> str:
+    core = line.strip()
+    return line.replace(core, f"~~{core}~~", 1) if core else line
+
+
+_OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+EQUATION = f"{_OMML}oMath"
+_DEEPEST = 60
+_ATOM = re.compile(r"[+\-−]?[\w.,′'∞]+|\((?:[^()])*\)|")
+_SCRIPTS = frozenset("sSup sSub sSubSup f msup msub msubsup mfrac".split())
+_SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngroup", "malignmark"))
+
+
+def equation(element: etree._Element) -> str:
+    """Return an equation in a line: fractions with a stroke, powers with "^", indices with "_", rows with ";"."""
+    return " ".join(_line(element, 0).split())
+
+
+def _line(element: etree._Element | None, deep: int) -> str:
+    if element is None or not isinstance(element.tag, str):
+        return ""
+    name = element.tag.rpartition("}")[2]
+    if name in _SKIPPED or name.endswith("Pr"):
+        return ""
+    if deep > _DEEPEST:
+        return "".join(map(str, element.itertext()))
+    children = [node for node in element if isinstance(node.tag, str)]
+    if name in ("t", "mi", "mn", "mo", "mtext", "ms") and not children:
+        return element.text or ""
+    if element.tag.startswith(_OMML):
+        return _word(element, name, deep)
+    return _math(element, name, children, deep)
+
+
+def _word(element: etree._Element, name: str, deep: int) -> str:
+    def of(child: str) -> str:
+        return _line(element.find(f"{_OMML}{child}"), deep + 1)
+
+    def value_of(kind: str, usual: str) -> str:
+        value = element.find(f"{_OMML}{name}Pr/{_OMML}{kind}")
+        return usual if value is None else value.get(f"{_OMML}val") or ""
+
+    if name == "f":
+        plain = value_of("type", "bar") == "noBar"
+        return f"({of('num')}; {of('den')})" if plain else f"{_atom(of('num'))}/{_atom(of('den'))}"
+    if name in ("sSup", "sSub", "sSubSup"):
+        return _scripted(of("e"), of("sub"), of("sup"))
+    if name == "sPre":
+        return f"{_scripted('', of('sub'), of('sup'))} {of('e')}"
+    if name == "rad":
+        return _root(of("e"), of("deg"))
+    if name == "nary":
+        return f"{_scripted(value_of('chr', '∫'), of('sub'), of('sup'))} {of('e')}"
+    if name == "d":
+        inside = value_of("sepChr", "|").join(_line(node, deep + 1) for node in element.findall(f"{_OMML}e"))
+        return f"{value_of('begChr', '(')}{inside}{value_of('endChr', ')')}"
+    if name in ("limLow", "limUpp"):
+        return _scripted(of("e"), of("lim") if name == "limLow" else "", of("lim") if name == "limUpp" else "")
+    if name == "func":
+        return f" {of('fName')} {_atom(of('e'))} "
+    if name == "m":
+        return _matrix(
+            (_line(cell, deep + 1) for cell in row.findall(f"{_OMML}e")) for row in element.findall(f"{_OMML}mr")
+        )
+    if name == "eqArr":
+        return "; ".join(_line(node, deep + 1) for node in element.findall(f"{_OMML}e"))
+    if name == "acc":
+        return f"{of('e')}{value_of('chr', chr(0x302))}"
+    return _row([node for node in element if isinstance(node.tag, str)], deep)
+
+
+def _math(element: etree._Element, name: str, children: list[etree._Element], deep: int) -> str:
+    parts = [_line(node, deep + 1) for node in children]
+    first, second, third = [*parts, "", "", ""][:3]
+    if name == "mfrac":
+        return f"{_atom(first)}/{_atom(second)}"
+    if name in ("msup", "mover"):
+        return _scripted(first, "", second)
+    if name in ("msub", "munder"):
+        return _scripted(first, second, "")
+    if name in ("msubsup", "munderover"):
+        return _scripted(first, second, third)
+    if name == "msqrt":
+        return _root("".join(parts), "")
+    if name == "mroot":
+        return _root(first, second)
+    if name == "mfenced":
+        return f"{element.get('open') or '('}{', '.join(parts)}{element.get('close') or ')'}"
+    if name == "mtable":
+        return _matrix((_line(cell, deep + 2) for cell in row) for row in children)
+    return _row(children, deep)
+
+
+def _row(children: list[etree._Element], deep: int) -> str:
+    """Join parts in a row; what follows an index, a power or a fraction does not read as part of it."""
+    line, apart = "", False
+    for node in children:
+        text = _line(node, deep + 1)
+        line += f" {text}" if apart and text[:1].isalnum() else text
+        apart = node.tag.rpartition("}")[2] in _SCRIPTS if text else apart
+    return line
+
+
+def _scripted(base: str, below: str, above: str) -> str:
+    base = base if len(base) < 2 or not re.search(r"[+\-−=/ ]", base) else _atom(base)
+    return base + (f"_{_atom(below)}" if below.strip() else "") + (f"^{_atom(above)}" if above.strip() else "")
+
+
+def _root(inside: str, degree: str) -> str:
+    return f"root({degree.strip()}; {inside})" if degree.strip() else f"√({inside})"
+
+
+def _matrix(rows: Iterable[Iterable[str]]) -> str:
+    return f"[{'; '.join(', '.join(cell.strip() for cell in row) for row in rows)}]"
+
+
+def _atom(text: str) -> str:
+    text = text.strip()
+    return text if _ATOM.fullmatch(text) else f"({text})"

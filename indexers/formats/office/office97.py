@@ -1,0 +1,354 @@
+"""DOC and PPT, the formats before 2007, converted by LibreOffice where it is installed.
+
+Without it, their text, headings, tables and slides are read from the file itself, and a note says so.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from struct import unpack_from
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import olefile
+
+from hybrid_core.errors import BrokenFileError, PasswordError
+from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, Part, Table
+from indexers.formats.limits import ParseLimits
+from indexers.formats.office.docx import read_docx
+from indexers.formats.office.libreoffice import convert, find_libreoffice
+from indexers.formats.office.pptx import read_pptx
+from indexers.formats.pictures import packed_pictures
+
+
+def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
+    """Return the bytes of the streams that exist, by name. Raise DocumentError if the file is damaged."""
+    size = path.stat().st_size
+    limits.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+    try:
+        with olefile.OleFileIO(str(path)) as file:
+            return {name: file.openstream(name).read() for name in names if file.exists(name)}
+    except (OSError, ValueError, IndexError) as error:
+        raise BrokenFileError(f"{path}: damaged, its streams cannot be listed.") from error
+
+
+_WORD_97, _WORD_6 = 0xA5EC, (0xA5DC, 0xA697, 0xA699)
+_ENCRYPTED, _SECOND_TABLE, _OBFUSCATED = 0x0100, 0x0200, 0x8000
+_ROW_ENDS = b"\x17\x24\x01"  # the property of a paragraph that ends a row of a table
+_LEVEL = re.compile(rb"\x40\x26([\x00-\x08])")  # … that gives its outline level
+_FIELD = re.compile("\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")  # its instruction, and what it shows
+_SIGNS = {0x0B: "\n", 0x1E: "-", 0x1F: "", 0xA0: " ", 0x01: "", 0x08: "", 0x03: "", 0x04: "", 0x05: "", 0x02: "",
+          0x13: "", 0x14: "", 0x15: "", 0x28: "("}  # fmt: skip
+_DEEPEST_FIELD = 8
+_NOTES = (("", 0x4C), ("note", 0x50), ("header", 0x54), ("", 0x58), ("comment", 0x5C), ("note", 0x60), ("box", 0x64),
+          ("box", 0x68))  # fmt: skip
+
+
+class _Piece(NamedTuple):
+    """``first`` and ``place`` are its first character's number and its offset in the file, ``size`` a character's."""
+
+    first: int
+    place: int
+    size: int
+
+
+def read_word97(path: Path, limits: ParseLimits) -> Flow:
+    """Raise PasswordError if it is encrypted, DocumentError if it cannot be read."""
+    stored = streams(path, limits, "WordDocument", "0Table", "1Table")
+    data = stored.get("WordDocument", b"")
+    try:
+        magic, flags = unpack_from("<H8xH", data)
+        if flags & _ENCRYPTED:
+            kind = "XOR" if flags & _OBFUSCATED else "RC4"
+            raise PasswordError(f"{path}: encrypted ({kind}).", "Save it without a password.")
+        if magic in _WORD_6:
+            first, end = unpack_from("<II", data, 0x18)
+            return Flow(iter([Part(list(_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True)
+        if magic != _WORD_97:
+            raise BrokenFileError(f"{path}: damaged, it is no file of Word 97.")
+        table = stored.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
+        text, pieces = _text(data, table)
+        looks = _looks(data, table)
+        counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
+    except (struct.error, IndexError, ValueError) as error:
+        raise BrokenFileError(f"{path}: damaged, its text cannot be put together.", "Save it as DOCX.") from error
+    return Flow(_parts(text, counts, pieces, looks), clauses=True)
+
+
+def _text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
+    start, size = unpack_from("<II", data, 0x01A2)
+    clx, at = table[start : start + size], 0
+    while clx[at] == 1:
+        at += 3 + unpack_from("<H", clx, at + 1)[0]
+    count = (unpack_from("<I", clx, at + 1)[0] - 4) // 12
+    at += 5
+    firsts = unpack_from(f"<{count + 1}I", clx, at)
+    texts: list[str] = []
+    pieces: list[_Piece] = []
+    for number in range(count):
+        place = unpack_from("<I", clx, at + 4 * (count + 1) + 8 * number + 2)[0]
+        length = firsts[number + 1] - firsts[number]
+        packed = bool(place & 0x4000_0000)
+        place = (place & 0x3FFF_FFFF) // (2 if packed else 1)
+        raw = data[place : place + length * (1 if packed else 2)]
+        units = raw.decode("cp1252", "replace") if packed else "".join(map(chr, unpack_from(f"<{len(raw) // 2}H", raw)))
+        texts.append(units.ljust(length)[:length])
+        pieces.append(_Piece(firsts[number], place, 1 if packed else 2))
+    return "".join(texts), pieces
+
+
+def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
+    """Return paragraphs' outline levels (None: text) and whether they end a row, by the offset after each."""
+    start, size = unpack_from("<II", data, 0x0102)
+    count = (size - 4) // 8
+    looks: dict[int, tuple[int | None, bool]] = {}
+    for number in range(count):
+        page = (unpack_from("<I", table, start + 4 * (count + 1) + 4 * number)[0] & 0x3F_FFFF) * 512
+        page_bytes = data[page : page + 512]
+        if len(page_bytes) < 512:
+            continue
+        ends = unpack_from(f"<{page_bytes[511] + 1}I", page_bytes) if page_bytes[511] < 102 else ()
+        for at in range(len(ends) - 1):
+            offset = 2 * page_bytes[4 * len(ends) + 13 * at]
+            length = 2 * page_bytes[offset] - 1 if page_bytes[offset] else 2 * page_bytes[min(511, offset + 1)]
+            begin = offset + (1 if page_bytes[offset] else 2)
+            properties = page_bytes[begin : begin + max(0, length)] if offset else b""
+            style = int.from_bytes(properties[:2], "little")
+            own = _LEVEL.search(properties, 2)
+            level = own[1][0] if own else style - 1 if 1 <= style <= 9 else None
+            if level is not None or _ROW_ENDS in properties[2:]:
+                looks[ends[at + 1]] = level, _ROW_ENDS in properties[2:]
+    return looks
+
+
+def _parts(
+    text: str, counts: list[int], pieces: list[_Piece], looks: dict[int, tuple[int | None, bool]]
+) -> Iterator[Part]:
+    firsts = [piece.first for piece in pieces]
+    by_end: dict[int, tuple[int | None, bool]] = {}
+    for at, sign in enumerate(text):
+        if sign in "\r\x07\x0c":
+            piece = pieces[bisect_right(firsts, at) - 1]
+            if (look := looks.get(piece.place + (at - piece.first + 1) * piece.size)) is not None:
+                by_end[at] = look
+    begin = 0
+    apart: list[Block] = []
+    for (kind, _), count in zip(_NOTES, counts, strict=True):
+        end = min(len(text), begin + count)
+        if not kind and begin == 0:
+            yield from _pages(text[:end], by_end)
+        elif count:
+            lines = [" ".join(_plain(line).split()) for line in re.split("[\r\x07\x0c]", text[begin:end])]
+            apart += (
+                Paragraph(line) if kind == "box" else Note(line, kind) for line in dict.fromkeys(filter(None, lines))
+            )
+        begin = end
+    if apart:
+        yield Part(apart, "notes")
+
+
+def _pages(text: str, looks: dict[int, tuple[int | None, bool]]) -> Iterator[Part]:
+    start = count = 0
+    for page in text.split("\f"):
+        ends = [at for at in range(start, start + len(page)) if text[at] in "\r\x07"]
+        yield Part(
+            list(
+                _blocks(page, [at - start for at in ends], {at - start: looks[at] for at in ends if at in looks}, count)
+            )
+        )
+        count += len(ends)
+        start += len(page) + 1
+
+
+def _blocks(text: str, ends: list[int], looks: dict[int, tuple[int | None, bool]], count: int = 0) -> Iterator[Block]:
+    ends = ends or [at for at, sign in enumerate(text) if sign in "\r\x07"]
+    rows: list[tuple[str, ...]] = []
+    cells: list[str] = []
+    cell: list[str] = []
+    start = 0
+    for at in [*ends, len(text)]:
+        words, sign = _plain(text[start:at]).strip(), text[at : at + 1]
+        start, count = at + 1, count + 1
+        level, row_ends = looks.get(at, (None, False))
+        place = f"paragraph {count}"
+        if sign == "\x07":
+            if row_ends or (not words and not cell and cells and not looks):
+                rows.append(tuple(cells))
+                cells = []
+            else:
+                cells.append(" ".join(filter(None, (*cell, words))))
+            cell = []
+        elif cells and sign:
+            cell.append(words)
+        else:
+            if rows or cells or cell:
+                yield Table((*rows, (*cells, *cell)) if cells or cell else tuple(rows), place=place)
+                rows, cells, cell = [], [], []
+            if words:
+                yield Paragraph(words, place) if level is None else Heading(level + 1, words, place=place)
+    if rows or cells:
+        yield Table((*rows, tuple(cells)) if cells else tuple(rows), place=f"paragraph {count}")
+
+
+def _plain(text: str) -> str:
+    for _ in range(_DEEPEST_FIELD):
+        text, changed = _FIELD.subn(lambda field: field[1] or "", text)
+        if not changed:
+            break
+    pairs = text.translate(_SIGNS).encode("utf-16-le", "surrogatepass")  # halves of characters beyond 16 bits
+    return pairs.decode("utf-16-le", "replace")
+
+
+_LIST, _PERSIST, _TEXT_KIND, _CHARACTERS, _BYTES = 4080, 1011, 3999, 4000, 4008
+_SLIDE_ATOM, _EDIT, _DIRECTORY = 1007, 4085, 6002
+_SLIDES, _NOTES_LIST = 0, 2  # which list
+_TITLES = (0, 6)  # kinds of text
+_ENCRYPTED_USER = 0xF3D1C4DF
+_DEEPEST, _MOST_EDITS = 30, 1_000
+
+
+class _Record(NamedTuple):
+    kind: int
+    number: int
+    data: bytes
+    deep: int
+
+
+def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
+    """Raise PasswordError if it is encrypted, DocumentError if it cannot be read."""
+    stored = streams(path, limits, "PowerPoint Document", "Current User", "EncryptedSummary")
+    data, user = stored.get("PowerPoint Document", b""), stored.get("Current User", b"")
+    if "EncryptedSummary" in stored or user[12:16] == _ENCRYPTED_USER.to_bytes(4, "little"):
+        raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
+    try:
+        places, document = _directory(data, unpack_from("<I", user, 16)[0])
+        lists: dict[int, list[tuple[int, int, list[tuple[int, str]]]]] = {}
+        for record in _records(_body(data, places[document]), 0):
+            if record.kind == _LIST and record.deep == 0:
+                lists[record.number] = list(_listed(record.data))
+        notes = {slide: place for place, slide, _ in lists.get(_NOTES_LIST, ())}
+        parts = [
+            Part(list(_slide(data, places, place, outline, notes, number)), f"slide {number}", whole=True)
+            for number, (place, _, outline) in enumerate(lists.get(_SLIDES, ()), 1)
+        ]
+    except (struct.error, KeyError, IndexError, ValueError) as error:
+        raise BrokenFileError(f"{path}: damaged, its slides cannot be listed.", "Save it as PPTX.") from error
+    return Flow(iter(parts))
+
+
+def _directory(data: bytes, edit: int) -> tuple[dict[int, int], int]:
+    """Return where each object lies after the last of the file's edits, and which of them is the document."""
+    places: dict[int, int] = {}
+    document = -1
+    seen: set[int] = set()
+    while edit and edit not in seen and len(seen) < _MOST_EDITS:
+        seen.add(edit)
+        previous, listed, first = unpack_from("<III", data, edit + 8 + 8)
+        document = first if document < 0 else document
+        size = unpack_from("<I", data, listed + 4)[0]
+        at, end = listed + 8, listed + 8 + size
+        while at + 4 <= end:
+            entry = unpack_from("<I", data, at)[0]
+            count = entry >> 20
+            for step, place in enumerate(unpack_from(f"<{count}I", data, at + 4)):
+                places.setdefault((entry & 0xFFFFF) + step, place)
+            at += 4 + 4 * count
+        edit = previous
+    return places, document
+
+
+def _body(data: bytes, place: int) -> bytes:
+    size = unpack_from("<I", data, place + 4)[0]
+    return data[place + 8 : place + 8 + size]
+
+
+def _records(data: bytes, deep: int) -> Iterator[_Record]:
+    """Yield all records, each before those inside it."""
+    at = 0
+    while at + 8 <= len(data):
+        version, kind, size = unpack_from("<HHI", data, at)
+        body = data[at + 8 : at + 8 + size]
+        yield _Record(kind, version >> 4, body, deep)
+        if version & 0xF == 0xF and deep < _DEEPEST:
+            yield from _records(body, deep + 1)
+        at += 8 + size
+
+
+def _listed(data: bytes) -> Iterator[tuple[int, int, list[tuple[int, str]]]]:
+    """Yield the object of each slide of a list, its id, and the texts that stand in the list."""
+    texts: list[_Record] = []
+    current: tuple[int, int] | None = None
+    for record in _records(data, 0):
+        if record.kind == _PERSIST:
+            if current is not None:
+                yield *current, list(_texts(texts))
+            place, _, _, slide = unpack_from("<IIII", record.data)
+            current, texts = (place, slide), []
+        else:
+            texts.append(record)
+    if current is not None:
+        yield *current, list(_texts(texts))
+
+
+def _texts(records: list[_Record]) -> Iterator[tuple[int, str]]:
+    kind = 4
+    for record in records:
+        if record.kind == _TEXT_KIND and len(record.data) >= 4:
+            kind = unpack_from("<I", record.data)[0]
+        elif record.kind in (_CHARACTERS, _BYTES):
+            encoding = "utf-16-le" if record.kind == _CHARACTERS else "latin-1"
+            if text := record.data.decode(encoding, "replace").strip("\r\v \0"):
+                yield kind, text
+
+
+def _slide(
+    data: bytes, places: dict[int, int], place: int, outline: list[tuple[int, str]], notes: dict[int, int], number: int
+) -> Iterator[Block]:
+    records = list(_records(_body(data, places[place]), 0)) if place in places else []
+    texts = [*outline, *_texts(records)]
+    title = next((text for kind, text in texts if kind in _TITLES), "")
+    if title:
+        yield Heading(1, " ".join(title.split()), place=f"slide {number}")
+    for at, (_, text) in enumerate(texts, 1):
+        if text != title:
+            for line in text.replace("\v", "\n").split("\r"):
+                yield Paragraph(line, f"slide {number} text {at}")
+    atom = next((record.data for record in records if record.kind == _SLIDE_ATOM), b"")
+    note = notes.get(unpack_from("<I", atom, 16)[0], -1) if len(atom) >= 20 else -1
+    if note in places:
+        for _, text in _texts(list(_records(_body(data, places[note]), 0))):
+            if text not in ("*", title):
+                yield Note(" ".join(text.split()), "notes", f"slide {number} notes")
+
+
+Read = Callable[[Path, ParseLimits], Flow]
+_PLAIN = "read without LibreOffice: its text, headings and tables, not its lists' numbers and pictures"
+
+
+def read_doc(path: Path, limits: ParseLimits) -> Flow:
+    return _converted(path, limits, "docx", read_docx, read_word97)
+
+
+def read_ppt(path: Path, limits: ParseLimits) -> Flow:
+    return _converted(path, limits, "pptx", read_pptx, read_powerpoint97)
+
+
+def _converted(path: Path, limits: ParseLimits, ending: str, read: Read, read_itself: Read) -> Flow:
+    """Raise DocumentError if nothing can be made of the file, or where LibreOffice takes too long."""
+    program = find_libreoffice()
+    if program is None:
+        flow = read_itself(path, limits)
+        return replace(flow, warnings=[*flow.warnings, _PLAIN])
+    data = convert(program, path, ending)
+    with TemporaryDirectory() as folder:
+        converted = Path(folder, path.name)
+        converted.write_bytes(data)
+        flow = read(converted, limits)
+        parts = list(flow.parts)
+        flow.close()
+    return replace(flow, parts=iter(parts), close=lambda: None, images=packed_pictures(path, limits, data))

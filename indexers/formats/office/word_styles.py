@@ -1,0 +1,290 @@
+"""Word's styles and list numbers. The file holds counters and patterns, the reader of the page sees "3.1.2"."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+from indexers.formats.office.ooxml import W
+
+_CODE_STYLE = re.compile(r"\bcode\b|source ?code|sourcetext|verbatim|preformatted|listing|console|terminal", re.I)
+_MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|fixed", re.I)
+_HEADING_STYLE = re.compile(  # as files of other programs name Word's own styles, which store no outline level
+    r"(?:heading|überschrift|titre|título|titulo|encabezado|titolo|kop|rubrik|overskrift|otsikko|nagłówek|заголовок|nadpis|"
+    r"címsor|başlık|επικεφαλίδα|标题|標題|見出し|제목|כותרת|عنوان)\s?([1-9])"
+)
+_SHIFTS = {"superscript": 1, "subscript": -1}
+_BODY = 9  # the outline level that stands for none
+
+
+_LEVELS = 9
+_PLACE = re.compile(r"%([1-9])")
+_HAN = "〇一二三四五六七八九"
+_BULLETS = frozenset(("bullet", "none"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    kind: str = "decimal"
+    pattern: str = ""
+    start: int = 1
+    legal: bool = False
+    restart: int | None = None  # the level (from 0) above which a new number begins this one anew; None: any above
+
+
+@dataclass(slots=True)
+class Numbering:
+    """Counts as the paragraphs come. ``styles``: (list, level) of a paragraph style that is linked to a level."""
+
+    styles: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _levels: dict[str, list[_Level]] = field(default_factory=dict)  # by list
+    _abstract: dict[str, str] = field(default_factory=dict)  # lists with one abstract list count together
+    _counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * _LEVELS))
+    _begun: set[tuple[str, int]] = field(default_factory=set)
+    _overrides: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, roots: Sequence[etree._Element]) -> Numbering:
+        """Read the numbering parts of a document."""
+        numbering = cls()
+        abstracts: dict[str, dict[int, _Level]] = {}
+        linked: dict[str, str] = {}
+        for abstract in _all(roots, f"{W}abstractNum"):
+            name = abstract.get(f"{W}abstractNumId", "")
+            abstracts[name] = dict(map(_level, abstract.iter(f"{W}lvl")))
+            for level in abstract.iter(f"{W}lvl"):
+                if (style := attribute(level, "pStyle")) is not None:
+                    linked.setdefault(style, f"{name}/{level.get(f'{W}ilvl', '0')}")
+        for number in _all(roots, f"{W}num"):
+            name, abstract_id = number.get(f"{W}numId", ""), attribute(number, "abstractNumId") or ""
+            levels = dict(abstracts.get(abstract_id, {}))
+            for override in number.iter(f"{W}lvlOverride"):
+                at = _int(override.get(f"{W}ilvl"))
+                for level in override.iter(f"{W}lvl"):
+                    levels[at] = _level(level)[1]
+                if (start := attribute(override, "startOverride")) is not None:
+                    numbering._overrides.setdefault(name, {})[at] = _int(start)
+            numbering._levels[name] = [levels.get(at, _Level()) for at in range(_LEVELS)] if levels else []
+            numbering._abstract[name] = abstract_id
+            for style, where in linked.items():
+                if where.partition("/")[0] == abstract_id:
+                    numbering.styles.setdefault(style, (name, _int(where.partition("/")[2])))
+        return numbering
+
+    def next(self, name: str, level: int) -> str:
+        """Return the mark of a list's next paragraph: its number as shown, "-" for a bullet, "" for none."""
+        levels = self._levels.get(name)
+        if not levels or not 0 <= level < _LEVELS:
+            return ""
+        counts, (abstract, how) = self._counts[self._abstract[name]], (self._abstract[name], levels[level])
+        if (override := self._overrides.get(name, {}).pop(level, None)) is not None:
+            counts[level] = override
+        elif (abstract, level) not in self._begun:
+            counts[level] = how.start
+        else:
+            counts[level] += 1
+        self._begun.add((abstract, level))
+        for below in range(level + 1, _LEVELS):
+            restart = levels[below].restart
+            if restart is None or level < restart:
+                self._begun.discard((abstract, below))
+        for above in range(level):
+            if (abstract, above) not in self._begun:
+                counts[above] = levels[above].start
+                self._begun.add((abstract, above))
+        if how.kind == "bullet":
+            return "-"
+        if how.kind == "none" and not _PLACE.search(how.pattern):
+            return how.pattern.strip()
+        return _PLACE.sub(
+            lambda m: written(counts[int(m[1]) - 1], "decimal" if how.legal else levels[int(m[1]) - 1].kind),
+            how.pattern,
+        ).strip()  # fmt: skip
+
+
+def written(number: int, kind: str) -> str:
+    """Return a number as Word's format of that name shows it."""
+    if kind in ("lowerLetter", "upperLetter"):
+        letter = chr(ord("a") + (number - 1) % 26) * min(((number - 1) // 26 + 1), 30) if number > 0 else ""
+        return letter.upper() if kind == "upperLetter" else letter
+    if kind in ("lowerRoman", "upperRoman"):
+        text = _roman(number)
+        return text.lower() if kind == "lowerRoman" else text
+    if kind == "decimalZero":
+        return f"{number:02}"
+    if kind.startswith(("chinese", "ideograph", "japanese", "taiwanese")) and 0 < number < 100:
+        return _han(number)
+    return "" if kind in _BULLETS else str(number)
+
+
+def _roman(number: int) -> str:
+    if not 0 < number < 4000:
+        return str(number)
+    numeral = ""
+    for value, letters in (
+        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
+        (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
+    ):  # fmt: skip
+        numeral += letters * (number // value)
+        number %= value
+    return numeral
+
+
+def _han(number: int) -> str:
+    tens, ones = divmod(number, 10)
+    return ("" if not tens else "十" if tens == 1 else f"{_HAN[tens]}十") + (_HAN[ones] if ones else "")
+
+
+def _level(level: etree._Element) -> tuple[int, _Level]:
+    kind = attribute(level, "numFmt") or next(  # a custom format stands in an alternative
+        (format.get(f"{W}val", "") for format in level.iter(f"{W}numFmt")), "decimal"
+    )
+    restart = attribute(level, "lvlRestart")
+    return _int(level.get(f"{W}ilvl")), _Level(
+        kind,
+        attribute(level, "lvlText") or "",
+        _int(attribute(level, "start"), 1),
+        level.find(f"{W}isLgl") is not None,
+        _int(restart) if restart is not None else None,
+    )
+
+
+def _all(roots: Sequence[etree._Element], tag: str) -> Iterator[etree._Element]:
+    for root in roots:
+        yield from root.iter(tag)
+
+
+def attribute(element: etree._Element | None, name: str) -> str | None:
+    """Return the value that a property below an element has; None where it has no such property."""
+    child = None if element is None else element.find(f"{W}{name}")
+    return None if child is None else child.get(f"{W}val")
+
+
+def _int(text: str | None, default: int = 0) -> int:
+    try:
+        return int(text or default)
+    except ValueError:
+        return default
+
+
+@dataclass(slots=True)
+class _Style:
+    id: str
+    level: int | None = None  # outline level from 0
+    list: str | None = None
+    list_level: int | None = None
+    parent: str = ""
+    name: str = ""
+    mono: bool = False  # its font gives every character the same width
+
+
+class WordStyles:
+    """The styles of a document: of paragraphs, with those they are based on, and of characters."""
+
+    def __init__(self, roots: Sequence[etree._Element]) -> None:
+        self._styles, self._default = _paragraph_styles(roots)
+        self._shifts = _character_shifts(roots)
+
+    def is_code(self, paragraph: etree._Element) -> bool:
+        """Return whether a paragraph's style is one for code, or all its words are set in a monospaced font."""
+        styles = self._lineage(paragraph.find(f"{W}pPr"))
+        if any(_CODE_STYLE.search(style.name) or style.mono for style in styles):
+            return True
+        runs = [run for run in paragraph.iter(f"{W}r") if any((t.text or "").strip() for t in run.iter(f"{W}t"))]
+        return bool(runs) and all(_is_monospaced(run.find(f"{W}rPr")) for run in runs)
+
+    def level_and_list(self, paragraph: etree._Element, numbering: Numbering) -> tuple[int | None, tuple[str, int]]:
+        """Return a paragraph's outline level (None: body text) and its list ("": none) with the level in it."""
+        own = paragraph.find(f"{W}pPr")
+        level, list_id, list_level = _outline_level(attribute(own, "outlineLvl")), None, None
+        numbered = None if own is None else own.find(f"{W}numPr")
+        if numbered is not None:
+            list_id, list_level = attribute(numbered, "numId"), whole_number(attribute(numbered, "ilvl"))
+        linked: tuple[str, int] | None = None
+        for style in self._lineage(own):
+            level = style.level if level is None else level
+            list_id = style.list if list_id is None else list_id
+            list_level = style.list_level if list_level is None else list_level
+            linked = linked or numbering.styles.get(style.id)
+        if list_id is not None and list_level is None and linked is not None and linked[0] == list_id:
+            list_level = linked[1]
+        in_list = list_id if list_id not in (None, "0") else ""
+        return (None if level is None or level >= _BODY else level), (in_list or "", list_level or 0)
+
+    def shift(self, properties: etree._Element) -> int:
+        """Return whether a run with these properties stands above (1), below (-1) or on its line (0)."""
+        align = attribute(properties, "vertAlign")
+        if align is None:
+            return self._shifts.get(attribute(properties, "rStyle") or "", 0)
+        return _SHIFTS.get(align, 0)
+
+    def _lineage(self, properties: etree._Element | None) -> Iterator[_Style]:
+        """Yield a paragraph's style and those that it is based on, each once."""
+        style_id = attribute(properties, "pStyle") or self._default
+        seen: set[str] = set()
+        while style_id in self._styles and style_id not in seen:
+            seen.add(style_id)
+            yield self._styles[style_id]
+            style_id = self._styles[style_id].parent
+
+
+def _paragraph_styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style], str]:
+    """Return paragraph styles by their ids, and the id of the one that is meant where none is named."""
+    styles: dict[str, _Style] = {}
+    default = ""
+    for style in (style for root in roots for style in root.iter(f"{W}style")):
+        if style.get(f"{W}type", "paragraph") != "paragraph":
+            continue
+        name, own = style.get(f"{W}styleId", ""), style.find(f"{W}pPr")
+        numbered = None if own is None else own.find(f"{W}numPr")
+        called = (attribute(style, "name") or "").lower()
+        level = _outline_level(attribute(own, "outlineLvl"))
+        if level is None and called.startswith("heading ") and called[8:].isdigit():
+            level = min(_BODY, int(called[8:])) - 1
+        elif level is None and (localised := _HEADING_STYLE.fullmatch(called)):
+            level = int(localised[1]) - 1
+        elif level is None and called == "title":
+            level = 0
+        styles[name] = _Style(
+            name,
+            level,
+            attribute(numbered, "numId"),
+            whole_number(attribute(numbered, "ilvl")),
+            attribute(style, "basedOn") or "",
+            called,
+            _is_monospaced(style.find(f"{W}rPr")),
+        )
+        if style.get(f"{W}default") in ("1", "true"):
+            default = name
+    return styles, default
+
+
+def _character_shifts(roots: Sequence[etree._Element]) -> dict[str, int]:
+    """Return whether a style of characters stands above (1) or below (-1) the line, by its id."""
+    styles = (style for root in roots for style in root.iter(f"{W}style") if style.get(f"{W}type") == "character")
+    shifts = ((style, attribute(style.find(f"{W}rPr"), "vertAlign")) for style in styles)
+    return {style.get(f"{W}styleId", ""): _SHIFTS[align] for style, align in shifts if align in _SHIFTS}
+
+
+def _is_monospaced(properties: etree._Element | None) -> bool:
+    """Return whether characters are set in a font that gives all the same width, or in a style for code."""
+    fonts = None if properties is None else properties.find(f"{W}rFonts")
+    named = "" if fonts is None else fonts.get(f"{W}ascii") or fonts.get(f"{W}hAnsi") or ""
+    return bool(_MONOSPACED.search(named) or _CODE_STYLE.search(attribute(properties, "rStyle") or ""))
+
+
+def _outline_level(text: str | None) -> int | None:
+    number = whole_number(text)
+    return None if number is None or not 0 <= number <= _BODY else number
+
+
+def whole_number(text: str | None) -> int | None:
+    """Return the number that a text says; None where it says none."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return None

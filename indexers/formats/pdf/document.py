@@ -1,0 +1,277 @@
+"""An open PDF: password, document for viewing, bookmarks and embedded files."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pymupdf
+
+from hybrid_core.errors import Advice, BrokenFileError, DocumentError, EmptyFileError, LimitError, LockedError
+from hybrid_core.text.tokens import clean
+from hybrid_core.types.documents import Bookmark
+from indexers.formats.format import Member
+from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits, out_of_memory
+from indexers.formats.pdf.line_text import fold_forms
+
+_REFERENCE = re.compile(r"(\d+) \d+ R")
+_LONGEST_TITLE = 1_000  # characters
+
+
+class PatientDocument(pymupdf.Document):
+    """A document whose outline is not read when it is opened: MuPDF does that by recursion, and may crash."""
+
+    outline_checked = False
+
+    def _loadOutline(self) -> object:  # noqa: N802 - PyMuPDF's name
+        return super()._loadOutline() if self.outline_checked else None
+
+
+def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tuple[Bookmark, ...], list[str]]:
+    """Return the bookmarks in order, and warnings about what was left out."""
+    try:
+        depth, count = _extent(document, limits.max_bookmarks)
+        limits.check("max_bookmarks", count, f"its bookmarks were ignored: there are at least {count:,}")
+        if depth > MAX_BOOKMARK_DEPTH:
+            return (), [f"its bookmarks were ignored: they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"]
+        if isinstance(document, PatientDocument):
+            document.outline_checked = True
+        bookmarks = tuple(_bookmarks(document))
+    except LimitError as error:
+        return (), [str(error)]
+    except Exception as error:  # noqa: BLE001 - a broken outline must not cost the document
+        return (), [f"its bookmarks are damaged and were ignored ({error})"]
+    if not bookmarks and document.xref_get_key(document.pdf_catalog(), "Outlines")[0] == "xref":
+        return (), ["it has bookmarks, but none that can be read"]
+    return bookmarks, []
+
+
+def _bookmarks(document: pymupdf.Document) -> Iterator[Bookmark]:
+    for level, title, page, target in document.get_toc(simple=False):
+        point = target.get("to")
+        inside = 1 <= page <= document.page_count
+        y = float(point.y) if inside and point is not None and target.get("kind") == pymupdf.LINK_GOTO else None
+        if title := clean(fold_forms(title[:_LONGEST_TITLE].replace("\n", " "))).strip():
+            yield Bookmark(level, title, page if inside else 0, y)
+
+
+def _extent(document: pymupdf.Document, limit: int) -> tuple[int, int]:
+    """Return the depth of the outline and the number of its entries; stop counting just over either limit."""
+    if document.xref_length() <= min(limit, MAX_BOOKMARK_DEPTH):
+        return 0, 0
+    deepest = 0
+    seen: set[int] = set()
+    waiting = [(_follow(document, _follow(document, document.pdf_catalog(), "Outlines"), "First"), 1)]
+    while waiting:
+        entry, depth = waiting.pop()
+        while entry and entry not in seen and len(seen) <= limit and deepest <= MAX_BOOKMARK_DEPTH:
+            seen.add(entry)
+            deepest = max(deepest, depth)
+            if child := _follow(document, entry, "First"):
+                waiting.append((child, depth + 1))
+            entry = _follow(document, entry, "Next")
+    return deepest, len(seen)
+
+
+def _follow(document: pymupdf.Document, entry: int, key: str) -> int:
+    """Return the object that an entry's key refers to, 0 where there is none."""
+    if not 0 < entry < document.xref_length():
+        return 0
+    reference = _REFERENCE.fullmatch(document.xref_get_key(entry, key)[1])
+    return int(reference[1]) if reference else 0
+
+
+_ENCRYPT = re.compile(rb"/Encrypt\s+(\d+)\s+(\d+)\s+R")
+_HANDLER = re.compile(rb"/Filter\s*/([A-Za-z][\w.]*)")
+_NO_HANDLERS = frozenset({"Standard", "FlateDecode", "Crypt"})
+_ENCRYPT_BYTES = 20_000
+
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> pymupdf.Document:
+    """Open a PDF for reading.
+
+    Raise PasswordError if a password is needed or wrong, LimitError if it has too many pages or
+    objects, DocumentError if the file is missing, not a PDF, damaged beyond repair, or has no pages.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(1024)
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read ({error.strerror}).") from error
+    if not head:
+        raise EmptyFileError(f"{path}: the file is empty.")
+    if b"%PDF-" not in head:
+        raise BrokenFileError(f"{path}: not a PDF (it does not begin with %PDF-).")
+    try:
+        document = PatientDocument(path, filetype="pdf")
+        locked = bool(document.needs_pass and not document.authenticate(password or ""))
+        pages = 0 if locked else document.page_count
+    except Exception as error:  # MuPDF raises many types for damaged input
+        if out_of_memory(error):
+            raise too_large(f"{path}: it") from error
+        if handler := _security_handler(path):
+            raise _unopened(path, handler) from error
+        reason = " ".join(str(error).replace(str(path), path.name).split())
+        raise BrokenFileError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
+    if locked:
+        document.close()
+        problem = "the password is wrong" if password else "encrypted"
+        raise LockedError(
+            f"{path}: {problem}.",
+            Advice("Give its password, or save a copy without one.", "Give its password with --password."),
+        )
+    if pages == 0:
+        document.close()
+        raise BrokenFileError(f"{path}: it has no pages, or they are damaged beyond repair.")
+    try:
+        limits.check("max_pages", pages, f"{path}: it has {pages:,} pages")
+        limits.check("max_objects", objects := document.xref_length(), f"{path}: it has {objects:,} objects")
+    except LimitError:
+        document.close()
+        raise
+    return document
+
+
+def _security_handler(path: Path) -> str:
+    """Return the name of the handler that a file is encrypted by, "" where none or the usual one; by its bytes."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            reference = _ENCRYPT.search(data)
+            start = data.find(b"%d %d obj" % (int(reference[1]), int(reference[2]))) if reference else -1
+            # the handler's name stands in the object, or in the trailer itself
+            around = data[start : start + _ENCRYPT_BYTES] if start >= 0 else b""
+            around = around or (
+                data[inline : inline + _ENCRYPT_BYTES] if (inline := data.find(b"/Encrypt")) >= 0 else b""
+            )
+            handlers = [name.decode("latin-1") for name in _HANDLER.findall(around.split(b"endobj")[0])]
+    except (OSError, ValueError):
+        return ""
+    return next((name for name in handlers if name not in _NO_HANDLERS), "")
+
+
+def _unopened(path: Path, handler: str) -> DocumentError:
+    if "pubsec" in handler.lower() or "ppk" in handler.lower():
+        problem, what = "encrypted with a certificate, which no password opens.", "the certificate"
+    else:
+        problem, what = f"encrypted by '{handler}', which only its own program opens.", "that program"
+    return DocumentError(f"{path}: {problem}", f"Open it with {what}, save it without encryption, and index that copy.")
+
+
+def too_large(what: str) -> LimitError:
+    return LimitError(
+        f"{what} needs more memory than a worker may use.", "Raise the setting max_worker_memory to read it."
+    )
+
+
+_last: dict[tuple[object, ...], pymupdf.Document] = {}  # one at most: its next page is likely asked for
+
+
+@contextmanager
+def viewing(path: Path, password: str | None, limits: ParseLimits) -> Iterator[pymupdf.Document]:
+    """Open a PDF, which stays open until another is viewed or it fails. Raise as ``open_pdf`` does.
+
+    For a process that does one thing at a time, as workers do.
+    """
+    key = (path, _file_identity(path), password, limits)
+    document = _last.pop(key, None)
+    if document is None:
+        while _last:
+            _last.popitem()[1].close()
+        document = open_pdf(path, password, limits)
+    try:
+        yield document
+    except BaseException:
+        document.close()
+        raise
+    _last[key] = document
+
+
+def _file_identity(path: Path) -> tuple[int, ...]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return ()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+@contextmanager
+def drawing(what: str, setting: str) -> Iterator[None]:
+    """Raise DocumentError if ``what`` cannot be drawn, LimitError if that takes too much memory: then
+    ``setting`` is to be lowered.
+    """
+    try:
+        yield
+    except DocumentError:
+        raise
+    except Exception as error:  # MuPDF raises many types
+        if out_of_memory(error):
+            raise LimitError(
+                f"{what} cannot be drawn in the memory that a worker may use.", f"Lower the setting {setting}."
+            ) from error
+        raise DocumentError(f"{what} cannot be drawn ({error}).") from error
+
+
+_STREAM_REFERENCE = re.compile(r"(\d+) \d+ R")
+_NAMES = ("UF", "F", "DOS", "Unix", "Mac")  # keys of a file specification, best first
+
+
+def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
+    """Yield the embedded files in the order of the file. Raise as ``open_pdf`` does."""
+    document = open_pdf(path, None, limits)
+    try:
+        streams: set[int] = set()
+        names: set[str] = set()
+        for xref in range(1, document.xref_length()):
+            for name, stream in _specifications(document, xref):
+                if stream not in streams:
+                    streams.add(stream)
+                    names.add(name)
+                    yield Member(_readable(name), partial(_pieces, partial(document.xref_stream, stream)))
+        for key in document.embfile_names():  # file specifications may stand within the tree of names
+            info = document.embfile_info(key)
+            name = info["ufilename"] or info["filename"] or key
+            if name not in names:
+                yield Member(_readable(name), partial(_pieces, partial(document.embfile_get, key)))
+    finally:
+        document.close()
+
+
+def _readable(name: str) -> str:
+    """Return a name under which a file is read: an electronic invoice's XML (ZUGFeRD, Factur-X) as text."""
+    return f"{name}.txt" if name.lower().endswith(".xml") else name
+
+
+def _specifications(document: pymupdf.Document, xref: int) -> Iterator[tuple[str, int]]:
+    """Yield the name and stream of a file specification, or of an attachment on a page with one in it."""
+    for inside in ("", "FS/"):
+        try:
+            kind, _ = document.xref_get_key(xref, f"{inside}EF")
+            if kind not in ("dict", "xref"):
+                continue
+            texts = (document.xref_get_key(xref, f"{inside}{key}") for key in _NAMES)
+            name = next((text for kind, text in texts if kind == "string" and text.strip()), f"attachment {xref}")
+            values = (document.xref_get_key(xref, f"{inside}EF/{key}")[1] for key in _NAMES)
+            reference = next((match for value in values if (match := _STREAM_REFERENCE.fullmatch(value))), None)
+        except Exception:  # noqa: BLE001 - a damaged object must not cost the others
+            continue
+        if reference is not None:
+            yield name, int(reference[1])
+
+
+def _pieces(read: Callable[[], bytes | None]) -> Iterator[bytes]:
+    try:
+        data = read()
+    except Exception as error:
+        if out_of_memory(error):
+            raise LimitError(
+                "it needs more memory than a worker may use.", "Raise the setting max_worker_memory."
+            ) from error
+        raise DocumentError(f"damaged, it cannot be taken out ({error}).") from error
+    yield data or b""

@@ -1,0 +1,287 @@
+"""The text of a PDF's line: character forms, superscripts, spaced letters, right-to-left scripts.
+
+PDF paints glyphs at places; the order they are stored in is the producer's business. So a line with right-to-left
+words is put in reading order by the places of its glyphs.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from indexers.formats.flow.linear import Piece, linear, shifted
+from indexers.formats.word_boxes import around
+
+_UNKNOWN = "\ufffd"
+_FORMS = re.compile(
+    "["
+    "\u2e80-\u2fdf"  # CJK and Kangxi radicals, which some producers give for the characters that look like them
+    "\ufb05\ufb06\ufb13-\ufb17"  # Latin and Armenian ligatures
+    "\ufb1d-\ufb28\ufb2a-\ufdff\ufe70-\ufefc"  # Hebrew and Arabic presentation forms
+    "]+"
+)
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_SOUP = 0.25  # share of control characters above which a line is not text with a stray one in it
+
+
+def fold_forms(text: str) -> str:
+    """Return presentation forms, ligatures and radicals as base letters (NFKC of these characters only)."""
+    return _FORMS.sub(lambda found: unicodedata.normalize("NFKC", found.group()), text)
+
+
+def keep_unknown(text: str) -> str:
+    """Return control characters as U+FFFD in a line full of them: its glyphs have unknown characters.
+
+    A stray one is left for cleaning to remove.
+    """
+    controls = len(_CONTROLS.findall(text))
+    if controls > 1 and controls > _SOUP * len(text):
+        return _CONTROLS.sub(_UNKNOWN, text)
+    return text
+
+
+_SMALL = 0.85  # of the size of the line's letters, that words above and below it have at most
+_RAISED, _LOWERED = 0.15, 0.08  # of that size, by which the foot of such words is higher or lower
+_OFF_LETTERS = 0.28  # the same, where a capital letter follows another: less is a logo, as that of LaTeX
+_LONGEST_MARK = 6  # characters of a raised piece that stands by itself
+_NEAR = 0.25  # font sizes between it and what it belongs to
+_DOUBTED = 2.0  # points: a size below which a font's letters are looked at
+_WIDE = 1.5  # of its size, that a letter has at most on average
+_ASIDE, _SPACE = 0.3, 0.17  # of the size: a step off the line, a gap between words
+_WORD = re.compile(  # a word, a number or a sign by itself, as a text has them
+    r"[\"'(\[“‘«]*(?:[^\W\d_]{2,}(?:[-'’/.][^\W\d_]+)*|[$€£#]?\d[\d.,/:%-]*(?:st|nd|rd|th)?|"
+    r"[^\W\d]|[^\W\d_]_\w{1,3})[)\]\"'”’»%.,;:!?]*"
+)
+_MOST_TORN, _FEWEST = 0.5, 20  # share of what is no word in a text that is rubbish, and its tokens
+_SLASHES = ("/", "⁄")
+_SPACED = re.compile(r"(?:[^\W\d_] +){3,}[^\W\d_]")
+_LETTERS = 5  # of a spaced word
+
+
+def shift_words(spans: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
+    """Return the text of the spans of a level line; words that are small and off its foot are marked so."""
+    main = max(zip(spans, texts, strict=True), key=lambda pair: (len(pair[1].strip()), pair[0]["size"]))[0]
+    size, foot = main["size"], main["origin"][1]
+    pieces: list[Piece] = []
+    for span, text in zip(spans, texts, strict=True):
+        above = foot - span["origin"][1] if span["size"] <= _SMALL * size else 0.0
+        if text.isalpha() and text.isupper() and pieces and pieces[-1].text[-1:].isupper():
+            above = above if abs(above) >= _OFF_LETTERS * size else 0.0
+        shift = 1 if above >= _RAISED * size else -1 if above <= -_LOWERED * size else 0
+        pieces.append(Piece(text, shift))
+    if not any(piece.shift for piece in pieces):
+        return "".join(texts)
+    for at, (piece, after) in enumerate(pairwise(pieces)):
+        if piece.shift == 1 and after.text.startswith(_SLASHES):  # "6 1/2" is a number
+            pieces[at] = Piece(f" {piece.text}" if at and pieces[at - 1].text[-1:].isdigit() else piece.text)
+        if after.shift == -1 and piece.text.rstrip().endswith(_SLASHES):
+            pieces[at + 1] = Piece(after.text)
+    return linear(pieces)
+
+
+def raised_mark(text: str, size: float, gap: float, rise: float, before: str, size_before: float) -> str:
+    """Return a piece beside a line as its raised mark; "" where it is none.
+
+    ``gap`` and ``rise`` are the points by which it stands behind the line, and its foot above the line's.
+    """
+    if len(text) > _LONGEST_MARK or not size or size > _SMALL * size_before or not 0 < rise < size_before:
+        return ""
+    if gap > _NEAR * size_before or rise < _RAISED * size_before or not before[-1:].isalnum():
+        return ""
+    return shifted(text, 1, before)
+
+
+def close_up(texts: Sequence[str]) -> str:
+    """Return the words of spans whose letters stand apart: "S P A C E D" is "SPACED"; "" where they do not.
+
+    A space that the file does not write, but its letters leave, is a span of its own.
+    """
+    if not _SPACED.fullmatch("".join(texts).strip()):
+        return ""
+    words = "".join(text for text in texts if text != " ")
+    letters = words.replace(" ", "")
+    ordered = all(ord(after) - ord(before) == 1 for before, after in pairwise(letters))
+    return "" if len(letters) < _LETTERS or ordered else words
+
+
+def mend_sizes(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the blocks of a page with the words of fonts whose size says nothing put together.
+
+    Fonts whose glyphs are programs (Type 3), as TeX's bitmaps are, may be set at a size of a tenth of a point. Then
+    their glyphs are torn apart: no gap between them is small against the size.
+    """
+    lines = [line for block in blocks for line in block.get("lines", ())]
+    spans = [span for line in lines for span in line["spans"] if _is_understated(span)]
+    if not spans:
+        return blocks
+    widths: dict[str, list[float]] = {}
+    for span in spans:
+        widths.setdefault(span["font"], []).append((span["bbox"][2] - span["bbox"][0]) / len(span["text"]))
+    sizes = {font: 2 * sum(advances) / len(advances) for font, advances in widths.items()}  # a letter is half an em
+    for span in spans:
+        span["size"] = sizes[span["font"]]
+    for block in blocks:
+        if "lines" in block:
+            block["lines"] = _joined(block["lines"], sizes)
+    return blocks
+
+
+def _is_understated(span: Mapping[str, Any]) -> bool:
+    """Return whether the letters of a span are far wider than its size allows."""
+    width = span["bbox"][2] - span["bbox"][0]
+    return bool(span["text"].strip() and span["size"] < _DOUBTED and width > _WIDE * span["size"] * len(span["text"]))
+
+
+def _joined(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Put lines of these fonts together that go on at the same height."""
+    joined: list[dict[str, Any]] = []
+    for line in lines:
+        spans = line["spans"]
+        last = joined[-1]["spans"][-1] if joined and joined[-1]["spans"] else None
+        if last is None or not spans or spans[0]["font"] not in fonts or last["font"] not in fonts:
+            joined.append(line)
+            continue
+        size = min(last["size"], spans[0]["size"])
+        gap = spans[0]["bbox"][0] - last["bbox"][2]
+        level = abs(last["origin"][1] - spans[0]["origin"][1]) < _ASIDE * size and line["dir"][0] > 0.99
+        if not level or not -_ASIDE * size < gap < size:
+            joined.append(line)
+            continue
+        if gap > _SPACE * size:
+            last["text"] += " "
+        joined[-1]["spans"] += spans
+        joined[-1]["bbox"] = around([joined[-1]["bbox"], line["bbox"]])
+    return joined
+
+
+def is_rubbish(text: str) -> bool:
+    """Return whether most of a text in Latin letters is no words and numbers, as bad text layers of scans are."""
+    tokens = [token for token in text.split() if any(map(str.isalnum, token))]
+    if len(tokens) < _FEWEST or sum(map(str.isascii, tokens)) < _MOST_TORN * len(tokens):
+        return False
+    torn = sum(_WORD.fullmatch(token) is None for token in tokens)
+    return torn > _MOST_TORN * len(tokens)
+
+
+_RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+RIGHT_TO_LEFT = re.compile(f"[{_RTL}]")
+_STRONG_RTL = re.compile(f"(?![\u0660-\u0669\u06f0-\u06f9\u066b\u066c])[{_RTL}]")
+_STRONG_LTR = re.compile(f"(?![{_RTL}])[^\\W\\d_]")
+_LEFT_TO_RIGHT_RUN = re.compile(
+    f"(?:(?![{_RTL}])[^\\W_]|[\u0660-\u0669\u06f0-\u06f9])"  # a letter or digit …
+    f"(?:[^{_RTL}]*(?:(?![{_RTL}])[^\\W_]|[\u0660-\u0669\u06f0-\u06f9])|[%\u066a])*"  # … to the last one before RTL
+)
+_NUMBER_RUN = re.compile(
+    "[+-]?[\\d\u0660-\u0669\u06f0-\u06f9](?:[.,:/\u066b\u066c-]?[\\d\u0660-\u0669\u06f0-\u06f9])*[%\u066a]?"
+)
+_MIRROR = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
+
+_THIN, _TOUCH = 0.01, 0.5  # points
+_GAP = 0.2  # font sizes between glyphs that make a space where the file has none
+
+Glyph = tuple[float, float, str]  # left edge, right edge, character
+
+
+def is_right_to_left(text: str) -> bool:
+    """Return whether most letters of a text are of such a script."""
+    return len(_STRONG_RTL.findall(text)) > len(_STRONG_LTR.findall(text))
+
+
+def read_line(glyphs: Iterable[Glyph], size: float, from_right: bool) -> str:
+    """Return the text of one level line from its glyphs, in whatever order they are given.
+
+    ``size`` is that of the font in points. ``from_right``: its page is read from the right, and so is it
+    even where most of its own letters are Latin.
+    """
+    visual = _visual(list(glyphs), _GAP * size)
+    if from_right or is_right_to_left("".join(visual)):
+        turned = "".join(reversed(visual))
+        return _faced(_LEFT_TO_RIGHT_RUN.sub(lambda run: _unturned(run.group()), turned))
+    return _with_turned_phrases(visual)
+
+
+def _visual(glyphs: Sequence[Glyph], gap: float) -> list[str]:
+    """Return clusters from left to right: a letter with its marks and with the other letters of the same glyph.
+
+    Where a glyph stands for several letters MuPDF gives the first one its width and the rest none, at its right edge.
+    """
+    letters = sorted(
+        ((x0 + x1) / 2, x0, x1, index)
+        for index, (x0, x1, char) in enumerate(glyphs)
+        if x1 - x0 > _THIN and not unicodedata.combining(char)
+    )
+    if not letters:
+        return [char for _, _, char in glyphs]
+    clusters = [[glyphs[index][2]] for *_, index in letters]
+    middles = [middle for middle, *_ in letters]
+    for index, (x0, x1, char) in enumerate(glyphs):
+        mark = bool(unicodedata.combining(char))
+        if x1 - x0 > _THIN and not mark:
+            continue
+        at = bisect_left(middles, (x0 + x1) / 2)
+        near = range(max(0, at - 2), min(len(letters), at + 2))
+        if mark:
+            middle = (x0 + x1) / 2
+            inside = [max(letters[i][1] - middle, middle - letters[i][2], 0.0) for i in near]
+            touched = [i for i, distance in zip(near, inside, strict=True) if distance <= min(inside) + _TOUCH]
+            home = min(touched, key=lambda i: (abs(index - letters[i][3]), letters[i][3] > index))
+        else:
+            home = min(near, key=lambda i: abs(letters[i][2] - x0))
+        if not mark and index < letters[home][3]:
+            clusters[home].insert(1, char)  # MuPDF has turned the letters of this glyph round
+        else:
+            clusters[home].append(char)
+    for at in range(len(letters) - 1, 0, -1):
+        if letters[at][1] - letters[at - 1][2] > gap:
+            clusters.insert(at, [" "])
+    return ["".join(cluster) for cluster in clusters]
+
+
+def _with_turned_phrases(visual: Sequence[str]) -> str:
+    """Return a line that reads from the left, with its right-to-left words turned."""
+    out: list[str] = []
+    run: list[str] = []
+    for cluster in visual:
+        if RIGHT_TO_LEFT.match(cluster) or (run and not cluster.strip()):
+            run.append(cluster)
+        else:
+            out += _turned_run(run)
+            run = []
+            out.append(cluster)
+    return "".join(out + _turned_run(run))
+
+
+def _turned_run(run: list[str]) -> list[str]:
+    end = len(run)
+    while end and not run[end - 1].strip():
+        end -= 1
+    return run[end - 1 :: -1] + run[end:] if end else run
+
+
+def _unturned(run: str) -> str:
+    """Yield the parts of a turned line that read from the left: phrases as a whole, numbers one by one."""
+    if _STRONG_LTR.search(run):
+        return run[::-1]
+    return _NUMBER_RUN.sub(lambda number: number.group()[::-1], run)
+
+
+def _faced(text: str) -> str:
+    """Return brackets as they are read: some fonts name a bracket by its shape, others by its meaning."""
+    mirrored = text.translate(_MIRROR)
+    return mirrored if _strays(mirrored) < _strays(text) else text
+
+
+def _strays(text: str) -> int:
+    """Return closing brackets before anything was opened, and opening ones never closed."""
+    depth = stray = 0
+    for char in text:
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            stray += depth == 0
+            depth = max(0, depth - 1)
+    return stray + depth

@@ -1,1 +1,0 @@
-"""Texts with little or no markup."""

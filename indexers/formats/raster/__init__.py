@@ -1,1 +1,0 @@
-"""Pictures: each frame is a page, which OCR and models read."""

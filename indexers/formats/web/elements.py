@@ -1,0 +1,220 @@
+"""Elements of a web page: their styles, list numbers, form fields, formulas, and the language of code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
+          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+_DEEPEST = 200  # formulas inside formulas
+_LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
+
+
+def code_language(node: LexborNode) -> str:
+    """Return the language by the class of the element, the code in it, or the elements around it."""
+    above = node.parent
+    for element in (node, node.css_first("code"), above, None if above is None else above.parent):
+        for name in ((element.attributes.get("class") or "") if element is not None else "").split():
+            if (match := _LANGUAGE.fullmatch(name)) is not None and match[1] != "default":
+                return match[1]
+    return ""
+
+
+def cell_span(cell: LexborNode, name: str) -> int:
+    value = (cell.attributes.get(name) or "1").strip()
+    return min(100, max(1, int(value))) if value.isascii() and value.isdigit() else 1
+
+
+def open_list(node: LexborNode, tag: str, kind: str) -> list[Any]:
+    start, kind = _whole_number(node.attributes.get("start")), kind or node.attributes.get("type") or "1"
+    step = -1 if "reversed" in node.attributes else 1
+    if start is None:
+        start = 1 if step > 0 else sum(child.tag == "li" for child in node.iter())
+    return [tag, start - step, step, kind]
+
+
+def next_mark(item: LexborNode, above: list[Any]) -> str:
+    """Count an item of a list, and return its number as it shows."""
+    value = _whole_number(item.attributes.get("value"))
+    above[1] = above[1] + above[2] if value is None else value
+    number, kind = above[1], above[3]
+    if above[0] != "ol":
+        return "-"
+    if kind in ("a", "A") and number > 0:
+        letters = ""
+        while number > 0:
+            number, digit = divmod(number - 1, 26)
+            letters = chr(97 + digit) + letters
+        return f"{letters.upper() if kind == 'A' else letters}."
+    if kind in ("i", "I") and 0 < number < 4000:
+        roman = ""
+        for worth, letters in _ROMAN:
+            roman += letters * (number // worth)
+            number %= worth
+        return f"{roman.upper() if kind == 'I' else roman}."
+    return f"{number}."
+
+
+def _whole_number(written: str | None) -> int | None:
+    written = (written or "").strip()
+    return int(written) if re.fullmatch(r"[+-]?[0-9]{1,9}", written) else None
+
+
+def field_text(node: LexborNode, tag: str) -> str:
+    """Return what a field of a form shows."""
+    if tag == "select":
+        chosen = [option for option in node.css("option") if "selected" in option.attributes] or node.css("option")[:1]
+        return " ".join(f" {' '.join(option.text().split())} " for option in chosen)
+    if tag == "textarea":
+        return f" {node.text(deep=True)} "
+    kind = (node.attributes.get("type") or "text").lower()
+    if kind in ("checkbox", "radio"):
+        return " [x] " if "checked" in node.attributes else " [ ] "
+    shown = kind in ("text", "number", "date", "email", "tel", "url", "time", "month", "week", "datetime-local")
+    return f" {node.attributes.get('value') or ''} " if shown else ""
+
+
+def formula(node: LexborNode, deep: int = 0) -> str:
+    """Return MathML as linear text: (x+1)/2, y^3, sqrt(a)."""
+    if node.tag == "-text":
+        return "".join((node.text_content or "").split())
+    if deep > _DEEPEST or node.tag in ("annotation", "annotation-xml"):
+        return ""
+    if node.tag in ("mtext", "ms"):
+        return " ".join((node.text(deep=True) or "").split())
+    parts = [formula(child, deep + 1) for child in node.iter(include_text=True)]
+    parts = [part for part in parts if part]
+    if node.tag == "mfrac" and len(parts) == 2:
+        return f"{_grouped(parts[0])}/{_grouped(parts[1])}"
+    if node.tag in ("msup", "mover") and len(parts) == 2:
+        return f"{_grouped(parts[0])}^{_grouped(parts[1])}"
+    if node.tag in ("msub", "munder") and len(parts) == 2:
+        return f"{_grouped(parts[0])}_{_grouped(parts[1])}"
+    if node.tag in ("msubsup", "munderover") and len(parts) == 3:
+        return f"{_grouped(parts[0])}_{_grouped(parts[1])}^{_grouped(parts[2])}"
+    if node.tag == "mroot" and len(parts) == 2:
+        return f"root({parts[1]}, {parts[0]})"
+    if node.tag == "msqrt":
+        return f"sqrt({''.join(parts)})"
+    return (" " if node.tag in ("mtr", "math") else "").join(parts)
+
+
+def _grouped(text: str) -> str:
+    return text if text.isalnum() or (text[:1], text[-1:]) == ("(", ")") else f"({text})"
+
+
+_MOST_CSS = 1_000_000  # characters of style sheets that are looked at
+_MOST_SELECTORS = 400
+_SHOWN_OF_PAGE = 0.5  # share of a page's words; a script shows later what hides more than this
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
+_RULE = re.compile(r"(@[^{};]*)[{;]|([^{}@;][^{}]*)\{([^{}]*)\}|\}")
+_EVERY_SCREEN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)\s*|supports\b.*|layer\b.*)", re.I | re.S)
+_NAME = re.compile(r"[.#]([\w-]+)")
+_STATE = re.compile(r"::?[\w-]+(?:\([^()]*\))?")
+_WANTED = ("display", "visibility", "text-decoration", "vertical-align", "list-style")
+_NUMBERS = {"decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A",
+            "lower-roman": "i", "upper-roman": "I"}  # fmt: skip
+
+Style = dict[str, str]
+
+
+class Styles:
+    """The styles of a page's elements: those of its style sheets, then their own."""
+
+    def __init__(self, tree: LexborHTMLParser) -> None:
+        self._of: dict[int, Style] = {}
+        css = "\n".join(node.text(deep=True) for node in tree.css("style") if _for_screens(node))[:_MOST_CSS]
+        if not any(name in css for name in _WANTED):
+            return
+        length = len(tree.body.text(deep=True)) if tree.body is not None else 0
+        rules = list(_rules(css))
+        opened = {
+            name for selector, style in rules if style.get("display", "none") != "none" for name in _last(selector)
+        }
+        ordered = sorted(rules, key=lambda rule: _weight(rule[0]))[-_MOST_SELECTORS:]
+        for selector, style in ordered:
+            if _hides(style) and opened.intersection(_last(selector)):
+                continue  # a click opens it, as it does "details"
+            if ":" in selector:
+                continue
+            try:
+                nodes = tree.css(selector)
+            except Exception:  # noqa: BLE001 - what the parser cannot select styles nothing
+                continue
+            for node in nodes:
+                if not _hides(style) or len(node.text(deep=True)) <= _SHOWN_OF_PAGE * length:
+                    self._of.setdefault(node.mem_id, {}).update(style)
+
+    def of(self, node: LexborNode) -> Style:
+        """Return the properties of an element that change its words."""
+        own = node.attributes.get("style")
+        sheet = self._of.get(node.mem_id)
+        if not own:
+            return sheet or {}
+        return {**(sheet or {}), **_declared(own)}
+
+
+def hidden(style: Mapping[str, str]) -> bool:
+    """Return whether an element of this style is not shown."""
+    return _hides(style)
+
+
+def form(style: Mapping[str, str]) -> str:
+    """Return the HTML tag that an inline element of this style looks like: "del", "sup", "sub" or ""."""
+    if "line-through" in style.get("text-decoration", ""):
+        return "del"
+    return {"super": "sup", "sub": "sub"}.get(style.get("vertical-align", ""), "")
+
+
+def numbering(style: Mapping[str, str]) -> str:
+    """Return the type of an ordered list, as its attribute would give it; "" where the style gives none."""
+    return next((_NUMBERS[word] for word in style.get("list-style", "").split() if word in _NUMBERS), "")
+
+
+def _hides(style: Mapping[str, str]) -> bool:
+    return style.get("display") == "none" or style.get("visibility") == "hidden"
+
+
+def _for_screens(node: LexborNode) -> bool:
+    media = (node.attributes.get("media") or "all").lower()
+    return "screen" in media or "all" in media
+
+
+def _rules(css: str) -> Iterator[tuple[str, Style]]:
+    """Yield the rules for every screen: one selector and its properties each, in order."""
+    outside: list[bool] = []  # of the groups that are open: whether their rules are for some screens alone
+    for rule in _RULE.finditer(_COMMENT.sub(" ", css)):
+        group, selectors, body = rule.groups()
+        if group is not None:
+            if rule[0].endswith("{"):
+                outside.append(_EVERY_SCREEN.fullmatch(group) is None)
+        elif selectors is None:
+            del outside[-1:]
+        elif not any(outside) and (style := _declared(body)):
+            for selector in selectors.split(","):
+                yield selector.strip(), style
+
+
+def _declared(body: str) -> Style:
+    style: Style = {}
+    for declaration in body.split(";"):
+        name, _, value = declaration.partition(":")
+        name = name.strip().lower()
+        value = value.lower().replace("!important", "").strip()
+        if name in _WANTED or (name := name.rpartition("-")[0]) in _WANTED:
+            style[name] = value
+    return style
+
+
+def _last(selector: str) -> list[str]:
+    """Return the classes and ids of the elements that a selector means, without their states."""
+    compounds = re.split(r"[\s>+~]+", _STATE.sub("", selector).strip())
+    return _NAME.findall(compounds[-1])
+
+
+def _weight(selector: str) -> tuple[int, int]:
+    return selector.count("#"), selector.count(".") + selector.count("[")

@@ -1,0 +1,160 @@
+"""The members of archives and mails: taken out by the workers, kept, and indexed by jobs of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from hybrid_core.errors import ChangedError, DocumentError, LimitError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Original
+from hybrid_core.store.catalog.libraries import exclusions
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.types.documents import Document
+from hybrid_core.types.jobs import BEHIND, WANTED, JobRequest
+from hybrid_core.types.libraries import member_address
+from indexers.files.discover import left_out
+from indexers.formats.format import Format
+from indexers.formats.limits import ParseLimits
+from indexers.formats.registry import format_of, named
+from indexers.formats.unpack import Unpacked
+from indexers.jobs.reader import Parser
+from indexers.jobs.turn import Turn
+from indexers.workers.pool import WorkerPool
+from indexers.workers.protocol import UnpackTask
+
+
+def holds_members(catalog: Catalog, library: str, path: str, format: Format | None) -> bool:
+    """Return whether the members of a file are to be taken out. Nested members come with the outermost container."""
+    return format is not None and format.members is not None and not catalog.is_member(library, path)
+
+
+def members_of(catalog: Catalog, library: str, document: Document) -> list[Path]:
+    """Return the addresses of all that was taken out of a document's file, as it was read last."""
+    may_hold = holds_members(catalog, library, document.path, named(document.format))
+    return [Path(path) for path in catalog.members(library, document.path)] if may_hold else []
+
+
+@dataclass(slots=True)
+class Members:
+    """The members of a container, at any depth. ``paths`` are the addresses of the kept ones.
+
+    ``damaged``: addresses that could not be taken out, with the reasons. ``skipped`` counts files that no parser reads,
+    by ending.
+    """
+
+    paths: list[str] = field(default_factory=list)
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+class MemberKeeper:
+    def __init__(self, catalog: Catalog, pool: WorkerPool, parser: Parser, limits: ParseLimits) -> None:
+        self._catalog, self._pool, self._parser, self._limits = catalog, pool, parser, limits
+
+    def keep(self, library: str, file: Path, sha256: str, source: Path) -> Members:
+        """Take out and keep what lies in a file of a library; what lay in it before and does not now is removed.
+
+        Raises DocumentError where the file cannot be opened, LimitError where too much lies in it: then what was kept
+        stays.
+        """
+        with self._parser.copy(file, sha256, source) as copy, self._parser.work() as work:
+            run = _Opening(self._pool, self._limits)
+            run.open(str(file), copy.path, work, depth=1)
+            self._catalog.keep(library, str(file), run.originals)
+        return run.members
+
+
+class _Opening:
+    """The opening of an outermost container, whose limits its members share."""
+
+    def __init__(self, pool: WorkerPool, limits: ParseLimits) -> None:
+        self._pool, self._limits, self._allowance = pool, limits, pool.allowance()
+        self.members = Members()
+        self.originals: list[Original] = []
+        self._full = False  # no further file may lie in it
+
+    def open(self, address: str, file: Path, folder: Path, depth: int) -> None:
+        task = UnpackTask(file, folder, self._limits)
+        unpacked = cast(Unpacked, self._pool.submit(task, self._allowance).result())
+        self.members.damaged += [(member_address(address, name), why) for name, why in unpacked.damaged]
+        self.members.skipped.update(unpacked.skipped)
+        size = sum(member.size for member in unpacked.members)
+        for member in unpacked.members:
+            path = member_address(address, member.name)
+            self.members.paths.append(path)
+            self.originals.append(Original(path, address, member.file, member.sha256))
+        self._full = self._limits.max_entries <= len(unpacked.members)
+        self._limits = replace(
+            self._limits,
+            max_entries=max(1, self._limits.max_entries - len(unpacked.members)),
+            max_expanded_bytes=max(1, self._limits.max_expanded_bytes - size),
+        )
+        for at, member in enumerate(unpacked.members):
+            if format_of(member.file).may_hold(member.file):
+                self._inner(member_address(address, member.name), member.file, folder / f"in-{at}", depth)
+
+    def _inner(self, address: str, file: Path, folder: Path, depth: int) -> None:
+        try:
+            self._limits.check("max_nesting", depth + 1, f"{file}: it lies in {depth} others, and is not opened")
+            if self._full:
+                raise LimitError(
+                    "more files lie in its outermost archive than are read of one.",
+                    "Raise the setting max_entries, or unpack it yourself.",
+                )
+            folder.mkdir()
+            self.open(address, file, folder, depth + 1)
+        except DocumentError as error:
+            self.members.damaged.append((address, str(error).removeprefix(f"{file}: ")))
+
+
+_NAMED = 5  # members that could not be had
+
+
+class MemberJobs:
+    def __init__(self, catalog: Catalog, queue: JobQueue, keeper: MemberKeeper) -> None:
+        self._catalog, self._queue, self._keeper = catalog, queue, keeper
+
+    def follow(self, turn: Turn, sha256: str, *, keep: bool) -> None:
+        """Have what lies in a turn's file indexed; ``keep``: what was taken out of it before may not be that any more.
+
+        The turn is told what could not be had. It comes before the file is published: a process that is killed between
+        has it taken out again.
+        """
+        job = turn.job
+        if keep:
+            try:
+                members = self._keeper.keep(turn.library, turn.file, sha256, turn.source)
+            except ChangedError:
+                raise
+            except DocumentError as error:
+                why = str(error).removeprefix(f"{turn.file}: ")
+                turn.notes = (f"what lies in it was not read: {why.removesuffix('.')}",)
+                members = Members(self._catalog.members(turn.library, job.subject))
+            turn.notes += tuple(_member_notes(members, job.subject))
+        else:
+            members = Members(self._catalog.members(turn.library, job.subject))
+        away = exclusions(self._catalog, turn.library)
+        self._queue.enqueue_beside(
+            job,
+            [
+                JobRequest(
+                    turn.library, "index", path, "parse", options=job.options, needs=job.needs,
+                    priority=min(job.priority, WANTED) - BEHIND, owner=job.owner, version=sha256,
+                )
+                for path in members.paths
+                if path not in away
+            ],
+        )  # fmt: skip
+
+
+def _member_notes(members: Members, container: str) -> Iterator[str]:
+    for path, why in members.damaged[:_NAMED]:
+        yield f"{path.removeprefix(container).removeprefix('!/')} in it could not be read: {why.removesuffix('.')}"
+    if len(members.damaged) > _NAMED:
+        yield f"{len(members.damaged) - _NAMED} more in it could not be read"
+    if members.skipped:
+        yield f"in it, {left_out(members.skipped)}"

@@ -1,0 +1,136 @@
+"""A file's content, made or found in the catalog, and published as a document."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.catalog.documents import Publication
+from hybrid_core.types.documents import Card, IndexedContent
+from hybrid_core.types.files import ContentVersion, FileStamp, StoredVersion
+from hybrid_core.types.jobs import Advance
+from hybrid_core.types.locators import RegionsByPage
+from indexers.assembly.versions import StoredContents, card_of, with_ocr
+from indexers.files.private_copy import PrivateCopy, system_stat
+from indexers.formats.limits import ParseLimits
+from indexers.jobs.reader import Maker, Parser, ReadScans
+from indexers.jobs.report import FileResult
+from indexers.jobs.turn import Turn
+from indexers.ocr.engines import Ocr
+
+
+@dataclass(frozen=True, slots=True)
+class MadeVersion:
+    """A content made of a file, and its version. ``scans`` says how far its scans are read."""
+
+    version: ContentVersion
+    content: IndexedContent
+    scans: ReadScans
+
+
+class Publisher:
+    """``ending`` tells what becomes of the job with a result: it is written with what was published."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        parser: Parser,
+        maker: Maker,
+        stored: StoredContents,
+        limits: ParseLimits,
+        ending: Callable[[Turn, FileResult], Advance],
+    ) -> None:
+        self._catalog, self._maker, self.stored = catalog, maker, stored
+        self.parser, self._limits, self._ending = parser, limits, ending
+        self._content_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def publish(
+        self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
+    ) -> FileResult:
+        """Publish what the catalog holds of the same bytes, or what is made of them now."""
+        with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
+            if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
+                with self._catalog.snapshot() as snapshot:
+                    pages, sections = snapshot.extent(shared.content_id)
+                note = "; ".join(("same bytes as a file indexed before", *turn.notes))
+                result = FileResult(str(turn.file), "indexed", None, doc_id, pages, sections, note=note)
+                card = self.stored.card(turn.file, shared.content_id)
+                return self.switch(turn, stamp, shared.version, None, card, result)
+            version = self.make(turn, sha256, ocr_seconds, on_page)
+            content = version.content
+            note = "; ".join((*turn.notes, *content.warnings))
+            if (now := system_stat(turn.source)) is None or not stamp.fits(now):
+                note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
+            unread = 0 if version.scans.stopped else version.scans.left
+            pages, sections = len(content.pages), len(content.sections)
+            result = FileResult(
+                str(turn.file), "indexed", None, doc_id, pages, sections, note=note, unread=unread
+            )  # fmt: skip
+            return self.switch(turn, stamp, version.version, content, card_of(turn.file, content), result)
+
+    def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
+        """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
+        with self.parser.copy(turn.file, sha256, turn.source) as copy:
+            return self.make_of(turn, copy, ocr_seconds, on_page)
+
+    def make_of(
+        self,
+        turn: Turn,
+        copy: PrivateCopy,
+        ocr_seconds: float,
+        on_page: Callable[[int], None],
+        regions: RegionsByPage | None = None,
+    ) -> MadeVersion:
+        """Make the content of bytes that are copied already, with a tree refined by ``regions`` if given."""
+        file_content = self._maker.make(turn, copy, ocr_seconds, on_page, regions)
+        version = self.stored.target_version(turn.source, copy.sha256)
+        if file_content.scanned and isinstance(ocr := self.stored.ocr(), Ocr):
+            tried, left = file_content.scans.tried, file_content.scans.left
+            version = with_ocr(version, ocr, tried if left else None)
+        return MadeVersion(version, file_content.content, file_content.scans)
+
+    def switch(
+        self,
+        turn: Turn,
+        stamp: FileStamp,
+        version: ContentVersion,
+        content: IndexedContent | None,
+        card: Card,
+        result: FileResult,
+    ) -> FileResult:
+        """Point the result's document to a version, whose ``content`` is None where the catalog holds it; what becomes
+        of the job is written with it. Raises LeaseLostError where another process has taken the job over.
+        """
+        result = turn.timed(result)
+        self._catalog.publish(
+            Publication(
+                library=turn.library, doc_id=result.doc_id or "", path=str(turn.file),
+                version=version, content=content, card=card, stamp=stamp,
+            ),
+            fence=turn.job.fence, advance=self._ending(turn, result), anew=turn.anew,
+        )  # fmt: skip
+        turn.written = True
+        return result
+
+    def content_lock(self, content: str) -> threading.Lock:
+        """Return the lock to hold while making something of the same bytes."""
+        with self._lock:
+            return self._content_locks.setdefault(content, threading.Lock())
+
+    def _shared(self, turn: Turn, sha256: str) -> StoredVersion | None:
+        """Return a stored version of the same bytes that serves. Raises DocumentError if this run may not open the
+        file.
+        """
+        stored = self.stored.best(self.stored.target_version(turn.source, sha256))
+        if stored is None:
+            return None
+        pages = stored.pages  # it may have been read under other limits
+        self._limits.check("max_pages", pages, f"{turn.file}: it has {pages:,} pages")
+        if self.stored.encrypted(stored.content_id):  # who does not know the password does not get the text
+            with self.parser.copy(turn.file, sha256, turn.source) as copy:
+                self.parser.opens(copy)
+        return stored

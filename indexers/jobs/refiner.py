@@ -1,0 +1,201 @@
+"""Published trees refined by a layout model, which reads each page once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import cast
+
+from hybrid_core.errors import DamageError, DocumentError, NotFoundError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.shared_cache import SharedCache, lines_read, pack_regions, regions_key, unpack_regions
+from hybrid_core.types.documents import Document, IndexedContent
+from hybrid_core.types.files import ContentVersion, StoredVersion
+from hybrid_core.types.locators import PlacedLine, Region, RegionsByPage
+from indexers.assembly.versions import card_of
+from indexers.files.private_copy import PrivateCopy, fingerprint
+from indexers.formats.registry import format_of, named
+from indexers.jobs.options import IndexOptions
+from indexers.jobs.publisher import Publisher
+from indexers.jobs.report import FileResult, FileStage, Tally
+from indexers.jobs.turn import Turn
+from indexers.workers.pool import WorkerPool
+from indexers.workers.protocol import RegionTask
+
+_RULES = "regions-2"
+"""Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
+_LACKING = "could not be read by the layout model"
+_SAID = 5  # pages that could not be read which are named
+
+
+def layout_model() -> str:
+    """Return the name of the model and of how it is used, as contents are marked with it."""
+    return f"{_RULES}+pymupdf-{version('pymupdf')}"
+
+
+def missing() -> str:
+    """Return why trees cannot be refined here, in a sentence; "" where they can."""
+    if find_spec("onnxruntime") is not None:
+        return ""
+    return (
+        "section trees are made by rules alone: the layout model needs the package onnxruntime "
+        "(pip install onnxruntime)"
+    )
+
+
+def refinable(file: Path) -> bool:
+    """Return whether a layout model can look at a file's pages."""
+    return format_of(file).regions is not None
+
+
+def unrefined(version: ContentVersion, models: bool) -> bool:
+    """Return whether the layout model has something to say of a content.
+
+    A content that models improved is left as it is unless there are ``models`` to improve the refined tree again.
+    """
+    entry = named(version.format)
+    can = entry is not None and entry.regions is not None
+    return can and version.outline != layout_model() and (models or version.unimproved == version)
+
+
+class Refiner:
+    """``at_once``: pages that are given to the workers ahead."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        cache: SharedCache,
+        pool: WorkerPool,
+        publisher: Publisher,
+        options: IndexOptions,
+        at_once: int,
+        tally: Tally,
+    ) -> None:
+        self._catalog, self._cache, self._pool = catalog, cache, pool
+        self._publisher, self._options = publisher, options
+        self._at_once, self._tally = at_once, tally
+
+    def refined(self, turn: Turn, before: FileResult) -> FileResult:
+        """Return the refined result; ``before`` itself if there is nothing to do."""
+        try:
+            result = self._refined(turn, before)
+        except (DamageError, DocumentError, NotFoundError) as error:
+            reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
+            result = _noted(before, f"its section tree is by rules: {reason}")
+        if result is not before:
+            result = result if turn.written else turn.timed(result)
+            self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "refine"))
+        return result
+
+    def _refined(self, turn: Turn, before: FileResult) -> FileResult:
+        published_document = self._published(before.doc_id)
+        if published_document is None or not unrefined(published_document[1].version, bool(self._options.enrich_needs)):
+            return before
+        document, published = published_document
+        stamp, sha256 = fingerprint(turn.file, turn.source)
+        if sha256 != document.sha256:
+            raise DocumentError(f"{turn.file}: it changed since it was read.", "Index it again.")
+        target = replace(published.version.unimproved, outline=layout_model())
+        with self._publisher.content_lock(f"refine/{sha256}"):
+            if (stored := self._stored_version(target)) is not None:
+                with self._catalog.snapshot() as snapshot:
+                    pages, sections = snapshot.extent(stored.content_id)
+                card = self._publisher.stored.card(turn.file, stored.content_id)
+                result = replace(before, status="indexed", pages=pages, sections=sections)
+                return self._publisher.switch(turn, stamp, stored.version, None, card, result)
+            version, content = self.refine_content(turn, document)
+            now = self._published(document.doc_id)
+            if now is None or now[1] != published:
+                return _noted(before, "it was changed or removed while its pages were read by the layout model")
+            warnings = [warning for warning in content.warnings if _LACKING in warning]
+            note = "; ".join(filter(None, (before.note, *warnings)))
+            result = replace(before, status="indexed", sections=len(content.sections), note=note)
+            return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
+
+    def refine_content(self, turn: Turn, document: Document) -> tuple[ContentVersion, IndexedContent]:
+        """Make a published document again with a refined tree, without what models said of it."""
+        with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
+            regions, warnings = self._regions(turn, copy, document)
+            remade = self._publisher.make_of(turn, copy, self._options.seconds_per_file, lambda _: None, regions)
+        content = replace(remade.content, warnings=(*remade.content.warnings, *warnings))
+        return replace(remade.version, outline=layout_model()), content
+
+    def _published(self, doc_id: str | None) -> tuple[Document, StoredVersion] | None:
+        with self._catalog.snapshot() as snapshot:
+            document = snapshot.document(doc_id or "")
+            stored = None if document is None else snapshot.version(document.content_id)
+        return None if document is None or stored is None else (document, stored)
+
+    def _stored_version(self, target: ContentVersion) -> StoredVersion | None:
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.versions(target.sha256)
+        return next((version for version in stored if version.version == target), None)
+
+    def _regions(self, turn: Turn, copy: PrivateCopy, document: Document) -> tuple[RegionsByPage, list[str]]:
+        """Return the regions of the pages, and a message for each page that could not be read."""
+        lines = self._lines_read(document)
+        model = layout_model()
+        numbers = range(1, document.pages + 1)
+        keys = {number: regions_key(copy.sha256, model, number, lines.get(number, ())) for number in numbers}
+        regions: dict[int, Sequence[Region]] = {}
+        for number, key in keys.items():
+            if (cached := self._cache.get(key)) is not None:
+                regions[number] = unpack_regions(cached)
+        failed: list[str] = []
+        waiting = [number for number in keys if number not in regions]
+        self._show(turn, document.pages - len(waiting), document.pages)
+        for number, answer in self._read(turn, copy, waiting, lines):
+            if isinstance(answer, DocumentError):
+                failed.append(f"page {number} {_LACKING}: {str(answer).removesuffix('.')}")
+            else:
+                self._cache.put({keys[number]: pack_regions(answer)})
+                regions[number] = answer
+            self._show(turn, len(regions) + len(failed), document.pages)
+        if len(failed) > _SAID:
+            failed[_SAID:] = [f"{len(failed) - _SAID} more pages {_LACKING}"]
+        return regions, failed
+
+    def _show(self, turn: Turn, done: int, pages: int) -> None:
+        self._tally.add(at=turn.at("refine", done, pages))
+
+    def _read(
+        self, turn: Turn, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
+    ) -> Iterator[tuple[int, tuple[Region, ...] | DocumentError]]:
+        """Yield pages in order, a few begun at a time, each with its own time. Raises Cancelled."""
+        running: deque[tuple[int, Future[object]]] = deque()
+
+        def first() -> tuple[int, tuple[Region, ...] | DocumentError]:
+            number, future = running.popleft()
+            try:
+                return number, cast("tuple[Region, ...]", future.result())
+            except DocumentError as error:
+                return number, error
+
+        try:
+            for number in numbers:
+                task = RegionTask(
+                    copy.path, self._options.password, number, lines.get(number, ()), self._options.parse
+                )  # fmt: skip
+                running.append((number, self._pool.submit(task, self._pool.allowance(turn.stop))))
+                copy.lend(running[-1][1])
+                if len(running) > self._at_once:
+                    yield first()
+            while running:
+                yield first()
+        finally:
+            for _, future in running:
+                future.cancel()
+
+    def _lines_read(self, document: Document) -> dict[int, tuple[PlacedLine, ...]]:
+        with self._catalog.snapshot() as snapshot:
+            pages = snapshot.pages(document.content_id)
+        return {page.number: lines_read(page) for page in pages}
+
+
+def _noted(result: FileResult, note: str) -> FileResult:
+    return replace(result, note="; ".join(filter(None, (result.note, note))))

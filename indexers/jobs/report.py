@@ -1,0 +1,165 @@
+"""The results of files, the report of an indexing run, and its progress."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from hybrid_core.types.usage import Usage
+from indexers.enrich.steps import Stage, StepDone
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What became of one file. ``note`` says what else the user should know (moved, pages without text).
+
+    ``seconds`` until it could be searched, ``ocr_seconds`` that went on reading its scans after that,
+    ``model_seconds`` on what models added; ``steps`` say what that was, ``usage`` what it took together.
+    ``unread``: pages that are read by OCR next; 0 in a report, for its run has read them. ``reason`` is the code of the
+    error of a file that failed.
+    """
+
+    path: str
+    status: Literal["indexed", "unchanged", "failed"]
+    error: str | None = None
+    doc_id: str | None = None
+    pages: int = 0
+    sections: int = 0
+    seconds: float = 0.0
+    note: str = ""
+    ocr_seconds: float = 0.0
+    unread: int = 0
+    model_seconds: float = 0.0
+    steps: tuple[StepDone, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value that is kept with a job."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> FileResult:
+        steps = tuple(StepDone(**step | {"usage": Usage(**step["usage"])}) for step in fields["steps"])
+        return cls(**fields | {"steps": steps, "usage": Usage(**fields["usage"])})  # type: ignore[operator]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """``notes`` are about the whole run: which models it went without, and what it did instead. ``skipped`` counts the
+    files below folders that no parser reads, by their ending ("" for none), most first.
+    """
+
+    files: tuple[FileResult, ...]
+    removed: tuple[str, ...] = ()  # paths of documents that --prune removed
+    notes: tuple[str, ...] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def usage(self) -> Usage:
+        """Return the usage of all calls of models."""
+        return sum((file.usage for file in self.files), Usage())
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """Sent whenever something moved. Bytes measure the work: pages are not known before a file is opened.
+
+    ``file`` is the path of the file that moved, ``stage`` what is being done with it, for ``stage_done`` of its
+    ``stage_pages`` pages so far (0 of 0 where that is not known or does not go by pages). ``notes`` are the run's.
+    ``over`` is the path of a file for which nothing is left to do, neither OCR nor models.
+    """
+
+    files: int
+    files_done: int
+    pages_done: int
+    bytes: int
+    bytes_done: int
+    finished: FileResult | None = None  # the file that was just published or refused
+    scans: int = 0  # of the pages: those that OCR has to read, which takes far longer
+    scans_done: int = 0
+    file: str = ""
+    stage: Stage = "parse"
+    stage_pages: int = 0
+    stage_done: int = 0
+    notes: tuple[str, ...] = ()
+    over: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStage:
+    """The stage that one file is at."""
+
+    file: str = ""
+    stage: Stage = "parse"
+    pages: int = 0
+    done: int = 0
+
+
+@dataclass
+class Tally:
+    """Progress shared by the threads of one run."""
+
+    report: Callable[[IndexProgress], None]
+    files: int
+    bytes: int
+    files_done: int = 0
+    pages_done: int = 0
+    bytes_done: float = 0.0
+    scans: int = 0
+    scans_done: int = 0
+    notes: tuple[str, ...] = ()
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(
+        self,
+        *,
+        pages: int = 0,
+        size: float = 0.0,
+        scans: int = 0,
+        unread: int = 0,
+        finished: FileResult | None = None,
+        again: bool = False,
+        at: FileStage = FileStage(),
+        settled: str = "",
+    ) -> None:
+        """Add progress and report it.
+
+        ``scans`` were read of the ``unread`` pages. ``again``: the finished file was counted before. ``settled``:
+        nothing is left to do for this file.
+        """
+        with self.lock:
+            self.pages_done += pages
+            self.bytes_done += size
+            self.scans_done += scans
+            self.scans += unread
+            self.files_done += finished is not None and not again
+            self._report(finished, at, settled)
+
+    def add_note(self, note: str) -> None:
+        """Report a note about the run once."""
+        with self.lock:
+            self.notes += () if note in self.notes else (note,)
+            self._report()
+
+    def _report(self, finished: FileResult | None = None, at: FileStage = FileStage(), settled: str = "") -> None:
+        self.report(
+            IndexProgress(
+                files=self.files,
+                files_done=self.files_done,
+                pages_done=self.pages_done,
+                bytes=self.bytes,
+                bytes_done=min(round(self.bytes_done), self.bytes),
+                finished=finished,
+                scans=self.scans,
+                scans_done=self.scans_done,
+                file=at.file or (finished.path if finished else ""),
+                stage=at.stage,
+                stage_pages=at.pages,
+                stage_done=at.done,
+                notes=self.notes,
+                over=settled,
+            )
+        )

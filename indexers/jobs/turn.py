@@ -1,0 +1,70 @@
+"""One stage of one file's job, for as long as this process holds it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from hybrid_core.types.jobs import Job
+from indexers.enrich.steps import Stage
+from indexers.files.private_copy import size
+from indexers.jobs.report import FileResult, FileStage, Tally
+from indexers.workers.pool import Stop
+
+ANEW = "anew"
+"""The option of a job that makes everything again, whatever is stored of its file."""
+
+
+class Turn:
+    """``source`` is where the bytes of the job's file lie. ``before`` is what came of the stages before this one, None
+    for the first. ``notes`` are about the file, besides those of its parser.
+    """
+
+    def __init__(self, job: Job, source: Path, tally: Tally) -> None:
+        self.job, self.source, self.tally = job, source, tally
+        self.file, self.library = Path(job.subject), job.library
+        self.notes: tuple[str, ...] = ()
+        self.before = FileResult.from_json(job.result) if job.result and job.turn else None
+        self.anew = bool(job.options.get(ANEW))
+        self.stop = Stop()
+        self.written = False
+        """Whether its end is in the catalog already, with what it published."""
+        self.done, self.pages = 0, 0
+        self._size, self._shown = size(source), 0.0
+        self._began = time.monotonic()
+
+    def begin(self) -> None:
+        """Count the time from now."""
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._began
+
+    def at(self, stage: Stage, done: int, pages: int) -> FileStage:
+        """Note how far it is; what the progress is told."""
+        self.done, self.pages = done, pages
+        return FileStage(str(self.file), stage, pages, done)
+
+    def page(self, pages: int) -> None:
+        """Count one more parsed page of ``pages``. Every page counts as much of the file's bytes."""
+        share = max(0.0, self._size - self._shown) / max(1, pages - self.done)
+        self._shown += share
+        self.tally.add(pages=1, size=share, at=self.at("parse", self.done + 1, pages))
+
+    @property
+    def unshown(self) -> float:
+        """Return bytes of the file that its pages have not shown in the progress."""
+        return self._size - self._shown
+
+    def timed(self, result: FileResult) -> FileResult:
+        """Return a result with the time that this turn has taken until now."""
+        taken, before = self.seconds, self.before
+        if self.job.stage == "ocr" and before:
+            return replace(result, seconds=before.seconds, ocr_seconds=round(before.ocr_seconds + taken, 3))
+        if self.job.stage == "refine" and before:
+            return replace(result, seconds=before.seconds, model_seconds=round(before.model_seconds + taken, 3))
+        if self.job.stage == "enrich":
+            return result if result == before else replace(result, model_seconds=round(taken, 3))
+        return replace(result, seconds=round(taken, 3))

@@ -1,0 +1,272 @@
+"""The engines that read pictures of text: their protocol, Tesseract, and the choice of the first and second engine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from statistics import fmean
+from typing import Literal, Protocol
+
+from hybrid_core.errors import DocumentError
+from hybrid_core.system import end_with_parent
+
+EngineName = Literal["Tesseract", "RapidOCR"]
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word and its box in pixels from the top left. ``sure`` is the engine's confidence, 0 to 100."""
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    sure: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLine:
+    """Words of one line in reading order. ``size`` is from ascenders to descenders, in pixels."""
+
+    words: tuple[Word, ...]
+    size: float
+
+
+class Engine(Protocol):
+    def read(self, image: bytes, dpi: int) -> list[ReadLine]:
+        """Return the lines of text on a grey image (PGM), whichever way up it is.
+
+        Raises DocumentError where the engine fails.
+        """
+
+
+def sureness(lines: Sequence[ReadLine]) -> float:
+    """Return mean confidence in the words, 0 to 100; 0 where there are none."""
+    return fmean(word.sure for line in lines for word in line.words) if lines else 0.0
+
+
+_INSTALL_TESSERACT = (
+    "install Tesseract (apt install tesseract-ocr on Debian and Ubuntu, brew install tesseract on macOS)"
+)
+
+_LISTED = re.compile(r'languages in "(.+?)"')
+_BOX, _SIZE, _SURE = (re.compile(rf"{name} ([-\d. ]+)") for name in ("bbox", "x_size", "x_wconf"))
+_LINES = frozenset({"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"})
+
+
+_UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side have about 30, others from 75
+
+
+@dataclass(frozen=True, slots=True)
+class Tesseract:
+    """The program with the languages it is asked for, as it writes them ("eng+deu"), and all that it has.
+
+    ``turns``: it has the data that tells which way up a page is.
+    """
+
+    program: str
+    languages: str
+    languages_installed: tuple[str, ...]
+    turns: bool
+    folder: str = ""  # where its data is
+
+    def read(self, image: bytes, dpi: int) -> list[ReadLine]:
+        """Read a picture, as Engine describes."""
+        lines = self._ask(image, dpi, "3")
+        if self.turns and lines and sureness(lines) < _UPSIDE_DOWN:
+            lines = max(lines, self._ask(image, dpi, "1"), key=sureness)
+        return lines
+
+    def _ask(self, image: bytes, dpi: int, layout: str) -> list[ReadLine]:
+        """Run the program. ``layout`` 1: it first finds out which way up the page is; 3: it takes it as it is."""
+        done = subprocess.run(
+            [
+                self.program, "stdin", "stdout", "-l", self.languages, "--dpi", str(dpi), "--psm", layout,
+                "-c", "tessedit_create_hocr=1",
+            ],
+            input=image,
+            capture_output=True,
+            env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is a worker per core already
+            preexec_fn=end_with_parent,
+            check=False,
+        )  # fmt: skip
+        if done.returncode:
+            messages = done.stderr.decode(errors="replace").strip().splitlines()
+            raise DocumentError(f"Tesseract failed ({messages[-1] if messages else f'exit status {done.returncode}'})")
+        try:
+            return list(_lines(ElementTree.fromstring(done.stdout)))
+        except ElementTree.ParseError as error:
+            raise DocumentError(f"what Tesseract answered is no hOCR ({error})") from error
+
+
+def find_tesseract(
+    languages: str, environment: Mapping[str, str] | None = None
+) -> tuple[Tesseract, tuple[str, ...]] | str:
+    """Find the program on the path and the languages it has data for.
+
+    Return it with the languages it lacks, or how to get one that can be used. ``TESSDATA_PREFIX`` says where its data
+    is.
+    """
+    environment = os.environ if environment is None else environment
+    program = shutil.which("tesseract", path=environment.get("PATH"))
+    if program is None:
+        return _INSTALL_TESSERACT
+    done = subprocess.run([program, "--list-langs"], capture_output=True, env=environment, check=False)
+    listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions answer on the error stream
+    folder = listing[1] if (listing := _LISTED.search(listed)) else "its folder"
+    installed = listed.splitlines()[1:] if listing else []
+    if not installed:
+        return f"{program} has no language data in {folder}: {_INSTALL_TESSERACT} with its data"
+    requested = languages.split("+")
+    has = "+".join(name for name in requested if name in installed)
+    names = tuple(name for name in installed if name != "osd")
+    return Tesseract(program, has, names, "osd" in installed, folder), tuple(
+        name for name in requested if name not in installed
+    )
+
+
+def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
+    """Return the error that a language has no data; ``otherwise`` says what else reads it."""
+    package = f"tesseract-ocr-{name.replace('_', '-')}"
+    return DocumentError(
+        f"Tesseract has no data for the language '{name}'; it has {', '.join(tesseract.languages_installed)}.",
+        f"Install it (on Debian and Ubuntu: apt install {package}; elsewhere put {name}.traineddata into "
+        f"{tesseract.folder}){otherwise}, or change the setting ocr_languages.",
+    )
+
+
+def _lines(hocr: ElementTree.Element) -> Iterator[ReadLine]:
+    """Yield the lines of an hOCR document.
+
+    Places, sizes and confidences are in the title attributes: http://kba.github.io/hocr-spec/1.2.
+    """
+    for element in hocr.iter():
+        if element.get("class") in _LINES:
+            words = tuple(_words(element))
+            if words:
+                size = _SIZE.search(element.get("title", ""))
+                yield ReadLine(words, float(size[1]) if size else max(word.y1 - word.y0 for word in words))
+
+
+def _words(line: ElementTree.Element) -> Iterator[Word]:
+    for element in line:
+        title, text = element.get("title", ""), "".join(element.itertext()).strip()
+        box, sure = _BOX.search(title), _SURE.search(title)
+        if text and box and sure:
+            x0, y0, x1, y1 = map(float, box[1].split())
+            yield Word(text, x0, y0, x1, y1, float(sure[1]))
+
+
+VERSION = "ocr-3"
+"""Of what reads pages from their pictures: raising it reads them again."""
+INSTALL = "pip install 'hybrid-pageindex[ocr]'"
+
+_EAST_ASIAN = frozenset(("chi_sim", "chi_tra", "jpn"))
+_RAPID = _EAST_ASIAN | frozenset(
+    "eng afr aze bos cat ces cym dan deu est eus fin fra frk gle glg hrv hun ind isl ita kur lat lav lit ltz mlt mri "
+    "msa nld nor oci pol por que ron slk slv spa sqi swa swe tgl tur uzb_latn vie".split()
+)
+"""Tesseract's names of what RapidOCR's model reads (https://rapidai.github.io/RapidOCRDocs, PP-OCRv6 small)."""
+_PARTS = ("rapidocr", "cv2", "onnxruntime")
+
+
+@dataclass(frozen=True, slots=True)
+class Ocr:
+    """The engines to read with. ``languages`` are those asked for, as Tesseract writes them ("eng+deu"); ``tesseract``
+    is asked for those of them that it has, None where it has none of them.
+    """
+
+    languages: str
+    tesseract: Tesseract | None
+    rapid: bool
+
+    @property
+    def first(self) -> EngineName:
+        """Return the first engine: Tesseract, five times as fast, but for Chinese and Japanese, where it errs five
+        times as often.
+        """
+        if self.tesseract is None:
+            return "RapidOCR"
+        return "RapidOCR" if self.rapid and _EAST_ASIAN & set(self.languages.split("+")) else "Tesseract"
+
+    @property
+    def second(self) -> EngineName | None:
+        """Return the engine to ask if the first one is in doubt."""
+        return "RapidOCR" if self.rapid and self.first == "Tesseract" else None
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Return the languages that can be read, as Tesseract calls them."""
+        installed = frozenset() if self.tesseract is None else frozenset(self.tesseract.languages_installed)
+        return installed | (_RAPID if self.rapid else frozenset())
+
+    @property
+    def tag(self) -> str:
+        """Return a tag of all that decides what is read."""
+        tesseract = "" if self.tesseract is None else self.tesseract.languages
+        return hashlib.sha256(f"{VERSION}|{self.languages}|{tesseract}|{self.rapid}".encode()).hexdigest()[:8]
+
+    @property
+    def shown(self) -> str:
+        """Return the engines in words."""
+        parts = []
+        if self.tesseract is not None:
+            installed = ", ".join(self.tesseract.languages_installed)
+            parts.append(
+                f"Tesseract ({self.tesseract.program}), reading {self.tesseract.languages}; it has {installed}"
+            )
+        if self.rapid:
+            what = {"Tesseract": "what Tesseract is in doubt of", "RapidOCR": "every page"}[self.first]
+            parts.append(f"RapidOCR, reading {what}: Chinese, Japanese and Latin script")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class NoOcr:
+    """Why pages without text are not read, and what to do about it."""
+
+    reason: str
+
+
+def some_ocr() -> bool:
+    """Return whether an engine seems to be here, at no cost."""
+    return shutil.which("tesseract") is not None or find_spec("rapidocr") is not None
+
+
+OFF = NoOcr("OCR is switched off by the setting ocr")
+
+
+def find_ocr(wish: str, languages: str) -> Ocr | NoOcr:
+    """Return the engines that are installed, unless the setting ``ocr`` is "never", or why there is none that can be
+    used.
+
+    Raises DocumentError where there are engines, but none for a language that is asked for.
+    """
+    if wish == "never":
+        return OFF
+    rapid = all(find_spec(part) is not None for part in _PARTS)
+    engine = find_tesseract(languages)
+    if isinstance(engine, str):
+        tesseract = None
+    else:
+        tesseract, missing = engine
+        if missing and not (rapid and set(missing) <= _RAPID):
+            raise lacking(missing[0], engine[0], f", or {INSTALL}" if missing[0] in _RAPID else "")
+        tesseract = tesseract if tesseract.languages else None
+    if tesseract is None and not rapid:
+        lacks = engine if isinstance(engine, str) else "install its languages"
+        return NoOcr(f"{lacks}, or {INSTALL}, and index again to read them by OCR")
+    if tesseract is None and (unknown := sorted(set(languages.split("+")) - _RAPID)):
+        raise DocumentError(
+            f"RapidOCR does not read the language '{unknown[0]}'.",
+            "Install Tesseract with its data, or change the setting ocr_languages.",
+        )
+    return Ocr(languages, tesseract, rapid)

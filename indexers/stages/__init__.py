@@ -1,1 +1,0 @@
-"""What a file goes through: parsed, its scans read, its tree made, published, improved."""

@@ -1,1 +1,0 @@
-"""Folders that are watched: what is new, changed or gone in them."""

@@ -1,0 +1,164 @@
+"""Further searches for a question whose pages do not answer it, and those that a model asks for.
+
+Other searches are the question's parts apart, or its words as the library has them. A model asks by lines that begin
+with READ or SEARCH.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from hybrid_core.text.names import has_cjk
+from hybrid_core.text.prose import language_of
+from hybrid_core.text.tokens import fold, plain_words
+from retrievers.query.words import content_words, without_frame
+
+MOST = 4  # searches of one question
+_LEAST_WORDS = 3  # of a part that can be searched for alone
+_LONG = 7  # letters from which a word may be a slip that is not one letter off
+_ALIKE = 0.84  # difflib's ratio of a slip and the word that is meant
+_LENGTHS = 2  # letters by which they may differ
+_BETWEEN = re.compile(
+    r"[?!;。？！；]\s*|,\s*(?:and|or|und|oder|et|ou|y|e)\s+"
+    r"|\s+(?:and|und|et|sowie|as well as|versus|vs\.?|compared (?:to|with)|differs? from|than"
+    r"|(?:im )?(?:gegensatz|vergleich) zu[mr]?|als|or(?= (?:in|of|that)\b)|oder(?= (?:in|im|bei)\b))\s+"
+    r"|，|、|以及|并且",
+    re.IGNORECASE,
+)
+_COMPARES = re.compile(r"^\W*(?:compare|contrast|vergleiche?)\b", re.IGNORECASE)
+_WITH = re.compile(r"\s+(?:with|to|mit|against)\s+", re.IGNORECASE)
+_SIDE = re.compile(r"(?:the (?:one|other)|that|those|in|im|of|bei|die|der|das|the)\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\s,;:?!()]+")
+_WORDS = 12  # of a question that are looked up
+
+
+Spellings = Callable[[str], Sequence[str]]
+"""The words of the library that are spelled most like one, [] for a word that it holds."""
+
+
+def other_searches(question: str, texts: Sequence[str], spellings: Spellings | None = None) -> list[str]:
+    """Return what else to search for, the likeliest first; ``texts`` are those of pages that were found.
+
+    Words that stand on none of these are replaced by the word there that is spelled most alike, and those that the
+    library holds nowhere by one of its ``spellings``. A part of a question that says too little has the words of the
+    part before.
+    """
+    queries: dict[str, None] = {}
+    right = corrected(respelled(question, texts), spellings)
+    if right != question:
+        queries[right] = None
+    queries |= dict.fromkeys(parts(right))
+    queries.pop(question, None)
+    return list(queries)[:MOST]
+
+
+def parts(question: str) -> list[str]:
+    """Return the parts of a question that can be searched for apart, [] where it has one."""
+    pieces = [piece.strip() for piece in _BETWEEN.split(question) if any(map(str.isalnum, piece))]
+    if _COMPARES.match(question):
+        pieces = [part for piece in pieces for part in _WITH.split(piece)]
+    if len(pieces) < 2:
+        return []
+    whole = [pieces[0]]
+    for before, piece in pairwise(pieces):
+        alone = len(piece.split()) >= _LEAST_WORDS and len(content_words(piece)) > 1 and not _SIDE.match(piece)
+        whole.append(piece if alone or has_cjk(piece) else _completed(piece, before))
+    return [piece for piece in whole if len(piece.split()) > 1 or not piece.isascii()]
+
+
+def _completed(piece: str, before: str) -> str:
+    """Return a part of a question that says too little with what the part before asks for, but not for whom."""
+    words = _WORD.findall(without_frame(before))
+    lowercase = [word for word in words if word[0].islower()]
+    chosen = words if language_of(before) == "German" or not lowercase else lowercase
+    return " ".join([piece, *(word for word in chosen if word.casefold() not in piece.casefold())])
+
+
+def corrected(question: str, spellings: Spellings | None) -> str:
+    """Return a question with the library's words in place of those that it does not hold and that are spelled alike."""
+    if spellings is None:
+        return question
+    for word in list(dict.fromkeys(re.findall(r"[^\W\d_]{5,}", question)))[:_WORDS]:
+        if near := spellings(word):
+            right = near[0].capitalize() if word[0].isupper() else near[0]
+            question = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", right, question)
+    return question
+
+
+def respelled(question: str, texts: Iterable[str]) -> str:
+    """Return a question with words of the texts in place of long ones that stand nowhere and are spelled alike."""
+    written = {word for text in texts for word in plain_words(text).split() if len(word) >= _LONG - _LENGTHS}
+    by_fold: dict[str, str] = {}
+    for word in sorted(written):
+        by_fold.setdefault(fold(word), word)
+    for word in dict.fromkeys(re.findall(r"[^\W\d_]+", question)):
+        plain = fold(word)
+        if len(plain) < _LONG or plain in by_fold:
+            continue
+        near = [
+            candidate
+            for candidate in by_fold
+            if candidate[0] == plain[0] and abs(len(candidate) - len(plain)) <= _LENGTHS
+        ]
+        if likely := difflib.get_close_matches(plain, near, 1, _ALIKE):
+            question = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", by_fold[likely[0]], question)
+    return question
+
+
+MARK, SEARCH = "READ ", "SEARCH "
+MOST_PAGES = 4  # in one round
+MOST_SEARCHES = 2  # in one round
+_LONGEST = 300  # characters of a search
+_LINE = re.compile(
+    r"^\W{0,3}READ\s+(?:(?P<source>source)|D(?P<document>\d+))\b[\s,:]*(?:(?P<kind>pages?|sections?)\b)?[\s:]*(?P<what>.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SEARCH = re.compile(r"^\W{0,3}SEARCH\b[\s:]*(?P<words>\S.*)$", re.MULTILINE)
+_RANGE = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """``document`` is the number of one that was listed; its ``pages``, or the section of this ``node_id``. With
+    ``source`` the whole of a source that is cut. What is not said is 0 or empty.
+    """
+
+    written: str
+    document: int = 0
+    pages: tuple[int, ...] = ()
+    node_id: str = ""
+    source: int = 0
+
+
+def wishes(reply: str) -> tuple[Wish, ...]:
+    """Return what to read, () where the reply is an answer: one begins with a line of either sort."""
+    text = reply.strip()
+    return tuple(wish for match in _LINE.finditer(text) for wish in _of(match)) if _asks(text) else ()
+
+
+def searches(reply: str) -> tuple[str, ...]:
+    """Return what to search for, () where the reply is an answer."""
+    text = reply.strip()
+    queries = [" ".join(match["words"].split())[:_LONGEST] for match in _SEARCH.finditer(text)] if _asks(text) else []
+    return tuple(dict.fromkeys(queries))[:MOST_SEARCHES]
+
+
+def _asks(reply: str) -> bool:
+    return _LINE.match(reply) is not None or _SEARCH.match(reply) is not None
+
+
+def _of(match: re.Match[str]) -> list[Wish]:
+    written, what = " ".join(match[0].split()), match["what"]
+    if match["source"]:
+        return [Wish(written, source=int(number)) for number, _ in _RANGE.findall(what)]
+    document = int(match["document"])
+    if (match["kind"] or "").lower().startswith("section"):
+        return [Wish(written, document, node_id=number) for number in re.findall(r"\d{4,}", what)]
+    pages: list[int] = []
+    for first, last in _RANGE.findall(what):
+        pages += range(int(first), min(int(last or first), int(first) + MOST_PAGES) + 1)
+    return [Wish(written, document, tuple(dict.fromkeys(pages)))] if pages else []

@@ -1,0 +1,248 @@
+"""Values by key for one state of a library.
+
+The next state is made of what changed, and shares what did not. The base may lie in a mapped file; what changed since
+is in memory, on top of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, TypeVar
+
+from hybrid_core.store.mapped import MappedTable
+
+V = TypeVar("V")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_GONE: Any = object()
+_ABOVE: Any = object()  # not among what changed
+_MOST_SEEN = 10_000
+WrittenTable = tuple[str, Iterable[tuple[str, Any]]]
+
+
+class Stored(Mapping[str, V]):
+    """The values of a table, read when they are asked for."""
+
+    def __init__(self, table: MappedTable, read: Callable[[Any], V]) -> None:
+        self._table, self._read = table, read
+        self._seen: dict[object, V] = {}  # a search looks the same documents and words up again and again
+
+    def __getitem__(self, key: str) -> V:
+        value: V | None = self._seen.get(key)
+        if value is None:
+            try:
+                value = self._read(self._table[key])
+            except KeyError:
+                value = _GONE
+            self._keep(key, value)
+        if value is _GONE:
+            raise KeyError(key)
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        value = self._seen.get(key)
+        if value is None and not (stored := key in self._table):
+            self._keep(key, _GONE)
+        return stored if value is None else value is not _GONE
+
+    def _keep(self, key: object, value: V) -> None:
+        if len(self._seen) >= _MOST_SEEN:
+            self._seen.clear()
+        self._seen[key] = value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def entries(self) -> Iterator[tuple[str, V]]:
+        return ((key, self._read(value)) for key, value in self._table.entries())
+
+
+class Layered(Mapping[str, V]):
+    """Changed values on top of a base.
+
+    A value is never changed itself, so that searches may read it while the next one is made.
+    """
+
+    def __init__(
+        self, base: Mapping[str, V] = _NOTHING, changed: Mapping[str, V] = _NOTHING, count: int | None = None
+    ) -> None:
+        """``count`` is how many there are; None where nothing in ``changed`` is gone or in ``base`` too."""
+        self._base, self._changed = base, changed
+        self._count = len(base) + len(changed) if count is None else count
+
+    def __getitem__(self, key: str) -> V:
+        value: V = self._changed.get(key, _ABOVE)
+        if value is _ABOVE:
+            return self._base[key]
+        if value is _GONE:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __contains__(self, key: object) -> bool:
+        if key in self._changed:
+            return self._changed[key] is not _GONE  # type: ignore[index]
+        return key in self._base
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key, _ in self.entries())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def entries(self) -> Iterator[tuple[str, V]]:
+        base = self._base.entries() if isinstance(self._base, Stored) else self._base.items()
+        for key, value in base:
+            if key not in self._changed:
+                yield key, value
+        for key, value in self._changed.items():
+            if value is not _GONE:
+                yield key, value
+
+    @property
+    def above(self) -> int:
+        """Return how many values lie in memory on top of the stored ones."""
+        return len(self._changed)
+
+    def updated(self, came: Mapping[str, V], went: Iterable[str] = ()) -> Self:
+        """Return a copy with some values, and without those of some keys, which are not in both."""
+        changed, count = dict(self._changed), self._count
+        for key in went:
+            if key in self:
+                count -= 1
+                if key in self._base:
+                    changed[key] = _GONE
+                else:
+                    del changed[key]
+        for key, value in came.items():
+            count += key not in self
+            changed[key] = value
+        return self._on_top(changed, count)
+
+    def _on_top(self, changed: Mapping[str, V], count: int) -> Self:
+        return type(self)(self._base, changed, count)
+
+    def changed_since(self, before: Layered[V]) -> Iterable[str]:
+        """Return the keys whose values may differ, where both have one base."""
+        return self._changed.keys() | before._changed.keys() if self._base is before._base else self.keys() | before
+
+
+def differences(before: Mapping[str, V], now: Mapping[str, V]) -> tuple[dict[str, V], dict[str, V]]:
+    """Return the values that went and those that came; a value replaced by another object is in both."""
+    layered = isinstance(now, Layered) and isinstance(before, Layered)
+    keys = now.changed_since(before) if layered else now.keys() | before.keys()  # type: ignore[attr-defined]
+    went, came = dict[str, V](), dict[str, V]()
+    for key in keys:
+        old, new = before.get(key), now.get(key)
+        if old is not new:
+            went |= {} if old is None else {key: old}
+            came |= {} if new is None else {key: new}
+    return went, came
+
+
+class KeySets(Layered[frozenset[str]]):
+    """Sets of texts by key; the set of a missing key is empty."""
+
+    def __getitem__(self, key: str) -> frozenset[str]:
+        values: frozenset[str] = self.get(key, frozenset())
+        return values
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return super().__getitem__(key)
+        except KeyError:
+            return default
+
+    def with_pairs(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> KeySets:
+        """Return a copy without some pairs and with others; a pair that is in both stays."""
+        less, more = _by_key(went), _by_key(came)
+        if not less and not more:
+            return self
+        changed = {key: self[key].difference(less.get(key, ())).union(more.get(key, ())) for key in {**less, **more}}
+        empty = [key for key, values in changed.items() if not values]
+        return self.updated({key: values for key, values in changed.items() if values}, empty)
+
+
+class Counts(Layered[int]):
+    """Counts by key; 0 for a missing one."""
+
+    def __getitem__(self, key: str) -> int:
+        count: int = self.get(key, 0)
+        return count
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return super().__getitem__(key)
+        except KeyError:
+            return default
+
+    def counted(self, went: Iterable[str], came: Iterable[str]) -> Counts:
+        """Return the counts with what came and without what went."""
+        more = Counter(came)
+        more.subtract(Counter(went))
+        changed = {key: self[key] + count for key, count in more.items() if count}
+        empty = [key for key, count in changed.items() if not count]
+        return self.updated({key: count for key, count in changed.items() if count}, empty)
+
+
+class Tallies(Layered[Mapping[str, int]]):
+    """Counts of texts by key."""
+
+    def counted(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> Tallies:
+        """Return the counts with what came and without what went, each a key and a text."""
+        more = Counter(came)
+        more.subtract(Counter(went))
+        changed: dict[str, dict[str, int]] = {}
+        for (key, text), count in more.items():
+            tally = changed.setdefault(key, dict(self.get(key, ())))
+            tally[text] = tally.get(text, 0) + count
+            if not tally[text]:
+                del tally[text]
+        empty = [key for key, tally in changed.items() if not tally]
+        return self.updated({key: tally for key, tally in changed.items() if tally}, empty)
+
+
+class Kind(NamedTuple):
+    """A way to write the values of one attribute as JSON and read them again."""
+
+    layers: type[Layered[Any]] = Layered
+    read: Callable[[Any], Any] = lambda value: value
+    write: Callable[[Any], Any] = lambda value: value
+
+
+SETS = Kind(KeySets, frozenset, list)
+COUNTS = Kind(Counts)
+TALLIES = Kind(Tallies)
+PLAIN = Kind()
+
+
+def written(owner: object, kinds: Mapping[str, Kind]) -> Iterator[WrittenTable]:
+    """Yield the attributes of a state as tables, by their names."""
+    for name, kind in kinds.items():
+        yield f"{type(owner).__name__}.{name}", _entries(getattr(owner, name), kind.write)
+
+
+def _entries(values: Layered[Any], write: Callable[[Any], Any]) -> Iterator[tuple[str, Any]]:
+    return ((key, write(value)) for key, value in values.entries())
+
+
+def restore(owner: object, kinds: Mapping[str, Kind], tables: Mapping[str, MappedTable]) -> None:
+    """Set the attributes of a state to what was written of one."""
+    for name, kind in kinds.items():
+        setattr(owner, name, kind.layers(Stored(tables[f"{type(owner).__name__}.{name}"], kind.read)))
+
+
+def _by_key(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    values: dict[str, list[str]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return values

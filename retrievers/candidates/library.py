@@ -1,0 +1,289 @@
+"""A library in one state: its published documents, their router, and their storage as a mapped file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hybrid_core.cards.corrections import card_from_json, card_to_json
+from hybrid_core.store.mapped import MappedFile, MappedTable, write_tables
+from hybrid_core.text.names import short_paths
+from hybrid_core.text.tokens import plain_words, tokenise
+from hybrid_core.types.documents import Card, Document, unread_pages
+from hybrid_core.types.results import UnreadDocument
+from hybrid_core.types.scoring import ScoringConfig
+from retrievers.candidates.layers import (
+    COUNTS,
+    PLAIN,
+    SETS,
+    TALLIES,
+    Counts,
+    KeySets,
+    Kind,
+    Layered,
+    Stored,
+    Tallies,
+    WrittenTable,
+    differences,
+    restore,
+    written,
+)
+from retrievers.candidates.router import Router
+
+_SUBTITLE = re.compile(r":\s|\s[–—|-]\s")
+_SHORTEST = 6  # characters of a title with the spaces around it
+
+
+class LibraryView:
+    """A library at one log position, used by every search until the log moves, and never changed.
+
+    Of the view ``before``, where one is given, everything is taken over that differing documents do not change.
+    """
+
+    # As of an empty library.
+    documents: Mapping[str, Document] = Layered[Document]()
+    contents: Layered[str] = Layered()
+    pages: int = 0
+    _types: Layered[str] = Layered()  # by document
+    _by_type: KeySets = KeySets()
+    _by_name: KeySets = KeySets()  # paths by their last part
+    _by_title: KeySets = KeySets()  # documents by the words of their titles
+    _titles: Tallies = Tallies()  # how many titles begin with a word, by how many they have
+    _unread: Layered[int] = Layered()  # how many pages without text documents have
+    _naming: Counts = Counts()  # documents by term of their names
+
+    KINDS: ClassVar[Mapping[str, Kind]] = {
+        "contents": PLAIN, "_types": PLAIN, "_by_type": SETS, "_by_name": SETS, "_by_title": SETS, "_titles": TALLIES,
+        "_unread": PLAIN,
+        "_naming": COUNTS,
+    }  # fmt: skip
+
+    def __init__(
+        self, position: int, documents: Mapping[str, Document], router: Router, before: LibraryView | None = None
+    ) -> None:
+        """``documents`` are the published ones by doc_id, in the library's order; ``contents`` are their contents' ids,
+        ``pages`` how many they have together.
+        """
+        old = before or LibraryView.__new__(LibraryView)
+        lost, new = differences(old.documents, documents)
+        went, came = lost.values(), new.values()
+        self._begin(position, documents, router)
+        gone = [doc_id for doc_id in lost if doc_id not in new]
+        self.contents = old.contents.updated({row.doc_id: row.content_id for row in came}, gone)
+        self.pages = old.pages + sum(row.pages for row in came) - sum(row.pages for row in went)
+        self._types = old._types.updated({row.doc_id: row.card.type for row in came}, gone)
+        self._by_type = old._by_type.with_pairs(_pairs(went, _type), _pairs(came, _type))
+        self._by_name = old._by_name.with_pairs(
+            ((_last(document.path), document.path) for document in went),
+            ((_last(document.path), document.path) for document in came),
+        )
+        self._by_title = old._by_title.with_pairs(_pairs(went, _titled), _pairs(came, _titled))
+        self._titles = old._titles.counted(_begun(went), _begun(came))
+        unread = {document.doc_id: document.unread for document in came if document.unread}
+        self._unread = old._unread.updated(unread, [doc_id for doc_id in lost if doc_id not in unread])
+        self._naming = old._naming.counted(_naming(went), _naming(came))
+
+    @classmethod
+    def restored(
+        cls,
+        tables: Mapping[str, MappedTable],
+        position: int,
+        pages: int,
+        documents: Mapping[str, Document],
+        router: Router,
+    ) -> LibraryView:
+        """Restore a view from tables."""
+        view = cls.__new__(cls)
+        view._begin(position, documents, router)
+        view.pages = pages
+        restore(view, cls.KINDS, tables)
+        return view
+
+    def written(self) -> Iterator[WrittenTable]:
+        """Yield the view as tables, without the documents."""
+        yield from written(self, self.KINDS)
+        yield from self.router.written()
+
+    def _begin(self, position: int, documents: Mapping[str, Document], router: Router) -> None:
+        self.position, self.documents, self.router = position, documents, router
+        self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
+
+    def short_path(self, path: str) -> str:
+        """Return the part of a document's path that differs from the others'."""
+        name = _last(path)
+        if name not in self._short_paths:
+            self._short_paths[name] = short_paths(self._by_name[name])
+        return self._short_paths[name][path]
+
+    def titled(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield (words, doc_id) of the titles, up to a colon, that stand in plain words and are unique."""
+        words = text.split()
+        for at, word in enumerate(words):
+            for length in sorted(map(int, self._titles.get(word, ()))):
+                phrase = f" {' '.join(words[at : at + length])} "
+                if at + length <= len(words) and len(titled := self._by_title[phrase]) == 1:
+                    yield phrase, next(iter(titled))
+
+    def name_terms(self) -> Collection[str]:
+        """Return the terms that the names on the documents' cards hold."""
+        return self._naming
+
+    @cached_property
+    def unread(self) -> Sequence[UnreadDocument]:
+        """Return the documents that hold pages without text, those with most of them first."""
+        holding = sorted(map(self.documents.__getitem__, self._unread), key=lambda d: (-d.unread, d.name, d.doc_id))
+        return tuple(UnreadDocument(d.doc_id, d.name, d.unread, d.pages, unread_pages(d.warnings)[1]) for d in holding)
+
+    def within(self, scope: frozenset[str] | None) -> Mapping[str, Document]:
+        """Return the documents of a scope, None for all."""
+        return self.documents if scope is None else _Within(self.documents, scope)
+
+    def pages_of(self, scope: frozenset[str] | None) -> int:
+        """Return how many pages the documents of a scope have together, None for all."""
+        return self.pages if scope is None else sum(self.documents[doc_id].pages for doc_id in scope)
+
+    def types(self, scope: Collection[str] | None) -> frozenset[str]:
+        """Return the types of the documents in a scope, None for all."""
+        return self._all_types if scope is None else frozenset(self._types[doc_id] for doc_id in scope)
+
+    @cached_property
+    def _all_types(self) -> frozenset[str]:
+        return frozenset(self._by_type)
+
+    def of_types(self, types: Collection[str], among: Collection[str] | None) -> frozenset[str]:
+        """Return the documents of these types, of all or of those ``among``."""
+        if among is None:
+            return frozenset().union(*(self._by_type[kind] for kind in types))
+        return frozenset(doc_id for doc_id in among if self._types[doc_id] in types)
+
+
+class _Within(Mapping[str, Document]):
+    """The documents of a scope, each looked up when it is asked for."""
+
+    def __init__(self, documents: Mapping[str, Document], scope: frozenset[str]) -> None:
+        self._documents, self._scope = documents, scope
+
+    def __getitem__(self, doc_id: str) -> Document:
+        if doc_id not in self._scope:
+            raise KeyError(doc_id)
+        return self._documents[doc_id]
+
+    def __contains__(self, doc_id: object) -> bool:
+        return doc_id in self._scope
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._scope)
+
+    def __len__(self) -> int:
+        return len(self._scope)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _type(document: Document) -> str:
+    return document.card.type
+
+
+def _pairs(documents: Iterable[Document], key: Callable[[Document], str | None]) -> Iterator[tuple[str, str]]:
+    return ((value, document.doc_id) for document in documents if (value := key(document)) is not None)
+
+
+def _naming(documents: Iterable[Document]) -> Iterator[str]:
+    return (term for document in documents for term in set(tokenise(" . ".join(document.card.names))))
+
+
+def _titled(document: Document) -> str | None:
+    """Return the title up to a colon or a dash, as plain words; a short word by itself is no title to go by."""
+    words = plain_words(_SUBTITLE.split(document.title)[0])
+    return words if len(words) > _SHORTEST else None
+
+
+def _begun(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
+    """Yield the first word of titles, and how many words they have."""
+    for words in filter(None, map(_titled, documents)):
+        yield words.split()[0], str(len(words.split()))
+
+
+_FIELDS = tuple(field.name for field in fields(Document) if field.name != "card")
+
+
+class Documents(Layered[Document]):
+    """By doc_id, in the order of their paths: ``order`` says where each stands among them. ``cards`` are theirs."""
+
+    cards: Layered[Card]
+    order: Layered[str]
+
+    @classmethod
+    def of(cls, documents: Iterable[Document]) -> Documents:
+        documents_view = cls()
+        documents_view.cards, documents_view.order = Layered(), Layered()
+        return documents_view.published(documents)
+
+    @classmethod
+    def restored(cls, tables: Mapping[str, MappedTable]) -> Documents:
+        """Restore documents from tables."""
+        documents = cls(Stored(tables["documents"], _read))
+        documents.cards = Layered(Stored(tables["documents"], lambda row: card_from_json(row[-1])))
+        documents.order = Layered(Stored(tables["order"], str))
+        return documents
+
+    def written(self) -> Iterator[WrittenTable]:
+        """Yield the documents as tables."""
+        yield "documents", ((doc_id, _write(document)) for doc_id, document in self.entries())
+        yield "order", self.order.entries()
+
+    def published(self, documents: Iterable[Document], went: Iterable[str] = ()) -> Documents:
+        """Return a copy with these documents, and without others."""
+        came = {document.doc_id: document for document in documents}
+        lost = [doc_id for doc_id in went if doc_id not in came]
+        updated = self.updated(came, lost)
+        updated.cards = self.cards.updated({doc_id: document.card for doc_id, document in came.items()}, lost)
+        updated.order = self.order.updated({doc_id: _order(document) for doc_id, document in came.items()}, lost)
+        return updated
+
+    def __iter__(self) -> Iterator[str]:
+        return (doc_id for doc_id, _ in sorted(self.order.entries(), key=lambda entry: entry[1]))
+
+    def items(self) -> Any:
+        return dict(sorted(self.entries(), key=lambda entry: _order(entry[1]))).items()
+
+    def values(self) -> Any:
+        return dict(self.items()).values()
+
+
+def _order(document: Document) -> str:
+    return f"{document.path}\0{document.doc_id}"  # of several libraries, some may have one path
+
+
+def _write(document: Document) -> list[Any]:
+    values = [getattr(document, name) for name in _FIELDS]
+    return [*(dict(value) if isinstance(value, Mapping) else value for value in values), card_to_json(document.card)]
+
+
+def _read(row: list[Any]) -> Document:
+    values = dict(zip(_FIELDS, row, strict=False))
+    values["warnings"] = tuple(values["warnings"])
+    return Document(card=card_from_json(row[-1]), **values)
+
+
+VERSION = 3  # of what is made of cards: how names are compared, which words of titles count, what is kept
+
+
+def write_view(path: Path, head: Mapping[str, Any], view: LibraryView) -> None:
+    """Write a view whose documents are ``Documents``. Raises StoreError."""
+    assert isinstance(view.documents, Documents)
+    own = {"version": VERSION, "position": view.position, "pages": view.pages}
+    write_tables(path, {**head, **own}, (*view.documents.written(), *view.written()))
+
+
+def read_view(file: MappedFile, aliases: Mapping[str, Sequence[str]], scoring: ScoringConfig) -> LibraryView:
+    """Return the view that ``write_view`` wrote with these nicknames and numbers."""
+    documents = Documents.restored(file.tables)
+    router = Router.restored(file.tables, documents.cards, aliases, scoring, documents.order)
+    return LibraryView.restored(file.tables, file.head["position"], file.head["pages"], documents, router)

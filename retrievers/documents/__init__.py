@@ -1,1 +1,0 @@
-"""Which documents: cards, fields, a model's pick."""

@@ -1,0 +1,330 @@
+"""Passages: windows of a page, how well each answers, the best one, and excerpts of so many tokens."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, pairwise
+from math import fsum, log1p
+from types import MappingProxyType
+from typing import NamedTuple
+
+from hybrid_core.llm.budget import cut, estimate
+from hybrid_core.text.markup import GAP, TableRow, visible
+from retrievers.explain.statements import WINDOW_CHARS, Statement, statements
+
+LEFT_OUT = "… "
+_FAR = 0.5  # of terms beyond a heading, and in a heading that heads nothing
+_NUMERIC = 1.2
+_NAMED = 0.3  # what the question's names and years weigh, beside its best other term
+_LATER = 0.001  # for each statement before the best one
+_LEAST = 40  # characters of a statement that is cut off
+_SHORT = 2  # letters of words that tell nothing
+_MOST_HEADS = 140  # characters
+_NO_ROW = TableRow((), (), -1)
+_DIGIT = re.compile(r"\d")
+
+
+class PassageTerms(NamedTuple):
+    """The weighted terms that choose a passage: a question's own, and those of expert knowledge."""
+
+    own: Mapping[str, float]
+    expert: Mapping[str, float] = MappingProxyType({})
+
+    def naming(self, names: Iterable[str]) -> PassageTerms:
+        """Return these terms and those that only name documents or times."""
+        greatest = max((*self.own.values(), *self.expert.values()), default=1.0)
+        return PassageTerms({**dict.fromkeys(names, _NAMED * greatest), **self.own}, self.expert)
+
+    def only(self, names: Collection[str]) -> PassageTerms:
+        """Return those of the terms that have these names."""
+        own, expert = ({term: terms[term] for term in terms if term in names} for terms in (self.own, self.expert))
+        return PassageTerms(own, expert)
+
+    def weights(self, present: Collection[str]) -> dict[str, float]:
+        """Return what each term counts on a page that holds some of them.
+
+        Those of expert knowledge count as far as the page lacks the question's own.
+        """
+        whole = fsum(self.own.values())
+        lacking = 1 - fsum(weight for term, weight in self.own.items() if term in present) / whole if whole else 1.0
+        return {**{term: lacking * weight for term, weight in self.expert.items()}, **self.own}
+
+
+class Window(NamedTuple):
+    """``numbers`` are those of its statements: ``above`` of them are heads of a table, the others begin with a match.
+    ``captions`` stand above the table and are not shown. ``tail`` is the beginning of the next statement.
+    """
+
+    numbers: tuple[int, ...]
+    above: int = 0
+    captions: tuple[int, ...] = ()
+    tail: str = ""
+
+    @property
+    def body(self) -> tuple[int, ...]:
+        return self.numbers[self.above :]
+
+    def text(self, page: Sequence[Statement]) -> str:
+        """In one line, with "…" where statements are left out."""
+        gaps = ["", *("" if after == before + 1 else LEFT_OUT for before, after in pairwise(self.numbers))]
+        parts = [gap + page[at].text for gap, at in zip(gaps, self.numbers, strict=True)]
+        return " ".join(" ".join([*parts, self.tail]).split())
+
+
+class Windows:
+    """The windows of a page: one from each statement that matches, by its number."""
+
+    def __init__(self, page: Sequence[Statement], terms: PassageTerms, numeric: bool) -> None:
+        """Weigh the statements of a page. A term counts less the more of them hold it.
+
+        ``numeric`` prefers statements with figures.
+        """
+        holding = Counter(chain.from_iterable(statement.terms for statement in page))
+        weights = terms.weights(holding)
+        self._query = {term: weights[term] * log1p(len(page) / times) for term, times in holding.items()}
+        self._page, self._numeric = page, numeric
+        self._opens = [statement.heading and not after.heading for statement, after in pairwise(page)] + [False]
+        self._worth = [self._weight(at) if statement.terms else 0.0 for at, statement in enumerate(page)]
+        tables: dict[tuple[int, ...], list[int]] = {}
+        for at in sorted((at for at, worth in enumerate(self._worth) if worth), key=lambda at: -self._worth[at]):
+            if (row := page[at].row) and row.heads:
+                tables.setdefault(row.heads, []).append(at)
+        for at in chain.from_iterable(tables):  # heads of columns answer by their rows alone
+            self._worth[at] = 0.0
+        self._tables, self._heads = tables, {heads: self._nearest(heads) for heads in tables}
+        self.found = {at: self._window(at) for at, worth in enumerate(self._worth) if worth}
+
+    def gain(self, window: Window) -> float:
+        """Return what the different terms in a window weigh, and once more those of its best statement.
+
+        Terms beyond a heading, seen from the best statement, count half.
+        """
+        body = window.body
+        best = max(body, key=self._worth.__getitem__)
+        near = {term for at in (*window.captions, *window.numbers[: window.above]) for term in self._page[at].terms}
+        far: set[str] = set()
+        opening = [at for at in body if self._opens[at]]
+        first = max((at for at in opening if at <= best), default=body[0])
+        end = min((at for at in opening if at > best), default=body[-1] + 1)
+        for at in body:
+            (near if first <= at < end else far).update(self._page[at].terms)
+        gained = self._sum(near) + _FAR * self._sum(far - near)
+        return gained + self._worth[best] - _LATER * (best - body[0])
+
+    def answer(self, window: Window) -> Window:
+        """Return the statement of a window whose terms weigh most; of a heading also what follows."""
+        best = max(window.body, key=self._worth.__getitem__)
+        if not self._opens[best]:
+            return Window((best,))
+        return Window((best, best + 1)) if best + 1 in window.body else Window((best,), tail=window.tail)
+
+    def _sum(self, terms: Collection[str]) -> float:
+        return fsum(self._query[term] for term in terms)
+
+    def _weight(self, at: int) -> float:
+        """Return what a statement's terms weigh: of a heading with those of what it heads, half where it heads nothing;
+        of a row with those of its columns' heads, and less where its name says much else."""
+        statement = self._page[at]
+        if self._opens[at]:
+            weight = self._sum(statement.terms | self._page[at + 1].terms)
+        else:
+            weight = self._sum(statement.terms) * (_FAR if statement.heading else 1.0)
+        if statement.row:
+            name = statement.text.strip("| ").split("|")[0].split(GAP)[0]
+            weight *= (
+                1 + min(1.0, len(statement.terms) / max(1, sum(len(word) > _SHORT for word in name.split())))
+            ) / 2
+            weight += self._sum(
+                {term for head in statement.row.heads for term in self._page[head].terms} - statement.terms
+            )
+        return _NUMERIC * weight if self._numeric and _DIGIT.search(statement.text) else weight
+
+    def _window(self, first: int) -> Window:
+        """Return the statements from one on that there is room for; of a table the heads of its columns, and first
+        those of the rows after it that match best."""
+        row = self._page[first].row or _NO_ROW
+        room = WINDOW_CHARS - len(self._page[first].text)
+        above = self._heads.get(row.heads, ())
+        if above:
+            room -= sum(len(self._page[at].text) + 1 for at in above) + len(LEFT_OUT)
+        numbers, tail = {first}, ""
+        for at in self._tables.get(row.heads, ()):
+            if at > first and room > (size := len(self._page[at].text) + len(LEFT_OUT)):
+                numbers.add(at)
+                room -= size
+        for at in range(first + 1, len(self._page)):
+            if at not in numbers:
+                size = len(self._page[at].text) + 1
+                if size > room:
+                    tail = _cut(self._page[at].text, room)
+                    break
+                numbers.add(at)
+                room -= size
+        while not tail and (last := max(numbers)) > first and self._opens[last]:
+            numbers.remove(last)  # a heading without its text
+        return Window((*above, *sorted(numbers)), len(above), row.captions, tail)
+
+    def _nearest(self, heads: Sequence[int]) -> tuple[int, ...]:
+        """Return the last of many lines of heads."""
+        room, first = _MOST_HEADS, len(heads)
+        while first and (room := room - len(self._page[heads[first - 1]].text) - 1) >= 0:
+            first -= 1
+        return tuple(heads[first:])
+
+
+def _cut(text: str, room: int) -> str:
+    """Return the beginning of a text, in whole words where it has some, and "…"; nothing where there is little room."""
+    if room < _LEAST:
+        return ""
+    words = text[: room - 1].rsplit(None, 1)
+    return f"{words[0] if len(words[0]) > _LEAST // 2 else text[: room - 1]} …"
+
+
+_AROUND = 0.5  # of an excerpt, for the lines around the best stretch; the rest for others that match
+_BEFORE = 3  # an excerpt grows so many statements down for one up
+_GAP = "…\n"
+
+
+class Passage(NamedTuple):
+    """``mark`` is the part of the text that answers best; it begins at the character ``offset`` of the page."""
+
+    offset: int
+    text: str
+    mark: str
+
+
+def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headings: Collection[int] = ()) -> Passage:
+    """Return the stretch of about 280 characters with the most query-term weight.
+
+    A stretch that begins with a row of a table has the heads of its columns before it, and prefers rows that match to
+    those between; "…" stands where something is left out. What stands above the table counts for each of its rows.
+
+    ``headings`` are the characters at which the page's headings begin. A heading counts half where the stretch ends
+    with it: what answers comes after. ``numeric`` prefers statements with figures.
+    """
+    page = statements(text, {*terms.own, *terms.expert}, headings)
+    windows = Windows(page, terms, numeric)
+    if not windows.found:  # nothing matches: the beginning
+        return Passage(0, " ".join(visible(text[: 2 * WINDOW_CHARS]).split())[:WINDOW_CHARS], "")
+    best = max(windows.found.values(), key=windows.gain)
+    answer = windows.answer(best)
+    return Passage(page[answer.numbers[0]].offset, best.text(page), answer.text(page))
+
+
+def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False) -> str:
+    """Cut a page to at most ``tokens``.
+
+    A longer page shows the stretch that matches best with what stands around it, and the other stretches that match, in
+    the page's order. "…" stands where lines are left out. A table that fits is whole or has its head.
+    """
+    if estimate(text) <= tokens:
+        return text
+    page = statements(text, {*terms.own, *terms.expert}, ())
+    windows = Windows(page, terms, numeric)
+    lines, best = _Excerpt(page, tokens), windows.found
+    gains = [(windows.gain(window), -at) for at, window in best.items()]
+    order = [-at for _, at in sorted(gains, reverse=True)]
+    if not page:
+        return cut(text, tokens)
+    if not order:
+        order, best = [0], {0: Window((0,))}
+    if not lines.stretch(order[0], best[order[0]]):
+        return cut(text[lines.lines[order[0]].offset :], tokens)
+    lines.grow(order[0], round(_AROUND * lines.room))
+    for first in order[1:]:
+        lines.stretch(first, best[first])
+    lines.grow(order[0], 0)
+    return lines.text(text)
+
+
+class _Excerpt:
+    """The lines of a page that are kept, and the tokens that are left for more."""
+
+    def __init__(self, lines: Sequence[Statement], tokens: int) -> None:
+        self.lines, self.room = lines, tokens - 2 * estimate(_GAP)
+        self._at: set[int] = set()
+        self._tables = _tables(lines)
+
+    def stretch(self, first: int, around: Window) -> bool:
+        """Keep the window that begins with a line, as far as there is room; whether that line is kept."""
+        for at in (first, *around.numbers):
+            table = self._tables.get(at)
+            if table is None or first not in table:
+                self._grown(at)
+            elif not self._whole(table):
+                row = self.lines[at].row
+                for line in (at, *(row.heads if row else ())):
+                    self._add(line)
+        return first in self._at
+
+    def grow(self, around: int, target: int) -> None:
+        """Keep lines above and below one, until ``least`` tokens or no line that fits is left."""
+        up, down = around - 1, around + 1
+        while self.room > target and (up >= 0 or down < len(self.lines)):
+            up = up - 1 if up >= 0 and self._grown(up) else -1
+            for _ in range(_BEFORE):
+                fits = self.room > target and down < len(self.lines) and self._grown(down)
+                down = down + 1 if fits else len(self.lines)
+
+    def _grown(self, at: int) -> bool:
+        """Keep a line; of a table that was not begun all of it, or nothing."""
+        table = self._tables.get(at)
+        if table is None or not self._at.isdisjoint(table):
+            return self._add(at)
+        return self._whole(table)
+
+    def _whole(self, table: range) -> bool:
+        """Keep all of a table if there is room; return whether it is kept."""
+        new = [at for at in table if at not in self._at]
+        if sum(estimate(self.lines[at].text + "\n") for at in new) + estimate(_GAP) > self.room:
+            return False
+        for at in new:
+            self._add(at)
+        return True
+
+    def text(self, whole: str) -> str:
+        parts, last = [], -1
+        for at in sorted(self._at):
+            line = self.lines[at]
+            if at != last + 1:
+                parts.append(_GAP)
+            end = self.lines[at + 1].offset if at + 1 < len(self.lines) else len(whole)
+            parts.append(whole[line.offset : end])
+            if at + 1 not in self._at and not parts[-1].endswith("\n"):
+                parts.append("\n")
+            last = at
+        return "".join(parts) + (_GAP if last + 1 < len(self.lines) else "")
+
+    def _add(self, at: int) -> bool:
+        if at in self._at:
+            return True
+        adjacent = at - 1 in self._at or at + 1 in self._at
+        size = estimate(self.lines[at].text + "\n") + (0 if adjacent else estimate(_GAP))
+        if size > self.room:
+            return False
+        self._at.add(at)
+        self.room -= size
+        return True
+
+
+def _tables(lines: Sequence[Statement]) -> dict[int, range]:
+    """Return of each line of a table, heads and lines between rows included, which lines the table has."""
+    table_of: dict[int, range] = {}
+    first = last = -1
+    spans: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
+        if line.row is None:
+            continue
+        begins = min((*line.row.heads, at))
+        if first >= 0 and begins <= last + 2:
+            first, last = min(first, begins), at
+            spans[-1] = (first, last)
+        else:
+            first, last = begins, at
+            spans.append((first, last))
+    for first, last in spans:
+        if last > first:
+            table_of |= dict.fromkeys(range(first, last + 1), range(first, last + 1))
+    return table_of

@@ -1,0 +1,239 @@
+"""Statements of a page: sentences, rows of tables, items of lists and headings, each with a question's terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Set
+from functools import lru_cache
+from typing import NamedTuple
+
+from hybrid_core.text import tokens as words
+from hybrid_core.text.markup import GAP, Offsets, TableRow, hidden, table_rows, visible
+from hybrid_core.text.prose import sentences
+
+WINDOW_CHARS = 280
+_KEPT = 512  # pages whose statements are kept
+_NOTHING: frozenset[str] = frozenset()
+_BORDERS = re.compile(r"[^\W\d_]+|\d+")
+_LINE_END = re.compile("\n")
+_PIECE = re.compile(rf"(?s:.{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}})")
+_LINE = re.compile(rf".{{1,{WINDOW_CHARS - 1}}}(?:\s|$)|.{{1,{WINDOW_CHARS}}}|\n")
+_NUMBER = re.compile(r"\s*\(?[^\W_]{1,3}[.)]\s")  # of an item of a list
+_BULLET = re.compile(r"\s*[-*+•▪◦●–—#>]\s|\s*#")
+_DIGIT = re.compile(r"\d")
+_ITEM = re.compile(r"[-*+•▪◦●–—]\s")
+_ENDS = tuple(".!;,。！；，…")  # of what is no title
+_FENCES = ("```", "~~~")
+_TITLE = 80  # characters
+_STOPS = tuple(".!?;:。！？；：")
+_SHORT = 0.6  # of the usual width of a line: what is shorter ends its paragraph
+_NAME = 60  # characters of a row's name that goes on below the row
+
+
+class Statement(NamedTuple):
+    """``row`` says, by the numbers of statements, which heads, captions and name belong to a row of a table."""
+
+    offset: int  # in the page's text
+    text: str
+    terms: Set[str]  # of the question
+    heading: bool = False
+    row: TableRow | None = None
+
+
+class _Piece(NamedTuple):
+    """A statement without a question. ``folded`` is its text as words are compared, ``plain`` without some signs."""
+
+    offset: int
+    text: str
+    heading: bool
+    row: TableRow | None
+    folded: str
+    plain: str
+
+
+def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[Statement]:
+    """Return the statements of a text, of links what a reader sees; those longer than a window in pieces.
+
+    ``headings`` are the characters of the text at which headings begin.
+    """
+    parts = _beginnings(terms)
+    pieces = _pieces_of(text, tuple(headings))
+    return [
+        Statement(piece.offset, piece.text, _find_terms(piece, terms, parts), piece.heading, piece.row)
+        for piece in pieces
+    ]
+
+
+@lru_cache(maxsize=_KEPT)
+def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
+    """Return the statements of a text; those of pages that are shown again and again are kept."""
+    spans = hidden(text)
+    source, text = Offsets(spans).source if spans else int, visible(text, spans)
+    lines = text.split("\n")
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+    titled = {at for at, start in enumerate(starts) if headings and source(start) in headings}
+    rows, code = table_rows(lines, range(len(lines))), _fenced(lines)
+    numbers: dict[int, int] = {}  # by line: the last statement of its paragraph
+    page: list[_Piece] = []
+    for first, last in _blocks(lines, rows, titled, code):
+        block = text[starts[first] : starts[last] + len(lines[last])]
+        row = _row(rows.get(last, rows.get(first)), numbers)
+        for begin, end in [(0, len(block))] if row else _pieces(block):
+            piece = block[begin:end].lstrip()
+            title = first in titled or not (row or first in code or not _title(piece))
+            folded = words.fold(piece)
+            plain = folded.replace(",", "").replace("'", "")
+            page.append(_Piece(source(starts[first] + end - len(piece)), piece, title, row, folded, plain))
+        for line in range(first, last + 1):
+            numbers[line] = len(page) - 1
+    return tuple(page)
+
+
+def _row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow | None:
+    """Return a row whose heads and captions, which stand before it, are named by the statements they stand in."""
+    if row is None:
+        return None
+    heads, captions = (tuple(dict.fromkeys(numbers[at] for at in lines if at in numbers)) for lines in row[:2])
+    return TableRow(heads, captions, -1)
+
+
+def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[str]:
+    """Return those of the terms that a statement holds, of which most hold no part."""
+    plain = piece.plain
+    for part in parts:
+        if part in plain:
+            return terms & set(words.folded_terms(words.join_words(piece.folded)))
+    return _NOTHING
+
+
+def _title(text: str) -> bool:
+    """Return whether a statement looks like a title or asks a question: what answers comes after it."""
+    text = text.strip()
+    return len(text) <= _TITLE and not text.endswith(_ENDS) and not _ITEM.match(text) and not _DIGIT.search(text)
+
+
+def _fenced(lines: list[str]) -> set[int]:
+    """Return the lines of code in Markdown, the fences included."""
+    fences = [at for at, line in enumerate(lines) if line.startswith(_FENCES)]
+    return {at for first, last in zip(fences[::2], fences[1::2], strict=False) for at in range(first, last + 1)}
+
+
+def _blocks(lines: list[str], rows: Mapping[int, TableRow], titled: Set[int], code: Set[int]) -> list[tuple[int, int]]:
+    """Return the first and last line of each paragraph, heading, row and item of a list."""
+    heads = {at for row in rows.values() for at in row.heads}
+    labels = {row.label for row in rows.values()}
+    widths = sorted(map(len, filter(None, lines)))
+    short = _SHORT * widths[len(widths) * 4 // 5] if widths else 0.0
+    blocks: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
+        if not any(map(str.isalnum, line)):
+            continue
+        first, before = blocks[-1] if blocks else (-1, -2)
+        lower = line[:1].islower()
+        if before < at - 1 or at in titled or before in titled or at in heads or before in heads or at in labels:
+            joins = False
+        elif at in code:
+            joins = True
+        elif at in rows:
+            joins = rows[at].label == before
+        elif before in rows:
+            joins = lower and GAP not in line and len(line) <= _NAME and not lines[before].startswith("|")
+        elif GAP in line or _BULLET.match(line):
+            joins = False
+        else:
+            ended = lines[before].rstrip().endswith(_STOPS)
+            joins = not ended if lower else len(lines[before]) >= short and not (ended and _NUMBER.match(line))
+        if joins:
+            blocks[-1] = (first, at)
+        else:
+            blocks.append((at, at))
+    return blocks
+
+
+def _pieces(block: str) -> Iterable[tuple[int, int]]:
+    """Return the sentences of a paragraph, and of those longer than a window its pieces."""
+    for start, end in sentences(block):
+        if end - start <= WINDOW_CHARS:
+            yield start, end
+        else:
+            long = block[start:end]
+            cut = _PIECE if long.rstrip().endswith(_STOPS) else _LINE  # lines that end no sentence stand for themselves
+            yield from ((start + piece.start(), start + piece.end()) for piece in cut.finditer(long))
+
+
+def _beginnings(terms: Collection[str]) -> set[str]:
+    """Return of each term what a text must hold to hold it, commas and apostrophes aside: stemming changes endings, of
+    short words those in a vowel or y, and years stand after FY in short."""
+    parts = {_beginning(_longest_piece(term)) for term in terms}
+    return parts | ({"fy"} if any(term[0].isdigit() and words.is_year(term) for term in terms) else set())
+
+
+def _longest_piece(term: str) -> str:
+    """Return what is surely written in one: the longest piece of an identifier, whose hyphens may be left out."""
+    if term.isalpha() or words.is_number(term):
+        return term
+    return max(_BORDERS.findall(term), key=len, default=term)
+
+
+def _beginning(term: str) -> str:
+    whole = not term.isascii() or term[0].isdigit() or len(term) < 3 or (len(term) == 3 and term[-1] not in "aeiouy")
+    return term if whole else term[:-1]
+
+
+_EDGE = 6  # lines at the end and the beginning of a page that may be of a table or a list
+_NEAR, _SOUGHT = 0.6, 40  # of a page, from where a passage is near its end; characters by which it is found
+_FOOT = 60  # characters of a running head or foot at most
+_LIST_ITEM = re.compile(r"^\s*(?:[•●▪■◦‣*–-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+\S")
+_UNENDED = re.compile(r"[^\W_][)\]”\"’']?$|[-,;]$")
+_BARE = re.compile(r"[\W\d]*")
+_TURNED = re.compile(r"\b(?:continued|cont['’.]?d|fortsetzung|suite|continuación|续)\b|续表", re.IGNORECASE)
+
+
+def goes_on(text: str, following: str, heading: bool) -> bool:
+    """``following`` is the text of the next page; ``heading``: a section begins at its top, so that it is another
+    matter.
+    """
+    last, first = _lines(text), _lines(following)
+    if not last or not first:
+        return False
+    if any(_TURNED.search(line) for line in first[:_EDGE]):
+        return True
+    if heading:
+        return False
+    rows = len(table_rows(last, range(len(last)))), len(table_rows(first, range(len(first))))
+    ends, begins = last[-_EDGE:], first[:_EDGE]
+    if min(rows) and _row_in(last, ends) and _row_in(first, begins):
+        return True
+    return any(map(_LIST_ITEM.match, ends)) and any(map(_LIST_ITEM.match, begins[:3]))
+
+
+def breaks_off(text: str, following: str) -> bool:
+    """Return whether a sentence breaks off at the end of a page, so that the next one begins in its middle."""
+    last, first = _lines(text), _lines(following)
+    if not last or not first:
+        return False
+    end, begin = last[-1].rstrip(), first[0].lstrip()
+    return bool(_UNENDED.search(end)) and (begin[:1].islower() or end.endswith(("-", ",", ";")))
+
+
+def runs_over(text: str, following: str, passage: str, heading: bool) -> bool:
+    """Return whether what a ``passage`` of a page says may go on on the next: it stands near the end, where a sentence
+    breaks off, or in a list or a table that goes on. ``heading`` as above.
+    """
+    plain, sought = " ".join(text.split()), " ".join(passage.strip("… ").split())[:_SOUGHT]
+    at = plain.find(sought) if sought else -1
+    if at < _NEAR * len(plain):
+        return False
+    return goes_on(text, following, heading) or (not heading and breaks_off(text, following))
+
+
+def _row_in(lines: list[str], edge: list[str]) -> bool:
+    """Return whether half of the lines at the edge are rows."""
+    at_end = lines[-1] == edge[-1]
+    numbers = range(len(lines) - len(edge), len(lines)) if at_end else range(len(edge))
+    return 2 * len(table_rows(lines, numbers)) >= len(edge)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines of a page that say something: no page numbers."""
+    return [line for line in text.split("\n") if not _BARE.fullmatch(line) or "  " in line]

@@ -1,0 +1,250 @@
+"""The candidate pages of a question, its terms on them by BM25, and what expert knowledge says of them.
+
+A word that every page of a filing holds says nothing inside it, however rare it is in the library. So idf is taken over
+the document's own pages. Headings that begin on a page are a second, light field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.text import bm25, tokens
+from hybrid_core.text.bm25 import Bm25, idf
+from hybrid_core.text.terms import TermCounts, TermOrder
+from hybrid_core.text.tokens import cached_hash, tokenise
+from hybrid_core.types.scoring import ExpansionScoring, PageScoring
+from retrievers.candidates.documents import CandidateDocument
+from retrievers.features.word_order import PageWords, TermPlaces
+from retrievers.query.expert import Expansion, Role
+from retrievers.trees.content import Content
+from retrievers.trees.contents import ContentGroup
+from retrievers.trees.postings import ranges
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryTerms:
+    """The different terms of a question in their order.
+
+    terms: the words. hashes: int64 (t,). worth: float64 (t,), 0 to 1, less for pieces of an identifier. idf: float64
+    (t,), higher for what fewer pages of the library hold, times the worth. held: float64 (t,), how many of the
+    library's ``pages`` hold each.
+    """
+
+    terms: Sequence[str]
+    hashes: Ints
+    worth: Floats
+    idf: Floats
+    holding: Floats
+    pages: int
+
+    @classmethod
+    def of(cls, worth: Mapping[str, float], pages: int, holding: Mapping[str, int]) -> QueryTerms:
+        """``worth`` is by term; ``holding`` says how many of the library's ``pages`` hold each."""
+        different = list(worth)
+        each = np.fromiter(worth.values(), np.float64, len(worth))
+        hashes = np.fromiter((cached_hash(term) for term in different), np.int64, len(different))
+        counts = [holding.get(term, 0) for term in different]
+        return cls(different, hashes, each, each * idf(pages, counts), np.array(counts, np.float64), pages)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The candidate pages of one question.
+
+    documents: those that hold them. firsts: int64 (documents + 1,), their first pages, numbered through. at: int64
+    (n,), the pages, numbered through. doc: int64 (n,), the place of each page's document. page: int64 (n,), 1-based.
+    """
+
+    documents: Sequence[CandidateDocument]
+    firsts: Ints
+    at: Ints
+    doc: Ints
+    page: Ints
+
+    @classmethod
+    def of(cls, documents: Sequence[CandidateDocument], firsts: Ints, at: Ints) -> Candidates:
+        doc = np.searchsorted(firsts, at, side="right") - 1
+        return cls(documents, firsts, at, doc, at - firsts[doc] + 1)
+
+    def places(self) -> list[tuple[Content, int]]:
+        """Return the pages as (content, 1-based page)."""
+        pairs = zip(self.doc.tolist(), self.page.tolist(), strict=True)
+        return [(self.documents[doc].content, page) for doc, page in pairs]
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Return the place of a row's document, and its page from 1."""
+        return int(self.doc[row]), int(self.page[row])
+
+    @cached_property
+    def rows(self) -> Mapping[tuple[int, int], int]:
+        """Return the row of each page by (place of its document, 1-based page)."""
+        places = zip(self.doc.tolist(), self.page.tolist(), strict=True)
+        return {place: row for row, place in enumerate(places)}
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class PageQuery:
+    """Weights by term that the pages of a document are scored by, and weights of terms in headings alone."""
+
+    terms: Mapping[str, float]
+    headings: Mapping[str, float] = field(default_factory=dict)
+
+    def hashed(self) -> tuple[dict[int, float], dict[int, float]]:
+        """Return both by the hashes of the terms."""
+        return _hashed(self.terms), _hashed(self.headings)
+
+
+def page_scores(
+    content: Content,
+    query: Mapping[int, float],
+    scoring: PageScoring = PageScoring(),
+    headings: Mapping[int, float] | None = None,
+) -> Floats:
+    """Return BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match."""
+    total = _field(content.body, query, scoring)
+    if scoring.headings:
+        in_headings = {**(headings or {}), **query}
+        total += scoring.headings * _field(content.headings, in_headings, scoring)
+    if scoring.titles:
+        total += scoring.titles * (total > 0) * content.titles.covered(query, content.pages, scoring.title_power)
+    return total
+
+
+def matched_terms(content: Content, page: int, query: PageQuery, scoring: PageScoring) -> dict[str, float]:
+    """Return the terms that a page (1-based) holds in its text and headings, with what each adds; best first."""
+    names = {tokens.cached_hash(term): term for term in (*query.headings, *query.terms)}
+    terms, headings = query.hashed()
+    return {names[term]: add for term, add in matched(content, page, terms, headings, scoring).items()}
+
+
+def matched(
+    content: Content,
+    page: int,
+    query: Mapping[int, float],
+    headings: Mapping[int, float] | None = None,
+    scoring: PageScoring = PageScoring(),
+) -> dict[int, float]:
+    """Return the terms that a page (1-based) holds in its text and headings, with what each adds; best first."""
+    adds: dict[int, float] = {}
+    fields = ((1.0, content.body, query), (scoring.headings, content.headings, {**(headings or {}), **query}))
+    for share, counts, term_weights in fields:
+        occurrences = counts.occurrences(term_weights)
+        rows = np.flatnonzero(occurrences.pages == page - 1)
+        terms, model = occurrences.terms[rows], Bm25(scoring.k1, scoring.b, counts.average_length)
+        parts = model.weights(occurrences.counts[rows], float(counts.lengths[page - 1])).astype(np.float64)
+        gains = share * _weights(term_weights)[terms] * bm25.idf(counts.page_count, occurrences.holding[terms]) * parts
+        hashes = list(term_weights)
+        for at, add in zip(terms.tolist(), gains.tolist(), strict=True):
+            if term_weights[hashes[at]] > 0:
+                adds[hashes[at]] = adds.get(hashes[at], 0.0) + add
+    for term, add in content.titles.adds(query, page, scoring.title_power).items():
+        adds[term] = adds.get(term, 0.0) + scoring.titles * add
+    return dict(sorted(adds.items(), key=lambda item: -item[1]))
+
+
+def _field(counts: TermCounts, query: Mapping[int, float], scoring: PageScoring) -> Floats:
+    pages, occurrences = counts.page_count, counts.occurrences(query)
+    term_adds = (_weights(query) * bm25.idf(pages, occurrences.holding)).astype(np.float32)
+    model = Bm25(scoring.k1, scoring.b, counts.average_length)
+    adds = term_adds[occurrences.terms] * model.weights(occurrences.counts, counts.lengths[occurrences.pages])
+    return np.bincount(occurrences.pages, adds, pages).astype(np.float64)  # of no posting at all it gives whole numbers
+
+
+def _weights(query: Mapping[int, float]) -> Floats:
+    return np.fromiter(query.values(), np.float64, len(query))
+
+
+def _hashed(terms: Mapping[str, float]) -> dict[int, float]:
+    return {tokens.cached_hash(term): weight for term, weight in terms.items()}
+
+
+_ROLE_PAGES = 2  # a section longer than this has its role on its first pages only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knowledge:
+    """Expansions of a question in several documents, whose ``contents`` these are.
+
+    firsts: int64 (documents + 1,), the first page of each document, numbered through.
+    """
+
+    expansions: Sequence[Expansion]
+    contents: ContentGroup
+    firsts: Ints
+
+    def _groups(self) -> list[tuple[Expansion, list[int]]]:
+        """Return each expansion that adds something, with the places of its documents."""
+        groups: dict[int, list[int]] = {}
+        for place, expansion in enumerate(self.expansions):
+            if expansion.sources:
+                groups.setdefault(id(expansion), []).append(place)
+        return [(self.expansions[places[0]], places) for places in groups.values()]
+
+    def bm25(self, scoring: PageScoring) -> tuple[Floats, Floats]:
+        """Return BM25 of the added terms in the texts, and of the added headings: float64 (pages,) both."""
+        texts, headings = np.zeros(int(self.firsts[-1])), np.zeros(int(self.firsts[-1]))
+        for expansion, places in self._groups():
+            contents = self.contents.only(places)
+            terms, titles = PageQuery(expansion.terms, {**expansion.headings, **expansion.terms}).hashed()
+            at = ranges(self.firsts[places], np.diff(self.firsts)[places])
+            for total, look, term_weights in ((texts, contents.body, terms), (headings, contents.headings, titles)):
+                each = np.fromiter(term_weights.values(), np.float64, len(term_weights))
+                total[at] = look(np.fromiter(term_weights, np.int64, len(term_weights))).own_bm25(
+                    each, scoring.k1, scoring.b
+                )
+        return texts, headings
+
+    def phrases(self, candidates: Candidates, orders: Sequence[TermOrder], scoring: ExpansionScoring) -> Floats:
+        """Return the share of the phrases of several words that each candidate page holds, by weight: float64 (n,)."""
+        shares = np.zeros(len(candidates))
+        for expansion, places in self._groups():
+            rows = np.flatnonzero(np.isin(candidates.doc, places))
+            sequences = _sequences(expansion.phrases, scoring.full_weight)
+            if not sequences or not len(rows):
+                continue
+            terms = sorted({term for sequence in sequences for term in sequence})
+            hashes = np.array(terms, np.int64)
+            standing = TermPlaces.of(PageWords.of([orders[row] for row in rows.tolist()]), hashes)
+            for sequence, weight in sequences.items():
+                shares[rows] += weight * standing.in_sequence(hashes.searchsorted(sequence).tolist())
+            shares[rows] /= sum(sequences.values())
+        return shares
+
+    def roles(self, candidates: Candidates) -> Floats:
+        """Return 1 for a candidate page that has a role which is wanted in its document: float64 (n,)."""
+        on_role = np.zeros(int(self.firsts[-1]))
+        for expansion, places in self._groups():
+            for place in places if expansion.roles else ():
+                content, first = candidates.documents[place].content, int(self.firsts[place])
+                for role in expansion.roles:
+                    for page in role_pages(content, role):
+                        on_role[first + page - 1] = 1.0
+        return on_role[candidates.at]
+
+
+def role_pages(content: Content, role: Role) -> dict[int, None]:
+    """Return the pages of a document that have a role, by the titles of its sections, in order."""
+    pages: dict[int, None] = {}
+    for section in content.titled(role.title):
+        last = min(section.end_page, section.start_page + _ROLE_PAGES - 1)
+        pages |= dict.fromkeys(range(section.start_page, last + 1))
+    return pages
+
+
+def _sequences(phrases: Mapping[str, float], full: float) -> dict[tuple[int, ...], float]:
+    """Return the phrases of several words as hashes of terms, with their weights, at most 1."""
+    sequences = {
+        tuple(map(cached_hash, tokenise(phrase))): min(1.0, weight / full) for phrase, weight in phrases.items()
+    }
+    return {sequence: weight for sequence, weight in sequences.items() if len(sequence) > 1}

@@ -1,0 +1,264 @@
+"""Word order: how close together a question's words stand on a page, and whether as it writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.text.bm25 import idf
+from hybrid_core.text.terms import STOP_WORD, TermOrder
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Forms = npt.NDArray[np.uint8]
+WHOLE_PAGE = 1 << 19
+"""A window that is wider than any page."""
+_APART = 2 * WHOLE_PAGE  # terms between pages that are numbered through: wider than any window
+_LEAST_QUOTED = 3  # terms: fewer are a name
+_LOW_BITS = np.uint32(0xFFFF)  # by which most other words are told from those asked for
+_SPREAD = np.uint32(257)  # a form's eight bits over sixteen
+_PASSAGE = 120  # words
+_K1 = 1.2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageWords:
+    """The words of some pages, one after the other.
+
+    terms: uint32 (n,), forms: uint8 (n,), of ``TermOrder``. lengths: int64 (pages,), words a page.
+    """
+
+    terms: npt.NDArray[np.uint32]
+    forms: Forms
+    lengths: Ints
+
+    @classmethod
+    def of(cls, orders: Sequence[TermOrder]) -> PageWords:
+        terms = np.concatenate([np.zeros(0, np.uint32), *(order.terms for order in orders)])
+        forms = np.concatenate([np.zeros(0, np.uint8), *(order.forms for order in orders)])
+        return cls(terms, forms, np.array([len(order.terms) for order in orders], np.int64))
+
+    @property
+    def starts(self) -> Ints:
+        """Return where each page's words begin: int64 (pages,)."""
+        return np.asarray(np.cumsum(self.lengths) - self.lengths)
+
+    def numbers(self) -> Ints:
+        """Return how many of each page's words are numbers: int64 (pages,)."""
+        counts = np.zeros(len(self.lengths), np.int64)
+        filled = np.flatnonzero(self.lengths)
+        if len(filled):
+            counts[filled] = np.add.reduceat(self.forms == 0, self.starts[filled], dtype=np.int64)
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class TermPlaces:
+    """Places of a question's terms on some pages, stop words left out.
+
+    places: int64 (p,), ascending, numbered through the pages with a gap after each. pages: int64 (p,). terms: int64
+    (p,), the place among the question's. forms: uint8 (p,), of ``TermOrder``. lengths: int64 (pages,), terms a page.
+    figures: float64 (pages,), the share of numbers among them.
+    """
+
+    places: Ints
+    pages: Ints
+    terms: Ints
+    forms: Forms
+    lengths: Ints
+    figures: Floats
+
+    @classmethod
+    def of(cls, words: PageWords, hashes: Ints) -> TermPlaces:
+        """Find the question's terms; ``hashes`` are theirs, int64 (t,), all different."""
+        starts = words.starts
+        before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # terms, ahead of each word
+        lengths = before[starts + words.lengths] - before[starts]
+        rows, terms = _find_words(words.terms, None, hashes, None)
+        pages = starts.searchsorted(rows, "right") - 1
+        places = pages * _APART + (before[rows] - before[starts[pages]])
+        return cls(places, pages, terms, words.forms[rows], lengths, words.numbers() / np.maximum(1, lengths))
+
+    @cached_property
+    def _next(self) -> Ints:
+        """Return where each term stands next, from each place on: int64 (t, p)."""
+        count = int(self.terms.max(initial=-1)) + 1
+        next_places = np.full((count, len(self.places)), np.iinfo(np.int64).max)
+        for term in range(count):
+            own = np.flatnonzero(self.terms == term)
+            if len(own):
+                ends = np.append(own[0] + 1, np.diff(own))
+                next_places[term, : own[-1] + 1] = np.repeat(self.places[own], ends)
+        return next_places
+
+    @cached_property
+    def _first_places(self) -> tuple[Ints, Ints]:
+        """Return the pages that hold a term, and where the places of each begin."""
+        return np.unique(self.pages, return_index=True)
+
+    def best_window(self, weights: Floats, size: int) -> Floats:
+        """Return the greatest share of ``weights`` that different terms within ``size`` terms have: float64 (pages,).
+
+        ``weights`` are float64 (t,), the shares 0 to 1.
+        """
+        total = float(weights.sum())
+        best = np.zeros(len(self.lengths))
+        if not total or not len(self.places):
+            return best
+        shares = weights[: len(self._next)] @ (self._next < self.places + size)
+        pages, firsts = self._first_places
+        best[pages] = np.maximum.reduceat(shares, firsts)
+        return best / total
+
+    def pairs(self, sequence: Sequence[int], weights: Floats) -> Floats:
+        """Return the share of the question's neighbouring terms that are neighbours on a page too: float64 (pages,), 0
+        to 1.
+
+        Each pair counts by the sum of its two ``weights``. ``sequence`` are the question's terms in order.
+        """
+        shares, count = np.zeros(len(self.lengths)), len(weights)
+        wanted_pairs = sorted({(a, b) for a, b in pairwise(sequence) if a != b})
+        if not wanted_pairs or len(self.places) < 2:
+            return shares
+        worth = {a * count + b: weights[a] + weights[b] for a, b in wanted_pairs}
+        neighbours = np.flatnonzero(np.diff(self.places) == 1)
+        codes = self.terms[neighbours] * count + self.terms[neighbours + 1]
+        for code, weight in worth.items():
+            holding = np.zeros(len(shares), np.bool_)
+            holding[self.pages[neighbours[codes == code]]] = True
+            shares[holding] += weight
+        return np.asarray(shares / sum(worth.values()))
+
+    def in_sequence(self, sequence: Sequence[int], forms: Forms | None = None) -> Floats:
+        """Return 1 for a page on which terms stand one after the other, written as ``forms`` says: float64 (pages,)."""
+        on_page = np.zeros(len(self.lengths))
+        starts = np.flatnonzero(self.terms == sequence[0])
+        for ahead, term in enumerate(sequence):
+            starts = starts[starts + ahead < len(self.places)]
+            next_starts = starts + ahead
+            same = (self.terms[next_starts] == term) & (self.places[next_starts] == self.places[starts] + ahead)
+            starts = starts[same if forms is None else same & (self.forms[next_starts] == forms[term])]
+        on_page[self.pages[starts]] = 1.0
+        return on_page
+
+    def quoted(self, quotations: Sequence[Sequence[int]], forms: Forms) -> Floats:
+        """Return the share of the quotations, each of terms in order, that a page holds as written: float64 (n,)."""
+        several = [quotation for quotation in quotations if len(quotation) >= _LEAST_QUOTED]
+        on_pages = [self.in_sequence(quotation, forms) for quotation in several]
+        return np.asarray(sum(on_pages, np.zeros(len(self.lengths))) / max(1, len(several)))
+
+    def holding(self, count: int) -> Ints:
+        """Return how many pages hold each of the question's ``count`` terms: int64 (t,)."""
+        return _holding(self.pages, self.terms, count)
+
+    def as_written(self, forms: Forms, weights: Floats) -> Floats:
+        """Return the share of ``weights`` whose terms a page writes as the question does: float64 (pages,), 0 to 1."""
+        total = float(weights.sum())
+        same = np.flatnonzero(self.forms == forms[self.terms])
+        holding = np.zeros((len(self.lengths), len(weights)))
+        holding[self.pages[same], self.terms[same]] = 1.0
+        return np.asarray(holding @ weights / (total or 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class WordPlaces:
+    """Places of a question's words on some pages, written as it writes them, stop words too.
+
+    places: int64 (p,), ascending within a page, from 0. pages: int64 (p,). words: int64 (p,), the place among the
+    question's different words. lengths: int64 (pages,), words a page.
+    """
+
+    places: Ints
+    pages: Ints
+    words: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, words: PageWords, terms: Ints, forms: Forms) -> WordPlaces:
+        """Find the question's words, all different: the hashes of their ``terms``, int64 (w,), and their ``forms``."""
+        starts = words.starts
+        rows, word_numbers = _find_words(words.terms, words.forms, terms, forms)
+        pages = starts.searchsorted(rows, "right") - 1
+        return cls(rows - starts[pages], pages, word_numbers, words.lengths)
+
+    def holding(self, count: int) -> Ints:
+        """Return how many pages hold each of the question's ``count`` words: int64 (w,)."""
+        return _holding(self.pages, self.words, count)
+
+    def best_passage(self, rarity: Floats) -> Floats:
+        """Return the greatest BM25 of ``_PASSAGE`` words in a row: float64 (pages,), at least 0.
+
+        ``rarity`` is the idf of each word, float64 (w,). Passages overlap by half and count as equally long, so that b
+        of the formula is 0 (Robertson and Zaragoza 2009).
+        """
+        blocks = 1 + np.maximum(0, self.lengths - 1) // (_PASSAGE // 2)
+        firsts = np.cumsum(blocks) - blocks
+        at = firsts[self.pages] + self.places // (_PASSAGE // 2)
+        total = int(blocks.sum())
+        counts = np.bincount(at * len(rarity) + self.words, minlength=total * len(rarity)).reshape(total, len(rarity))
+        passages = counts.astype(np.float64)
+        passages[:-1] += np.where(np.isin(np.arange(1, total), firsts)[:, None], 0, counts[1:])
+        scores = (passages * (_K1 + 1) / (passages + _K1)) @ rarity
+        return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
+
+    def triples(self, sequence: Sequence[int], pages: int) -> Floats:
+        """Return the idf of the question's words by three in a row that are in a row on a page: float64 (n,).
+
+        ``sequence`` are the question's words in order, -1 for one that is not looked for; of the library's ``pages``
+        those that hold such words are among these, nearly all.
+        """
+        sums = np.zeros(len(self.lengths))
+        if len(self.places) < 3:
+            return sums
+        step = (np.diff(self.places) == 1) & (np.diff(self.pages) == 0)
+        first = np.flatnonzero(step[:-1] & step[1:])
+        count = int(max(self.words.max(), max(sequence, default=0))) + 1
+        codes = (self.words[first] * count + self.words[first + 1]) * count + self.words[first + 2]
+        for three in set(zip(sequence, sequence[1:], sequence[2:], strict=False)):
+            if min(three) >= 0:
+                a, b, c = three
+                holding = np.zeros(len(sums), np.bool_)
+                holding[self.pages[first[codes == (a * count + b) * count + c]]] = True
+                sums[holding] += idf(pages, int(holding.sum()))
+        return sums
+
+
+def _holding(pages: Ints, words: Ints, count: int) -> Ints:
+    """Return how many pages hold each of ``count`` words: int64 (count,)."""
+    on_page = np.zeros((int(pages.max(initial=-1)) + 1, count), np.bool_)
+    on_page[pages, words] = True
+    return np.asarray(on_page.sum(axis=0), np.int64)
+
+
+def _find_words(
+    terms: npt.NDArray[np.uint32], forms: Forms | None, asked_terms: Ints, asked_forms: Forms | None
+) -> tuple[Ints, Ints]:
+    """Return the places of the words that are asked for, ascending, and which of these each one is.
+
+    Words are told apart by their terms, and by their forms where these are given.
+    """
+    word_codes = _codes(asked_terms, asked_forms)
+    sort = np.argsort(word_codes)
+    ascending = word_codes[sort]
+    low_bits = np.zeros(_LOW_BITS + 1, np.bool_)
+    low_bits[_low(asked_terms.astype(np.uint32), asked_forms)] = True
+    candidates = np.flatnonzero(low_bits[_low(terms, forms)])  # nearly all that are held, and few others
+    codes = _codes(terms[candidates], None if forms is None else forms[candidates])
+    near = np.minimum(ascending.searchsorted(codes), max(0, len(ascending) - 1))
+    same = np.flatnonzero(ascending[near] == codes)
+    return candidates[same], sort[near[same]]
+
+
+def _codes(terms: npt.NDArray[Any], forms: Forms | None) -> Ints:
+    codes = terms.astype(np.int64)
+    return codes if forms is None else np.asarray(codes << 8 | forms)
+
+
+def _low(terms: npt.NDArray[np.uint32], forms: Forms | None) -> npt.NDArray[np.uint32]:
+    return np.asarray((terms if forms is None else terms ^ forms * _SPREAD) & _LOW_BITS)

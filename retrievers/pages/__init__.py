@@ -1,1 +1,0 @@
-"""The first stage, page scores, NodeScore, and the walk through the trees."""

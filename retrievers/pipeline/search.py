@@ -1,0 +1,176 @@
+"""A search: its stages in a row, pages of an earlier answer among them, and the sections that a search scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hybrid_core.types.documents import Document
+from hybrid_core.types.requests import SearchRequest
+from hybrid_core.types.results import SearchResult
+from retrievers.candidates.documents import (
+    CandidateDocument,
+)
+from retrievers.explain.receipts import trace
+from retrievers.pipeline.candidate_stages import correct, first_stage, gather, read, route, score
+from retrievers.pipeline.result_stages import (
+    ask_model,
+    explain,
+    find_places,
+    judge,
+    multi_vector,
+    reach_remaining,
+    select_results,
+    walk_trees,
+)
+from retrievers.pipeline.state import SearchResources, SearchState, Stage, Stages, inserted, run_stages
+from retrievers.query.expert import together
+from retrievers.ranking.walk import (
+    PageScores,
+    PageVisit,
+    best_pages,
+)
+
+STAGES: Stages = (
+    read, first_stage, correct, route, gather, score, walk_trees, reach_remaining, multi_vector, find_places,
+    judge, ask_model, select_results, explain,
+)  # fmt: skip
+"""The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
+
+
+def search(request: SearchRequest, resources: SearchResources, stages: Sequence[Stage] = STAGES) -> SearchResult:
+    """Answer with pages. Pages that are removed while the search runs are left out, and a note says so.
+
+    A model's failure is noted in the result. Raises NotFoundError for an unknown document, UsageError for a bad
+    condition.
+    """
+    state, laps = run_stages(stages, SearchState.begin(request, resources))
+    return SearchResult(
+        query=request.question,
+        library=", ".join(request.libraries),
+        evidence=state.evidence,
+        effort=state.effort_used,
+        results=tuple(state.results),
+        sections=tuple(state.sections),
+        documents=tuple(state.documents),
+        embedded_share=round(resources.embedding.share, 4),
+        expert=together(state.expansions).sources,
+        notes=_notes(state),
+        timings_ms=laps,
+        trace=None if state.walk is None else trace(state.page_hits, state.pages, state.walk, state.visits),
+        sureness=state.sureness,
+        reasoning=state.reasoning,
+        usage=state.usage,
+        route=state.choice.used,
+    )
+
+
+def _notes(state: SearchState) -> tuple[str, ...]:
+    request, gone = state.request, state.resources.contents.gone
+    if state.scope is not None and not state.scope:
+        return (f"no document matches the filters ({', '.join((*(request.documents or ()), *request.where))})",)
+    notes = list(state.notes)
+    if gone:
+        view = state.resources.view
+        names = sorted(view.documents[doc_id].name for doc_id, content in view.contents.entries() if content in gone)
+        notes.append(f"removed or indexed again during the search and left out: {', '.join(names)}; ask again")
+    if state.routing.tied and not request.documents:
+        notes.append(
+            "several documents fit the question equally well; name a year, a type or a document to choose among them"
+        )
+    if not state.pages:
+        notes.append("no page shares a word with the question")
+    return tuple(notes)
+
+
+_GAIN = 0.1  # of a page that the question's words speak for too: beside equals it leads
+_WHY = "an earlier answer rests on it"
+
+
+def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
+    """Return a row of stages that also looks at these pages (doc_id, number) where they are still published and
+    searched.
+    """
+    if not pages:
+        return stages
+    cited = {doc_id: [page for owner, page in pages if owner == doc_id] for doc_id, _ in pages}
+
+    def documents(state: SearchState) -> SearchState:
+        opened, scope = state.resources, state.choice.scope
+        present = {candidate.document.doc_id for candidate in state.candidates}
+        added = []
+        for doc_id in cited:
+            document = opened.view.documents.get(doc_id)
+            if document is None or doc_id in present or (scope is not None and doc_id not in scope):
+                continue
+            content = opened.cache.get(opened.contents, document.content_id)
+            if content is not None:
+                added.append(CandidateDocument(document, content, 0.0, 0.0, 0.0, _WHY))
+        return replace(state, candidates=[*state.candidates, *added]) if added else state
+
+    def preferred(state: SearchState) -> SearchState:
+        gains = {
+            (doc, page): _GAIN
+            for doc, scores in enumerate(state.pages)
+            for page in cited.get(scores.candidate.document.doc_id, ())
+            if page <= len(scores.values) and scores.values[page - 1]
+        }
+        reached = {(visit.doc, visit.page) for visit in state.visits}
+        missed = [PageVisit(doc, page) for doc, page in gains if (doc, page) not in reached]
+        return replace(state, visits=[*state.visits, *missed]).plus("earlier", gains) if gains else state
+
+    row = inserted(Stage("earlier documents", documents), "gather", stages)
+    return inserted(Stage("earlier", preferred), "walk", row)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionScores:
+    """(NodeScore, best pages) of every section of a document, by node_id, as a search of the library has them.
+
+    ``notes`` say what the user should know, as those of a search do.
+    """
+
+    query: str
+    document: Document
+    sections: Mapping[str, tuple[float, tuple[int, ...]]]
+    notes: tuple[str, ...] = ()
+
+
+def of_document(
+    request: SearchRequest, document: Document, score: Callable[[SearchRequest], SearchState]
+) -> SectionScores:
+    """Return a document's sections by the search that ``score`` makes of the library.
+
+    Where that search does not look into the document, a search of this document alone scores its sections, and a note
+    says so. With none of its pages compared they would all be 0.
+    """
+    sections = of_documents(score(request), document)
+    if sections:
+        return sections[0]
+    note = (
+        f"a search of the library does not look into {document.name} for this question: "
+        "its sections are scored by a search of it alone"
+    )
+    alone = of_documents(score(replace(request, documents=(document.doc_id,))), document)
+    section_scores = alone[0] if alone else SectionScores(request.question, document, {})
+    return replace(section_scores, notes=(note, *section_scores.notes))
+
+
+def of_documents(state: SearchState, only: Document | None = None) -> list[SectionScores]:
+    """Return the section scores of the documents that a search looked into, best first."""
+    return [
+        _of(state.request.question, pages, state.notes)
+        for pages in state.pages
+        if only is None or pages.candidate.document.doc_id == only.doc_id
+    ]
+
+
+def _of(query: str, pages: PageScores, notes: tuple[str, ...]) -> SectionScores:
+    document = pages.candidate.document
+    scores = {
+        section.node_id: (round(float(node), 4), best_pages(pages.values, section))
+        for section, node in zip(pages.content.sections, pages.nodes, strict=True)
+    }
+    if not pages.nodes.any():
+        notes = (*notes, f"no page of {document.name} is among the best hits: all its sections score 0")
+    return SectionScores(query, document, scores, notes)

@@ -1,1 +1,0 @@
-"""Places that a question means by page, number, name or role in a document, whatever their words."""

@@ -1,0 +1,180 @@
+"""The ranking model: a weighted sum of features, so that a receipt is the list of its addends.
+
+``weights.json`` beside this file holds what ``eval fit`` learned: the weight of every feature, and of its product with
+how surely the question names the document; what they were learned from stands there too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.scoring import TIMES_NAMED, CandidateFeatures, weight_names
+from retrievers.features.pages import PageQuery
+from retrievers.features.table import FEATURES, GROUPS, FeatureTable
+from retrievers.ranking.walk import PageScores, Place
+
+Floats = npt.NDArray[np.float64]
+_SHIPPED = Path(__file__).with_name("weights.json")
+PAIRS = (
+    "inside", "inside_best", "window_rest", "heading", "title", "pack", "pack_heading", "path", "bm25", "structure",
+    "doc_score", "window", "pairs", "written", "pairs_rest", "written_rest", "bm25_size", "figures", "node", "name",
+)  # fmt: skip
+"""The features whose product with how surely the document is named has a weight of its own."""
+LEAST = 1e-6
+"""What a candidate page is worth at least: a page worth 0 is no result."""
+_ADVICE = "Learn weights anew (hybrid-pageindex eval fit), or unset ranking_weights."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankingModel:
+    """score = base + Σ weight · feature + Σ weight · feature · named; higher is better.
+
+    plain, named: float64 (features,), in the order of FEATURES. base is chosen so that good pages score about 1.
+    scale: what the learned weights were multiplied by to that end. learned: what they were learned from. evidence:
+    weights of ``SIGNALS`` and "base", by "first" and "five", of the probability that the first page answers, and that
+    one of the first five does.
+    """
+
+    plain: Floats
+    named: Floats
+    base: float
+    scale: float = 1.0
+    learned: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def addends(self, table: FeatureTable) -> Floats:
+        """Return what each feature adds to each page: float64 (n, features); with ``base`` they sum to the score."""
+        named = table.column("named")[:, None]
+        return np.asarray(table.values * (self.plain + named * self.named))
+
+    def scores(self, table: FeatureTable) -> Floats:
+        """Return the score of each page, the sum of its addends and ``base``: float64 (n,)."""
+        return np.asarray(self.base + self.addends(table).sum(axis=1))
+
+    def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
+        """Return the weight of every feature, and of every product of ``pairs`` with "named"."""
+        names = list(FEATURES)
+        products = [float(self.named[names.index(name)]) for name in pairs]
+        return dict(zip(weight_names(FEATURES, pairs), [*self.plain.tolist(), *products], strict=True))
+
+    @classmethod
+    def of(cls, written: Any, where: str) -> RankingModel:
+        """Read weights as ``eval fit`` writes them; a feature that is not mentioned weighs 0.
+
+        Raises UsageError for an unknown feature and for anything that is no number, naming ``where`` it stands.
+        """
+        plain, named = np.zeros(len(FEATURES)), np.zeros(len(FEATURES))
+        names = list(FEATURES)
+        try:
+            weights = {str(name): float(weight) for name, weight in dict(written["weights"]).items()}
+            base, scale = float(written["base"]), float(written.get("scale", 1.0))
+            learned = dict(written.get("learned", {}))
+            evidence = {
+                str(what): {str(name): float(weight) for name, weight in dict(weights).items()}
+                for what, weights in dict(written.get("evidence", {})).items()
+            }
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UsageError(f"{where}: these are no ranking weights ({error!r}).", _ADVICE) from error
+        if not all(map(isfinite, (*weights.values(), base, scale))) or scale <= 0:
+            raise UsageError(f"{where}: these are no ranking weights (a number is not finite).", _ADVICE)
+        for name, weight in weights.items():
+            feature = name.removesuffix(TIMES_NAMED)
+            if feature not in FEATURES:
+                raise UsageError(f"{where}: there is no feature '{feature}' to weigh.", _ADVICE)
+            target = named if name.endswith(TIMES_NAMED) else plain
+            target[names.index(feature)] = weight
+        if not evidence and where != str(_SHIPPED):
+            # weights that were learned from ratings say nothing of evidence
+            evidence = {what: dict(own) for what, own in shipped_model().evidence.items()}
+        return cls(plain, named, base, scale, learned, evidence)
+
+
+def load_model(path: Path) -> RankingModel:
+    """Read a file of weights. Raises UsageError, which names it, where it cannot be read or holds something else."""
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: the ranking weights cannot be read ({error}).", _ADVICE) from error
+    return RankingModel.of(written, str(path))
+
+
+@cache
+def shipped_model() -> RankingModel:
+    """Return the weights that come along."""
+    return load_model(_SHIPPED)
+
+
+def scored(
+    table: FeatureTable,
+    model: RankingModel,
+    rest: Floats,
+    nodes: Sequence[Floats],
+    queries: Sequence[PageQuery],
+    signals: Sequence[Mapping[str, Mapping[int, float]]],
+) -> list[PageScores]:
+    """Return every page of the documents with what the model adds up, by groups of features.
+
+    ``rest``, float64 (pages,), numbered through the documents, orders the pages that are no candidates: those above 0
+    come after all candidates. ``nodes``, ``queries`` and ``signals`` are by document.
+    """
+    candidates = table.candidates
+    firsts = candidates.firsts
+    adds = model.addends(table)
+    groups = {name: np.full(firsts[-1], np.nan) for name in dict.fromkeys(GROUPS.values())}
+    for name, values in groups.items():
+        columns = [at for at, feature in enumerate(FEATURES) if GROUPS[feature] == name]
+        values[candidates.at] = adds[:, columns].sum(axis=1)
+    groups["page"][candidates.at] += model.base
+    scores = sum(values[candidates.at] for values in groups.values())
+    short = np.maximum(scores, LEAST) - scores
+    groups["page"][candidates.at] += short
+    values = np.zeros(firsts[-1])
+    values[candidates.at] = scores + short
+    others = rest > 0
+    others[candidates.at] = False
+    if others.any():
+        lowest = float(values[candidates.at].min(initial=1.0))
+        values[others] = 0.5 * lowest * rest[others] / float(rest.max())
+        groups["page"][others] = values[others]
+        groups["document"][others] = groups["structure"][others] = 0.0
+    pages = []
+    for at, document in enumerate(candidates.documents):
+        own = slice(int(firsts[at]), int(firsts[at + 1]))
+        parts = {name: part[own] for name, part in groups.items()}
+        pages.append(PageScores(document, values[own], nodes[at], parts, queries[at], signals[at]))
+    return pages
+
+
+def candidate_features(table: FeatureTable | None, model: RankingModel) -> CandidateFeatures:
+    """Return the table as whoever learns weights from it reads it; empty where there were no candidates."""
+    if table is None:
+        return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0), PAIRS)
+    candidates = table.candidates
+    ids = [candidate.document.doc_id for candidate in candidates.documents]
+    pages = tuple((ids[doc], page) for doc, page in zip(candidates.doc.tolist(), candidates.page.tolist(), strict=True))
+    return CandidateFeatures(tuple(FEATURES), table.values, pages, model.scores(table), PAIRS)
+
+
+def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]) -> dict[Place, dict[str, float]]:
+    """Return what each feature adds to pages (number of the document, page), greatest first, with "base" at the end.
+
+    Features that add nothing are left out, and pages that are no candidates.
+    """
+    rows = {place: row for place in places if (row := table.candidates.rows.get(place)) is not None}
+    addends = model.addends(table)
+    addends_at: dict[Place, dict[str, float]] = {}
+    for place, row in rows.items():
+        own = {name: round(add, 4) for name, add in zip(FEATURES, addends[row].tolist(), strict=True)}
+        ordered = sorted(((name, add) for name, add in own.items() if add), key=lambda pair: -abs(pair[1]))
+        addends_at[place] = {**dict(ordered), "base": round(model.base, 4)}
+    return addends_at

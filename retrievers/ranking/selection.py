@@ -1,0 +1,209 @@
+"""Selection of results: copies once, shares of named documents, variety, and comparison token by token.
+
+Comparing token by token is late interaction (Khattab and Zaharia 2020, "ColBERT"). It is slower than every other part,
+so only a fixed number of pages is compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.text.tokens import tokenise
+from hybrid_core.types.scoring import RerankScoring, SelectionScoring
+from retrievers.ranking.walk import PageScores, PageVisit, Place
+from retrievers.trees.content import cosine
+from retrievers.trees.contents import PageTexts
+
+T = TypeVar("T")
+
+_EACH = 3  # pages shown of a document where results are grouped
+_WEAK = 0.5  # a document whose score is below this share of the best has no place by right
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSlot:
+    """A page to return; ``also_in`` names pages with the same text."""
+
+    visit: PageVisit
+    also_in: tuple[PageVisit, ...] = ()
+
+
+def select_pages(
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], top_k: int, lam: float, scoring: SelectionScoring
+) -> list[ResultSlot]:
+    """Return at most ``top_k`` of the visited pages (best first), in the order to show them.
+
+    ``lam`` below 1 trades value for variety (MMR). With ``lam`` 1 the first n pages of a longer list are the list of n.
+    """
+    count = scoring.varied * top_k if lam < 1 else top_k
+    chosen = _without_copies(visits, scores, count, scoring)
+    return _varied(chosen[:count], scores, top_k, lam) if lam < 1 else chosen[:top_k]
+
+
+def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
+    """Return the best pages of each of so many documents, together, the document with the best page first."""
+    by_document: dict[int, list[PageVisit]] = {}
+    for visit in visits:
+        by_document.setdefault(visit.doc, []).append(visit)
+    return [visit for pages in list(by_document.values())[:documents] for visit in pages[:_EACH]]
+
+
+def one_of_each(
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], terms: Collection[str]
+) -> Sequence[PageVisit]:
+    """Return the best page of each document that fits, then the other pages in their order.
+
+    Documents stand by their scores; one whose whole title is among the ``terms`` gains what the best score is.
+    """
+    best = max((pages.candidate.score for pages in scores), default=0.0)
+    worth = [pages.candidate.score + best * _titled(pages, terms) for pages in scores]
+    first: dict[int, PageVisit] = {}
+    for visit in visits:
+        if worth[visit.doc] >= _WEAK * best:
+            first.setdefault(visit.doc, visit)
+    return _led_by(sorted(first.values(), key=lambda visit: -worth[visit.doc]), visits)
+
+
+def shared_out(
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], doc_ids: Sequence[str], scoring: SelectionScoring
+) -> Sequence[PageVisit]:
+    """Return the pages with those of each document among the ``scoring.first`` results, as many of each as fit.
+
+    The best page of each document comes first. Pages of a document stay in their order, and so do all that follow.
+    With fewer than two documents that have pages, nothing changes.
+    """
+    present = {visit.doc for visit in visits}
+    named = [doc for doc in sorted(present) if scores[doc].candidate.document.doc_id in doc_ids]
+    if len(named) < 2:
+        return visits
+    share, remainder = divmod(scoring.first, len(named))
+    left = dict.fromkeys(named, share)
+    leading: dict[int, PageVisit] = {}
+    first: list[PageVisit] = []
+    for visit in visits:
+        if visit.doc not in left or not (left[visit.doc] or remainder):
+            continue
+        if left[visit.doc]:
+            left[visit.doc] -= 1
+        else:
+            remainder -= 1
+        if visit.doc in leading:
+            first.append(visit)
+        else:
+            leading[visit.doc] = visit
+    return _led_by([*leading.values(), *first], visits)
+
+
+def _led_by(leading: Sequence[PageVisit], visits: Sequence[PageVisit]) -> list[PageVisit]:
+    """Put some of the visited pages first; the others stay in their order."""
+    chosen = {(visit.doc, visit.page) for visit in leading}
+    return [*leading, *(visit for visit in visits if (visit.doc, visit.page) not in chosen)]
+
+
+def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[[T, T], float]) -> list[T]:
+    """Return at most ``k`` of (item, relevance), relevance and similarity between 0 and 1, that are not all the same.
+
+    Maximal marginal relevance (Carbonell & Goldstein 1998): pick one after another the item with the highest
+    lam · relevance - (1 - lam) · (its greatest similarity to what is picked already). ``lam`` 1 is the order of
+    relevance, 0 looks at difference alone. Ties go to the earlier item. Raises ValueError for another ``lam``.
+    """
+    if not 0 <= lam <= 1:
+        raise ValueError(f"lam is {lam}, it must be between 0 and 1")
+    left = list(range(len(items)))
+    nearest = [0.0] * len(items)  # greatest similarity to what is picked
+    picked: list[int] = []
+    while left and len(picked) < k:
+        best = max(left, key=lambda at: (lam * items[at][1] - (1 - lam) * nearest[at], -at))
+        picked.append(best)
+        left.remove(best)
+        for at in left:
+            nearest[at] = max(nearest[at], similar(items[best][0], items[at][0]))
+    return [items[at][0] for at in picked]
+
+
+def _without_copies(
+    visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int, scoring: SelectionScoring
+) -> list[ResultSlot]:
+    """Leave out copies of the first ``count`` pages and name them with these; pages behind are not compared."""
+    slots: list[ResultSlot] = []
+    lengths: list[int] = []  # words on the first of the kept pages
+    lengths_of = [page_scores.content.body.lengths.tolist() for page_scores in scores]
+    for page_scores in visits:
+        words = lengths_of[page_scores.doc][page_scores.page - 1]
+        room = scoring.same_length * words
+        alike = (at for at, length in enumerate(lengths) if abs(length - words) <= room)
+        copy_of = next((at for at in alike if _same(scores, page_scores, slots[at].visit, scoring)), None)
+        if copy_of is None:
+            if len(slots) < count:
+                lengths.append(words)
+            slots.append(ResultSlot(page_scores))
+        else:
+            slots[copy_of] = replace(slots[copy_of], also_in=(*slots[copy_of].also_in, page_scores))
+    return slots
+
+
+def _same(scores: Sequence[PageScores], a: PageVisit, b: PageVisit, scoring: SelectionScoring) -> bool:
+    """Return whether two pages are the same page of the same bytes, or have the same words in two documents."""
+    first, second = scores[a.doc].candidate.content, scores[b.doc].candidate.content
+    if first.content_id == second.content_id:
+        return a.page == b.page
+    first_vector, second_vector = _vector(scores, a), _vector(scores, b)
+    return (
+        abs(len(first_vector) - len(second_vector)) <= scoring.same_length * len(first_vector)
+        and cosine(first_vector, second_vector) >= scoring.same
+    )
+
+
+def _varied(chosen: Sequence[ResultSlot], scores: Sequence[PageScores], top_k: int, lam: float) -> list[ResultSlot]:
+    best = max((_value(scores, slot) for slot in chosen), default=1.0)
+    items = [(slot, _value(scores, slot) / best) for slot in chosen]
+    return mmr(items, top_k, lam, lambda a, b: cosine(_vector(scores, a.visit), _vector(scores, b.visit)))
+
+
+def _titled(scores: PageScores, terms: Collection[str]) -> bool:
+    title = set(tokenise(scores.candidate.document.title))
+    return bool(title) and title <= set(terms)
+
+
+def _value(scores: Sequence[PageScores], slot: ResultSlot) -> float:
+    return float(scores[slot.visit.doc].values[slot.visit.page - 1])
+
+
+def _vector(scores: Sequence[PageScores], visit: PageVisit) -> dict[int, float]:
+    return scores[visit.doc].candidate.content.vector(visit.page)
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def multi_vector_gains(
+    visits: Sequence[PageVisit],
+    scores: Sequence[PageScores],
+    compare: Callable[[Sequence[str]], npt.NDArray[np.float32]],
+    texts: PageTexts,
+    scoring: RerankScoring,
+) -> dict[Place, float]:
+    """Return what the first ``scoring.multi_vector_pages`` pages gain by a comparison token by token.
+
+    The best gains ``scoring.multi_vector``, the last nothing, so that none falls behind a page that was not compared.
+    Raises what the embedder raises.
+    """
+    places = [(visit.doc, visit.page) for visit in visits[: scoring.multi_vector_pages]]
+    page_keys = [(scores[doc].content, page) for doc, page in places]
+    different = list(dict.fromkeys(page_keys))
+    scores_by_page = dict(zip(different, compare([page.text for page in texts.of(different)]), strict=True))
+    if not places:
+        return {}
+    gains = scoring.multi_vector * _scaled(np.array([scores_by_page[visit] for visit in page_keys], np.float64))
+    return dict(zip(places, gains.tolist(), strict=True))
+
+
+def _scaled(scores: Floats) -> Floats:
+    """Scale scores to 1 for the best and 0 for the last: what counts is how far above the others a page stands."""
+    width = float(np.ptp(scores))
+    return np.asarray((scores - scores.min()) / width if width > 0 else np.ones(len(scores)))

@@ -1,0 +1,295 @@
+"""Fields of a library's documents, and filters over them: conditions checked against the values that exist.
+
+A condition is data: it is compared with values in memory and never becomes part of a query or a command.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from hybrid_core.cards.document_types import finder
+from hybrid_core.llm.budget import estimate, shares
+from hybrid_core.text.names import name_key
+from hybrid_core.text.periods import find_periods
+from hybrid_core.text.tokens import fold, tokenise
+from hybrid_core.types.documents import Document, Period
+
+Kind = Literal["text", "number", "date"]
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T.*)?")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
+_METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
+_CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format", "tag")
+LONGEST = 200  # characters of a value that count
+_SHOWN = 80  # those that a model sees
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """``values`` are those of the documents, as first written, each with the doc_ids that have it."""
+
+    name: str
+    kind: Kind
+    values: Mapping[str, frozenset[str]]
+
+    @property
+    def documents(self) -> frozenset[str]:
+        """Return the documents that have a value here."""
+        return frozenset().union(*self.values.values())
+
+
+def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
+    """Return the fields of documents by name: those of their cards first, then what their files say of themselves."""
+    values_by_name: dict[str, dict[str, tuple[str, set[str]]]] = {name: {} for name in _CARD}
+    for doc_id, document in documents.items():
+        for name, value in _field_values(document):
+            short = value.strip()[:LONGEST].strip()
+            if key := fold(short):
+                values_by_name.setdefault(name, {}).setdefault(key, (short, set()))[1].add(doc_id)
+    return {
+        name: Field(
+            name,
+            _kind([value for value, _ in values.values()]),
+            {value: frozenset(ids) for value, ids in values.values()},
+        )
+        for name, values in values_by_name.items()
+        if values
+    }
+
+
+def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
+    """Return a line for each field with as many of its values as fit.
+
+    Values that share most terms with the question come first, then the commonest. All have at most ``tokens`` by
+    estimate, whatever the number of documents.
+    """
+    shown = {}
+    sizes_by_field = {field: len(field.documents) for field in fields}
+    for field, documents in sizes_by_field.items():
+        count = len(field.values)
+        if count == 1 and documents == max(sizes_by_field.values()):
+            continue  # true of every document
+        head = f"{field.name} ({field.kind}, {count} value{'s'[: count != 1]}, {documents} documents):"
+        order = sorted(field.values.items(), key=lambda item: (-_shared(item[0], terms), -len(item[1]), item[0]))
+        shown[head] = [f" {json.dumps(value[:_SHOWN], ensure_ascii=False)} {len(ids)}" for value, ids in order]
+    sizes = [sum(map(_size, (head, *values))) for head, values in shown.items()]
+    lines = []
+    for (head, values), room in zip(shown.items(), shares(sizes, tokens), strict=True):
+        line, left = head, room - _size(head)
+        for value in values:
+            left -= _size(value)
+            if left < 0:
+                break
+            line += value + ","
+        if line != head:
+            lines.append(line.rstrip(","))
+    return "\n".join(lines)
+
+
+def _field_values(document: Document) -> Iterable[tuple[str, str]]:
+    card = document.card
+    values = (
+        card.names, card.symbols, card.parties, (card.type,), map(str, card.years), (str(card.quarter or ""),),
+        (card.date or "",), (document.title,), (document.name,), (document.format,), card.tags,
+    )  # fmt: skip
+    for name, several in zip(_CARD, values, strict=True):
+        yield from ((name, value) for value in several)
+    for key, value in document.metadata.items():
+        if key.casefold() not in _CARD:
+            yield key.casefold(), _METADATA_DATE.sub(r"\1-\2-\3", value)
+
+
+def _kind(values: Collection[str]) -> Kind:
+    if all(map(_DATE.fullmatch, values)):
+        return "date"
+    return "number" if all(map(is_number, values)) else "text"
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a plain decimal number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _shared(value: str, terms: Collection[str]) -> int:
+    return len(set(tokenise(value)).intersection(terms))
+
+
+def _size(text: str) -> int:
+    return estimate(text) + 1
+
+
+Operator = Literal["is", "is not", "contains", "at least", "at most"]
+
+_LIKE = 0.8  # difflib's ratio from which a value means one that the library has
+_FIRST = ("organisation", "symbol", "party")  # whose documents: said before which of them
+_CONDITION_DATE = re.compile(r"[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?)?")
+_SHORTEST = 2  # characters of what a value is to contain
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A document meets it if one of its values of the field stands in this relation to one of ``values``.
+
+    ``is not`` is met by every document that ``is`` is not met by.
+    """
+
+    field: str
+    operator: Operator
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.operator} {' or '.join(self.values)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterMatch:
+    """``documents`` meet all of ``conditions``; ``dropped`` says of every other condition why it does not count."""
+
+    conditions: tuple[Condition, ...]
+    documents: frozenset[str]
+    dropped: tuple[str, ...] = ()
+
+
+def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], documents: Collection[str]) -> FilterMatch:
+    """Return the documents that meet every condition that can count.
+
+    Left out are conditions on what the library does not have, and those that would leave nothing behind the ones
+    before; whose documents are meant (organisation, symbol, party) is asked first. Never raises for odd values.
+    """
+    used: list[Condition] = []
+    dropped: list[str] = []
+    documents_left = frozenset(documents)
+    for condition in sorted(conditions, key=lambda condition: condition.field not in _FIRST):
+        checked = check(fields, condition)
+        if isinstance(checked, str):
+            dropped.append(checked)
+            continue
+        left = documents_left & met(fields, checked, documents)
+        if left:
+            documents_left = left
+            used.append(checked)
+        else:
+            behind = " and ".join(map(str, used)) or "the filters"
+            dropped.append(f"no document of {behind} has {checked}")
+    return FilterMatch(tuple(used), documents_left, tuple(dropped))
+
+
+def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:
+    """Return the condition in the library's own words, or why it cannot be used."""
+    field = fields.get(fold(condition.field.strip()))
+    if field is None:
+        return f"there is no field '{_short(condition.field)}'"
+    if condition.operator in ("at least", "at most") and field.kind == "text":
+        return f"the field '{field.name}' has no order"
+    written = [value.strip()[:LONGEST].strip() for value in condition.values]
+    read = [_READERS[field.kind](field, condition.operator, value) for value in written if value]
+    values = tuple(dict.fromkeys(value for matching in read for value in matching))
+    if not values:
+        return f"the library has no {field.name} '{_short(' or '.join(written))}'"
+    return Condition(field.name, condition.operator, values)
+
+
+def met(fields: Mapping[str, Field], condition: Condition, documents: Collection[str]) -> frozenset[str]:
+    """Return the documents that meet a condition that ``check`` gave back."""
+    field = fields[condition.field]
+    if condition.operator == "is not":
+        return frozenset(documents) - met(fields, replace(condition, operator="is"), documents)
+    stands = _relation(field, condition)
+    sets: Iterable[frozenset[str]] = (ids for value, ids in field.values.items() if stands(value))
+    return frozenset().union(*sets) & frozenset(documents)
+
+
+def _relation(field: Field, condition: Condition) -> Callable[[str], bool]:
+    operator, values = condition.operator, condition.values
+    if operator == "contains":
+        inside = [fold(value) for value in values]
+        return lambda value: any(part in fold(value) for part in inside)
+    if field.kind == "number":
+        numbers = [float(value) for value in values]
+        if operator == "at least":
+            return lambda value: float(value) >= min(numbers)
+        if operator == "at most":
+            return lambda value: float(value) <= max(numbers)
+        return lambda value: float(value) in numbers
+    if field.kind == "date":  # ISO dates compare as texts; a shorter one stands for all that begin so
+        if operator == "at least":
+            return lambda value: value >= min(values)
+        if operator == "at most":
+            return lambda value: any(value[: len(date)] <= date for date in values)
+        return lambda value: value.startswith(values)
+    exact = {fold(value) for value in values}
+    return lambda value: fold(value) in exact
+
+
+def _number(field: Field, operator: Operator, value: str) -> list[str]:
+    """Return the numbers that are meant; ``FY2018`` is the year 2018, ``Q3`` the quarter 3."""
+    if operator == "contains":
+        return [value] if any(value in known_value for known_value in field.values) else []
+    if not is_number(value):
+        period = _period(value)
+        value = str((period.quarter if field.name == "quarter" else period.year) or "") if period else ""
+        if not value:
+            return []
+    exists = operator in ("at least", "at most") or any(
+        float(known_value) == float(value) for known_value in field.values
+    )
+    return [value] if exists else []
+
+
+def _period(value: str) -> Period | None:
+    """Return the period that the whole of a value names."""
+    return next(
+        (mention.period for mention in find_periods(value) if (mention.start, mention.end) == (0, len(value))), None
+    )
+
+
+def _date(field: Field, operator: Operator, value: str) -> list[str]:
+    if not _CONDITION_DATE.fullmatch(value):
+        period = _period(value)
+        value = (period.date or str(period.year or "")) if period else ""
+        if not value:
+            return []
+    exists = operator in ("at least", "at most") or any(known_value.startswith(value) for known_value in field.values)
+    return [value] if exists else []
+
+
+def _text(field: Field, operator: Operator, value: str) -> list[str]:
+    """Return the values that are meant.
+
+    These are the values written so, else those of that name or type, else those that hold all its words, else the one
+    that is spelled most alike.
+    """
+    folded_value = fold(value)
+    if operator == "contains":
+        return (
+            [value]
+            if len(folded_value) >= _SHORTEST and any(folded_value in fold(known_value) for known_value in field.values)
+            else []
+        )
+    if same := [known_value for known_value in field.values if fold(known_value) == folded_value]:
+        return same
+    if (key := name_key(value)) and (
+        same := [known_value for known_value in field.values if name_key(known_value) == key]
+    ):
+        return same
+    if field.name == "type":
+        types = {mention.type for mention in finder().find(value)}
+        return [known_value for known_value in field.values if known_value in types]
+    words = set(tokenise(value))
+    if words and (same := [known_value for known_value in field.values if words <= set(tokenise(known_value))]):
+        return same
+    folded = {fold(known_value): known_value for known_value in field.values}
+    return [folded[near] for near in difflib.get_close_matches(folded_value, folded, n=1, cutoff=_LIKE)]
+
+
+_READERS: dict[str, Callable[[Field, Operator, str], list[str]]] = {"number": _number, "date": _date, "text": _text}
+
+
+def _short(text: str, length: int = 60) -> str:
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= length else one_line[: length - 1] + "…"

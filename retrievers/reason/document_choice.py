@@ -1,0 +1,311 @@
+"""The choice of documents for one search: by cards and texts, by a filter on their fields, by a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import ChatError, EndpointFailure
+from hybrid_core.types.documents import Document, Effort, Hit, Route
+from hybrid_core.types.results import ReasoningStep, RouteUsed
+from hybrid_core.types.scoring import DocumentScoring
+from hybrid_core.types.usage import Usage
+from retrievers.candidates.documents import doc_scores, normalised, ranked, weighted
+from retrievers.candidates.router import Routing
+from retrievers.query.question import Question
+from retrievers.reason.board import Described, SeenPage
+from retrievers.reason.conditions import Condition, FilterMatch, apply, fields_of
+from retrievers.reason.reasoner import Reasoner
+
+if TYPE_CHECKING:
+    from retrievers.reason.asker import QuestionSession
+
+
+BY_CARDS = "the documents' cards and the words of their pages"
+DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
+_CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
+_READ, _HITS = 4, 3  # documents of which so many of the best pages are read; of the others the best one
+_TELLS = 0.4  # a card's score from which what matched is a reason
+PICKED = "picked by the model"
+_WHY = 200  # characters of what a model says of its choice
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChoice:
+    """The documents that count (``scope``, None for all), how much (``routing``), and what a model took for it.
+
+    ``dead``: the model cannot be reached or used, so that asking it for pages would only cost time again.
+    """
+
+    routing: Routing
+    scope: frozenset[str] | None
+    used: RouteUsed = RouteUsed("auto", "auto", "")
+    usage: Usage = field(default_factory=Usage)
+    notes: tuple[str, ...] = ()
+    dead: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contenders:
+    """A question and the hits for it.
+
+    ``documents`` are those searched, ``hits`` those of the coarse pass; ``seen`` reads pages (doc_id, page).
+    """
+
+    question: Question
+    routing: Routing
+    hits: Sequence[Hit]
+    documents: Mapping[str, Document]
+    scope: frozenset[str] | None
+    weights: DocumentScoring
+    seen: Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]] = lambda _: {}
+
+    def text_scores(self) -> dict[str, float]:
+        """Return the DocScores, 1 for the best."""
+        return normalised(doc_scores(self.hits))
+
+    def scores(self) -> dict[str, float]:
+        """Return DocScore and card score together, as the search adds them up."""
+        routed = {doc_id: score for doc_id, score in self.routing.scores.items() if doc_id in self.documents}
+        return weighted([(1.0, self.text_scores()), (self.weights.cards, routed)])
+
+    def close(self) -> int:
+        """Return how many documents have scores so close to the best that they do not tell."""
+        scores = self.scores().values()
+        threshold = max(scores, default=0.0) - self.weights.close
+        return sum(score > threshold for score in scores)
+
+
+def choose_documents(route: Route, contenders: Contenders, effort: Effort, reasoner: Reasoner | None) -> DocumentChoice:
+    """Choose documents by the route that was asked for. A note tells a model's failure, and the cards decide instead.
+
+    ``auto`` goes by cards and text; where these leave documents close, a model is asked once, and what it says is a
+    preference among them. ``metadata`` restricts the search to what meets a filter. ``description`` prefers what a
+    model picks, twice as much; ``semantic`` leaves the cards out.
+    """
+    if route == "semantic":
+        routing = replace(contenders.routing, scores={}, reasons={}, tied=())
+        return DocumentChoice(routing, contenders.scope, RouteUsed(route, route, "asked for"))
+    if len(contenders.documents) < 2:
+        return DocumentChoice(
+            contenders.routing, contenders.scope, RouteUsed(route, "auto", "there are no two documents to choose from")
+        )
+    if route == "metadata":
+        return _by_metadata(contenders, reasoner)
+    if route == "description":
+        return _by_description(contenders, reasoner)
+    return _automatic(contenders, effort, reasoner)
+
+
+def _automatic(contenders: Contenders, effort: Effort, reasoner: Reasoner | None) -> DocumentChoice:
+    by_cards = DocumentChoice(contenders.routing, contenders.scope, RouteUsed("auto", "auto", BY_CARDS))
+    if reasoner is None or (effort == "auto" and reasoner.limits.below <= 0):
+        return by_cards
+    if (close := contenders.close()) < 2:
+        return by_cards
+    calls = _calls(reasoner, contenders)
+    why = f"{close} documents fit about equally well"
+    try:
+        if close > _CLOSE:  # more than one would like to describe are told apart by their fields
+            return _preferring_filter(contenders, calls, why)
+        shown = ranked(contenders.scores())[:_CLOSE]
+        return _picked("auto", contenders, calls, shown, f"{why}; the model picked by their descriptions")
+    except ChatError as error:
+        return _failed("auto", contenders, calls, error)
+
+
+def _preferring_filter(contenders: Contenders, calls: QuestionSession, why: str) -> DocumentChoice:
+    filtered = _filtered(contenders, calls)
+    if not filtered.conditions:
+        return _nothing("auto", contenders, calls, f"{why}; the model named no field that tells them apart", filtered)
+    reasons = dict.fromkeys(filtered.documents, _met(filtered))
+    routing = preferred(contenders, [filtered.documents], reasons, contenders.weights.lead)
+    conditions = tuple(map(str, filtered.conditions))
+    used = RouteUsed("auto", "metadata", f"{why}; those that meet the filter lead", conditions, tuple(calls.steps))
+    return DocumentChoice(routing, contenders.scope, used, calls.usage, _dropped(filtered))
+
+
+def _by_metadata(contenders: Contenders, reasoner: Reasoner | None) -> DocumentChoice:
+    filtered: FilterMatch | None = None
+    steps: tuple[ReasoningStep, ...] = ()
+    failure, usage, dead = "", Usage(), False
+    if reasoner is not None:
+        calls = _calls(reasoner, contenders)
+        try:
+            filtered = _filtered(contenders, calls)
+        except ChatError as error:
+            calls.step("failed", str(error))
+            failure = f"the model failed ({error}), so the filter was read from the documents' cards"
+            dead = error.failure in DEAD
+        steps, usage = tuple(calls.steps), calls.usage
+    if filtered is None:
+        filtered = _filtered(contenders, None)
+    notes = (*([failure] if failure else []), *_dropped(filtered))
+    if not filtered.conditions:
+        why = f"the question names no field that documents could be filtered by: {BY_CARDS} decided"
+        used = RouteUsed("metadata", "auto", why, (), steps)
+        return DocumentChoice(contenders.routing, contenders.scope, used, usage, (*notes, why), dead)
+    reasons = {
+        doc_id: _joined(contenders.routing.reasons.get(doc_id, ""), _met(filtered)) for doc_id in filtered.documents
+    }
+    routing = replace(contenders.routing, reasons=reasons)
+    used = RouteUsed("metadata", "metadata", "asked for", tuple(map(str, filtered.conditions)), steps)
+    return DocumentChoice(routing, filtered.documents, used, usage, notes, dead)
+
+
+def _by_description(contenders: Contenders, reasoner: Reasoner | None) -> DocumentChoice:
+    if reasoner is None:
+        why = f"no model is asked, so {BY_CARDS} decided"
+        return DocumentChoice(contenders.routing, contenders.scope, RouteUsed("description", "auto", why), notes=(why,))
+    calls = _calls(reasoner, contenders)
+    scores = {**dict.fromkeys(contenders.documents, 0.0), **contenders.scores()}
+    try:
+        return _picked("description", contenders, calls, ranked(scores), "asked for")
+    except ChatError as error:
+        return _failed("description", contenders, calls, error)
+
+
+def _picked(
+    route: Route, contenders: Contenders, calls: QuestionSession, shown: Sequence[str], why: str
+) -> DocumentChoice:
+    """Let the documents lead that a model picks. Raises ChatError."""
+    from retrievers.reason import document_prompts
+
+    picked = document_prompts.pick(calls, _described(contenders, shown))
+    if not picked.documents:
+        return _nothing(route, contenders, calls, f"the model picked no document, so {BY_CARDS} decided")
+    calls.step("verdict", ", ".join(contenders.documents[doc_id].name for doc_id in picked.documents))
+    lead = contenders.weights.lead * (2 if route == "description" else 1)
+    reasons = dict.fromkeys(picked.documents, _with_reason(PICKED, picked.reasoning))
+    routing = preferred(contenders, [[doc_id] for doc_id in picked.documents], reasons, lead)
+    used = RouteUsed(route, "description", why, (), tuple(calls.steps))
+    return DocumentChoice(routing, contenders.scope, used, calls.usage)
+
+
+def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
+    """Return each document with its best hits.
+
+    A reason that hardly scores is a word that many share, and none.
+    """
+    hits: dict[str, list[int]] = {}
+    for hit in contenders.hits:
+        if len(best_hits := hits.setdefault(hit.doc_id, [])) < _HITS and hit.page not in best_hits:
+            best_hits.append(hit.page)
+    few = {doc_id: hits.get(doc_id, [])[: _HITS if at < _READ else 1] for at, doc_id in enumerate(shown)}
+    seen = contenders.seen([(doc_id, page) for doc_id, pages in few.items() for page in pages])
+    routing = contenders.routing
+    return [
+        Described(
+            contenders.documents[doc_id],
+            routing.reasons.get(doc_id, "") if routing.scores.get(doc_id, 0.0) >= _TELLS else "",
+            {page: seen[doc_id, page] for page in hits.get(doc_id, ()) if (doc_id, page) in seen},
+        )
+        for doc_id in shown
+    ]
+
+
+def preferred(
+    contenders: Contenders, groups: Sequence[Collection[str]], reasons: Mapping[str, str], lead: float
+) -> Routing:
+    """Return the routing with documents lifted.
+
+    The best of the first group leads all others by ``lead``, each later group by a step less; within a group the order
+    stays. Scores stay in 0 to 1, so others may be lowered instead.
+    """
+    weights, text_scores, scores = contenders.weights, contenders.text_scores(), contenders.scores()
+    best = max(scores.values(), default=0.0)
+    lifted = {doc_id: contenders.routing.scores.get(doc_id, 0.0) for doc_id in scores}
+    for place, group in enumerate(groups):
+        target = best + lead * (len(groups) - place) / len(groups)
+        group_best = max((scores.get(doc_id, 0.0) for doc_id in group), default=0.0)
+        for doc_id in group:
+            total = scores.get(doc_id, 0.0) + target - group_best
+            lifted[doc_id] = max(0.0, (total - text_scores.get(doc_id, 0.0)) / weights.cards)
+    excess = max(0.0, max(lifted.values(), default=0.0) - 1.0)
+    scores_left = {doc_id: score - excess for doc_id, score in lifted.items() if score > excess}
+    reasons_by_id = {
+        doc_id: _joined(contenders.routing.reasons.get(doc_id, ""), reason) for doc_id, reason in reasons.items()
+    }
+    return replace(
+        contenders.routing, scores=scores_left, reasons={**contenders.routing.reasons, **reasons_by_id}, tied=()
+    )
+
+
+def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMatch:
+    """Return the filter of a model, or of the cards where there are no calls to make. Raises ChatError."""
+    fields = fields_of(contenders.documents)
+    conditions: list[Condition]
+    if calls is None:
+        conditions = card_conditions(contenders.question, contenders.routing, contenders.documents)
+    else:
+        from retrievers.reason import document_prompts
+
+        conditions = document_prompts.ask_conditions(calls, contenders.question, fields)
+    filtered = apply(fields, conditions, contenders.documents)
+    if calls is not None:
+        for why in filtered.dropped:
+            calls.step("dropped", why)
+        if filtered.conditions:
+            calls.step("verdict", _met(filtered))
+    return filtered
+
+
+def card_conditions(question: Question, routing: Routing, documents: Mapping[str, Document]) -> list[Condition]:
+    """Return the conditions that a question sets by the cards: whose documents, of which types and years.
+
+    A document without a name is found by no name. Where the question names the party of such a document, whose
+    documents are meant stays open. A quarter is no condition: a report on the year answers for it too.
+    """
+    conditions = []
+    named = [documents[doc_id] for doc_id in routing.named if doc_id in documents]
+    if named and all(document.card.names for document in named):
+        conditions.append(Condition("organisation", "is", _each(document.card.names[0] for document in named)))
+    if question.types:
+        conditions.append(Condition("type", "is", question.types))
+    if question.years:
+        conditions.append(Condition("year", "is", _each(map(str, question.years))))
+    return conditions
+
+
+def _each(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _failed(route: Route, contenders: Contenders, calls: QuestionSession, error: ChatError) -> DocumentChoice:
+    calls.step("failed", str(error))
+    routed = _nothing(route, contenders, calls, f"the model failed ({error}), so {BY_CARDS} decided")
+    return replace(routed, dead=error.failure in DEAD)
+
+
+def _nothing(
+    route: Route, contenders: Contenders, calls: QuestionSession, why: str, filtered: FilterMatch | None = None
+) -> DocumentChoice:
+    used = RouteUsed(route, "auto", why, (), tuple(calls.steps))
+    notes = (why, *(() if filtered is None else _dropped(filtered)))
+    return DocumentChoice(contenders.routing, contenders.scope, used, calls.usage, notes)
+
+
+def _calls(reasoner: Reasoner, contenders: Contenders) -> QuestionSession:
+    from retrievers.reason.asker import (
+        QuestionSession,  # with pydantic, which a search without a model does not wait for
+    )
+
+    return QuestionSession(reasoner.model, reasoner.scope, reasoner.on_step, {"question": contenders.question.text})
+
+
+def _dropped(filtered: FilterMatch) -> tuple[str, ...]:
+    return tuple(f"a condition was left out: {why}" for why in filtered.dropped)
+
+
+def _met(filtered: FilterMatch) -> str:
+    return "; ".join(map(str, filtered.conditions))
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _with_reason(what: str, why: str) -> str:
+    short = why if len(why) <= _WHY else why[: _WHY - 1].rstrip() + "…"
+    return f"{what}: {short}" if short else what

@@ -1,0 +1,127 @@
+"""Prompts that let a model choose documents: conditions on their fields, or a few by their descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from hybrid_core.llm.budget import cut, estimate, shares
+from hybrid_core.text.tokens import plain_words
+from hybrid_core.types.documents import Document
+from retrievers.query.question import Question
+from retrievers.reason.asker import QuestionSession
+from retrievers.reason.board import Described, about, card, file_name, short
+from retrievers.reason.conditions import Condition, Field, Operator, table
+
+MOST = 72  # documents described where somebody did
+_REPLY = 600  # tokens that a reply may have
+_KEPT = 0.5  # of the question's tokens, which stay for finding its pages
+_NAMED = 3  # documents that a reply may name
+_LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
+_ABOUT, _PASSAGE = 50, 110  # characters
+_SAID = 0.55  # of a document's tokens, for what its best page says
+_ALL = 1300  # tokens of all of them together
+_FIELDS = 1500  # tokens of all fields together
+_CONDITIONS, _VALUES = 6, 20
+
+
+class ConditionSaid(BaseModel):
+    """A condition on a field, as a model writes it."""
+
+    field: str
+    operator: Operator
+    values: list[str]
+
+
+class Conditions(BaseModel):
+    """The conditions that documents must meet."""
+
+    reasoning: str
+    conditions: list[ConditionSaid]
+
+
+class Picks(BaseModel):
+    """The documents in which to look."""
+
+    reasoning: str
+    documents: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPicks:
+    """doc_ids, the best first, and why."""
+
+    documents: tuple[str, ...]
+    reasoning: str
+
+
+def ask_conditions(session: QuestionSession, question: Question, fields: Mapping[str, Field]) -> list[Condition]:
+    """Ask a model for the conditions that a question sets, not yet checked. Raises ChatError."""
+    room = _room(session, "route-filter", Conditions, {"fields": ""})
+    shown = table(fields.values(), question.terms, min(_FIELDS, room))
+    conditions = session.ask("route-filter", Conditions, {"fields": shown}, tokens=_REPLY).conditions[:_CONDITIONS]
+    return [
+        Condition(condition.field, condition.operator, tuple(condition.values[:_VALUES])) for condition in conditions
+    ]
+
+
+def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPicks:
+    """Ask a model for the documents to look in, of the first ones.
+
+    It is shown as many as the tokens allow, MOST at most. Raises ChatError.
+    """
+    room = _room(session, "route-documents", Picks, {"documents": ""})
+    shown = documents[: max(1, min(MOST, room // _LEAST))]
+    names = {f"d{number}": document.document.doc_id for number, document in enumerate(shown, 1)}
+    lines = document_lines(names, shown, min(room, _ALL))
+    picks = session.ask("route-documents", Picks, {"documents": "\n".join(lines)}, tokens=_REPLY)
+    written = [name.strip().casefold() for name in picks.documents]
+    if lost := [name for name in written if name not in names]:
+        session.step("dropped", f"there is no {', '.join(lost[: 2 * _NAMED])}")
+    doc_ids = tuple(dict.fromkeys(names[name] for name in written if name in names))
+    return DocumentPicks(doc_ids[:_NAMED], " ".join(picks.reasoning.split()))
+
+
+def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
+    return session.room(name, schema, values, int(_KEPT * session.scope.budget.tokens))
+
+
+def document_lines(names: Iterable[str], documents: Sequence[Described], tokens: int) -> list[str]:
+    """Return what each document is and what its best page says, in at most ``tokens`` together.
+
+    Where there is too little room for a document both are cut, the passage to no less than its share.
+    """
+    parts = [_line(name, described) for name, described in zip(names, documents, strict=True)]
+    sizes = [estimate(head) + estimate(passage) for head, passage in parts]
+    lines = []
+    for (head, passage), size in zip(parts, shares(sizes, tokens - 4 * len(parts)), strict=True):
+        passage_size = min(estimate(passage), max(int(_SAID * size), size - estimate(head)))
+        lines.append(
+            cut(head, size - passage_size) + (f"\n  {cut(passage, passage_size)}" if passage and passage_size else "")
+        )
+    return lines
+
+
+def _line(name: str, described: Described) -> tuple[str, str]:
+    """Return what it is, how long, on which of its best pages are figures, what it is about; and what the best says."""
+    document = described.document
+    pictures = f", {document.unread} of pictures without text" if document.unread else ""
+    drawn = [str(page) for page, seen in sorted(described.best.items()) if seen.pictured]
+    pictures += f", figures on {', '.join(drawn)}" if drawn else ""
+    parts = [name, file_name(document), card(document), f"{document.pages} pages{pictures}"]
+    if reason := _telling(described.reason, document):
+        parts.append(f"fits by {reason}")
+    page, best = next(iter(described.best.items()), (0, None))
+    if (best and best.passage) or not document.card.type:
+        parts.append(about(document, _ABOUT))
+    line = cut(" · ".join(part for part in parts if part), _LINE)
+    return line, f"page {page}: {short(best.passage, _PASSAGE)}" if best and best.passage else ""
+
+
+def _telling(reason: str, document: Document) -> str:
+    """Return the parts of a reason that a document's file name does not say."""
+    name = set(plain_words(document.name).split())
+    reasons = [part.strip() for part in reason.split(";")]
+    return "; ".join(part for part in reasons if not set(plain_words(part).split()[1:]) <= name)

@@ -1,0 +1,278 @@
+"""Locations of a reference in one document: headings, captions, lines and printed page numbers.
+
+A number is printed where the file says so (page labels), or where a line at the top or the bottom of a page ends or
+begins with it and a page beside it goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from hybrid_core.text.identifiers import adjacent_numbers, page_number, part_number
+from hybrid_core.text.tokens import cached_hash, tokenise
+from hybrid_core.types.documents import Section
+from hybrid_core.types.results import Pointer
+from retrievers.query.references import NUMBER, Reference, bare_line_starts, line_starts, references
+from retrievers.trees.content import Content
+
+# Headings whose number stands by itself: "7. Warranties" is section 7, "G Error Cases" appendix G.
+_BARE = frozenset(("section", "chapter", "article", "clause", "note", "part", "appendix", "item"))
+_NUMBERED = re.compile(rf"\s*(?:[(\[]\s?)?(?P<number>{NUMBER})(?:[.:)\]]|\s[-–—:]|(?=\s))(?P<rest>.*)", re.DOTALL)
+_AFTER_CAPTION = re.compile(r"\s?[.:|–—-]|\s*$|\s+[A-Z(\[]")
+_WORDED, _BARE_NUMBER = 2, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The number at the beginning of a heading or line, and its ``word`` ("note"), "" where it stands by itself."""
+
+    word: str
+    number: str
+    after: str
+
+
+@lru_cache(maxsize=20_000)
+def numbered(line: str) -> Numbered | None:
+    """Return the number that a line begins with, if any."""
+    if leading := [reference for reference in references(line[:80]) if not line[: reference.start].strip(" \t#*[(")]:
+        return Numbered(leading[0].word, leading[0].number, line[leading[0].end :])
+    match = _NUMBERED.match(line[:80])
+    return Numbered("", part_number(match["number"]), line[match.start("rest") :]) if match else None
+
+
+def fit(reference: Reference, title: str) -> int:
+    """Return how surely a heading is the one referred to: 2 where it has the word, 1 where only the number, else 0."""
+    heading = numbered(title)
+    if heading is None or heading.number != reference.number:
+        return 0
+    if heading.word == reference.word or {heading.word, reference.word} <= {"section", "clause", "article"}:
+        return _WORDED
+    return _BARE_NUMBER if not heading.word and reference.word in _BARE and heading.after.strip() else 0
+
+
+def begins_caption(reference: Reference, line: str) -> bool:
+    """Return whether a line is the caption referred to, not a sentence that mentions it."""
+    caption = numbered(line)
+    if caption is None or (caption.word, caption.number) != (reference.word, reference.number):
+        return False
+    return _AFTER_CAPTION.match(caption.after) is not None
+
+
+_EDGE = 3  # lines at the top and at the bottom of a page that may bear its number
+_EDGE_LINE = 80  # characters of such a line
+_SPLIT = re.compile(r"[\s|·•]+")
+
+
+def labelled(number: str, labels: Sequence[str]) -> list[int]:
+    """Return the pages (1-based) whose label in the file is this number."""
+    return [page for page, label in enumerate(labels, 1) if label and page_number(_joined(label)) == number]
+
+
+def printed(number: str, texts: Sequence[str]) -> list[int]:
+    """Return the pages (1-based) that bear this number in print, those whose neighbours go on counting."""
+    edges: dict[int, set[str]] = {}
+
+    def bears(page: int, number: str) -> bool:
+        if not 1 <= page <= len(texts):
+            return False
+        if page not in edges:
+            edges[page] = set(_numbers(texts[page - 1]))
+        return number in edges[page]
+
+    before, after = adjacent_numbers(number)
+    pages = [page for page in range(1, len(texts) + 1) if bears(page, number)]
+    counted = {page: bears(page - 1, before) + bears(page + 1, after) for page in pages}
+    best = max(counted.values(), default=0)
+    if not best and number.isdecimal():  # any figure may stand at the edge of a page
+        return []
+    return [page for page in pages if counted[page] == best]
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """Yield what may be a page's number: the first and the last word of the lines at its edges."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    for line in [*lines[:_EDGE], *lines[-_EDGE:]]:
+        if len(line) <= _EDGE_LINE:
+            words = _SPLIT.split(line.strip())
+            yield from {page_number(word.strip("-–—[]()")) for word in (words[0], words[-1])}
+            if len(words) <= 3:
+                yield page_number(_joined(line))
+
+
+def _joined(written: str) -> str:
+    """Join ``A - 4`` and ``- 4 -`` as they are asked for: A-4, 4."""
+    return re.sub(r"\s*([-–—])\s*", "-", written.strip()).strip("-[]() ")
+
+
+_LISTED = 4  # lines of one page that begin as headings or captions do: it is a list of them
+_SECTION_PAGES = 60  # pages of a section in which the rest of the question is looked for
+
+Span = tuple[int, int | None]
+Texts = Callable[[], Sequence[tuple[str, str]]]
+"""The printed label and the text of every page of the document, read when asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceFound:
+    """``page`` is 1-based; ``why`` says how it was found; ``begins`` is False where the place only goes on there.
+
+    ``span`` are the characters of the page that belong to the place, from the first to before the last (None: all that
+    follow), where less than the page is meant. ``whole``: its title says all that is asked for.
+    """
+
+    page: int
+    why: str
+    begins: bool = True
+    span: Span | None = None
+    whole: bool = True
+
+
+def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFound]:
+    """Return where the reference leads in a document, likeliest first; [] where it leads nowhere."""
+    if reference.kind == "page":
+        return _page(reference, content.pages, texts)
+    if reference.kind == "caption":
+        return lines_that_begin(reference, texts(), begins_caption)
+    return (
+        sections_called(reference, content.sections)
+        or lines_that_begin(reference, texts(), lambda numbered_place, line: fit(numbered_place, line) > 1)
+        or lines_that_begin(
+            reference, texts(), lambda numbered_place, line: fit(numbered_place, line) > 0, bare_line_starts()
+        )
+    )
+
+
+def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
+    """Find a page by the file's labels, by its place in the file, by the number that it bears."""
+    number = reference.number
+    read = texts()
+    reasons = {
+        page: f"the file labels page {page} as {number}" for page in labelled(number, [label for label, _ in read])
+    }
+    if number.isdecimal() and 1 <= int(number) <= pages:
+        reasons.setdefault(int(number), f"{reference.word} {number} of the file")
+    if reference.word == "page":
+        for page in printed(number, [text for _, text in read]):
+            reasons[page] = (
+                f"{reasons[page]}, and {number} in print" if page in reasons else f"bears the number {number}"
+            )
+    return [PlaceFound(page, why) for page, why in reasons.items()]
+
+
+def sections_called(reference: Reference, sections: Sequence[Section]) -> list[PlaceFound]:
+    """Return the sections whose heading bears the number.
+
+    Where any has the word too, only those; and of these the highest in the tree.
+    """
+    fits = [(fit(reference, section.title), section) for section in sections if not section.synthetic]
+    surest = max((rank for rank, _ in fits), default=0)
+    if not surest:
+        return []
+    named = [section for rank, section in fits if rank == surest]
+    top = min(section.level for section in named)
+    return list(_unique(place for section in named if section.level == top for place in _pages_of(section)))
+
+
+def _pages_of(section: Section) -> Iterator[PlaceFound]:
+    last = min(section.end_page, section.start_page + _SECTION_PAGES - 1)
+    yield beginning(section, f"«{section.title}» begins here")
+    for page in range(section.start_page + 1, last + 1):
+        span = (0, section.end_anchor) if page == section.end_page and section.end_anchor else None
+        yield PlaceFound(page, f"«{section.title}» goes on here", False, span)
+
+
+def beginning(section: Section, why: str) -> PlaceFound:
+    """Return the page on which a section begins."""
+    end = section.end_anchor if section.end_page == section.start_page else None
+    return PlaceFound(section.start_page, why, span=(section.anchor, end))
+
+
+def lines_that_begin(
+    reference: Reference,
+    texts: Sequence[tuple[str, str]],
+    begins: Callable[[Reference, str], bool],
+    starts: re.Pattern[str] | None = None,
+) -> list[PlaceFound]:
+    """Return the pages on which a line begins so; of several those that are no list of such lines."""
+    starts = starts or line_starts(reference.word)
+    matches: list[tuple[int, int, str, int]] = []
+    for page, (_, text) in enumerate(texts, 1):
+        lines = [(_line(text, match.start(), match.end()), match.start()) for match in starts.finditer(text)]
+        if named := [line for line in lines if begins(reference, line[0])]:
+            matches.append((len(lines), page, *named[0]))
+    shown = [match_row for match_row in matches if match_row[0] < _LISTED] or matches
+    return [PlaceFound(page, f"«{_short(line)}» stands here", span=(at, None)) for _, page, line, at in shown]
+
+
+def _line(text: str, start: int, matched: int) -> str:
+    end = text.find("\n", matched)
+    return text[start : len(text) if end < 0 else end]
+
+
+def _short(line: str, length: int = 60) -> str:
+    line = re.sub(r"\s+", " ", line).strip()
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def _unique(places: Iterator[PlaceFound]) -> Iterator[PlaceFound]:
+    """Yield each page once, by what begins there rather than by what goes on."""
+    by_page: dict[int, PlaceFound] = {}
+    for place in places:
+        if place.page not in by_page or (place.begins and not by_page[place.page].begins):
+            by_page[place.page] = place
+    yield from by_page.values()
+
+
+_SENDING = re.compile(
+    r"(?:\b(?:see|refer\s+to|referred\s+to\s+in|consult|described\s+in|discussed\s+in|disclosed\s+in|detailed\s+in"
+    r"|shown\s+in|set\s+forth\s+in|presented\s+in|included\s+in|provided\s+in|found\s+in|siehe|vgl\.|voir|véase)\s+"
+    r"(?:also\s+)?|\()(?:(?:the|our|its|also)\s+)?\Z|[参见详见如]\s?\Z",
+    re.IGNORECASE,
+)
+_MAYBE = ("see", "refer", " in ", "(", "consult", "siehe", "vgl", "voir", "véase", "见", "如")
+_BEFORE = 40  # characters
+_MOST, _READ = 3, 12  # places of one text, pages that are read for each
+
+Read = Callable[[Sequence[int]], Sequence[str]]
+"""The texts of pages, 1-based."""
+
+
+def pointers(text: str, page: int, content: Content, read: Read) -> tuple[Pointer, ...]:
+    """Return the places that a text of this page sends to.
+
+    They are found by their headings, else by lines that begin so on pages that hold the words. Those that the document
+    does not have, or has on the same page, are left out.
+    """
+    folded = text.lower()
+    if not any(sign in folded for sign in _MAYBE):
+        return ()
+    pointers_by_place: dict[tuple[str, str], Pointer] = {}
+    for reference in references(text):
+        key = (reference.word, reference.number)
+        sends = _SENDING.search(text[max(0, reference.start - _BEFORE) : reference.start])
+        if reference.kind == "page" or sends is None or key in pointers_by_place or len(pointers_by_place) == _MOST:
+            continue
+        place = next((place for place in _places(reference, content, read) if place.begins), None)
+        if place is not None and place.page != page:
+            pointers_by_place[key] = Pointer(" ".join(reference.written.split()), place.page, place.why)
+    return tuple(pointers_by_place.values())
+
+
+def _places(reference: Reference, content: Content, read: Read) -> Iterator[PlaceFound]:
+    if reference.kind == "part":
+        yield from sections_called(reference, content.sections)
+    hashes = {cached_hash(term) for term in tokenise(reference.written)}
+    occurrences = content.body.occurrences(list(hashes))
+    pages, terms = np.unique(occurrences.pages, return_counts=True)
+    likely = (pages[terms >= len(hashes)] + 1).tolist()[:_READ] if hashes else []
+    texts = [("", text) for text in read(likely)] if likely else []
+    begins = (
+        begins_caption if reference.kind == "caption" else (lambda numbered_place, line: fit(numbered_place, line) > 1)
+    )
+    for place in lines_that_begin(reference, texts, begins):
+        yield PlaceFound(likely[place.page - 1], place.why)

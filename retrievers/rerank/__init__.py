@@ -1,1 +1,0 @@
-"""A closer look at the best pages: phrases, tokens, variety."""

@@ -1,0 +1,1 @@
+"""Terms, headings and section trees of documents, one by one and in common arrays."""

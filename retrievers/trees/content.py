@@ -1,0 +1,241 @@
+"""One document as a search reads it: its terms, headings and section tree, with what each title covers.
+
+A section whose title the question covers is what is asked for: "governing law" asks for "Governing Law", while one word
+of a long title says little. BM25 over headings cannot tell these, since it adds up words, not what is left of a title.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.catalog.trees import column, terms_of_titles
+from hybrid_core.text import bm25
+from hybrid_core.text.terms import Occurrences, TermCounts
+from hybrid_core.types.documents import Section
+from retrievers.query.expert import Pattern
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Titles:
+    """The titles of a document's sections. ``terms`` has a row for each section, numbers left out."""
+
+    terms: TermCounts
+    pages: npt.NDArray[np.int64]  # (sections,), the page each begins on, 0-based
+
+    @classmethod
+    def of(cls, sections: Sequence[Section]) -> Titles:
+        return cls(terms_of_titles(sections), np.array(column(sections, "start_page"), np.int64) - 1)
+
+    @cached_property
+    def _named(self) -> int:
+        """Return how many titles have words."""
+        return int(np.count_nonzero(self.terms.lengths))
+
+    @cached_property
+    def whole(self) -> Floats:
+        """Return what a question that holds all terms of a title earns by it: float64 (titles,)."""
+        counts = np.diff(self.terms.starts)
+        rarities = np.repeat(bm25.idf(self._named, counts), counts)
+        return np.asarray(np.bincount(self.terms.pages, rarities, self.terms.page_count), np.float64)
+
+    def covered(self, query: Mapping[int, float], pages: int, power: float) -> Floats:
+        """Return the best worth of the titles that begin on each page: float64 (pages,), higher is better.
+
+        A title is worth Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power. The sums are over the title's terms in
+        ``query``, {term hash: weight}. A page without such a title has 0.
+        """
+        best = np.zeros(pages)
+        titles, weights = self._weigh(query)
+        sums = np.bincount(titles.pages, weights, self.terms.page_count).astype(np.float64)
+        rows = np.flatnonzero(sums)
+        np.maximum.at(best, self.pages[rows], sums[rows] * _share(sums[rows], self.whole[rows], power))
+        return best
+
+    def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
+        """Return what each term adds to ``covered`` of a page (1-based)."""
+        rows = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
+        if not rows:
+            return {}
+        titles, weights = self._weigh(query)
+        terms = list(query)
+        best: dict[int, float] = {}
+        for title in rows:
+            at = np.flatnonzero(titles.pages == title)
+            worth_of = {terms[n]: add for n, add in zip(titles.terms[at].tolist(), weights[at].tolist(), strict=True)}
+            share = float(_share(sum(worth_of.values()), self.whole[title], power))
+            adds = {term: weight * share for term, weight in worth_of.items()}
+            best = max(best, adds, key=lambda terms: sum(terms.values()))
+        return best
+
+    def _weigh(self, query: Mapping[int, float]) -> tuple[Occurrences, Floats]:
+        """Find the titles that hold the terms, and what each term weighs there."""
+        occurrences = self.terms.occurrences(query)
+        weights = np.fromiter(query.values(), np.float64, len(query))
+        return occurrences, (weights * bm25.idf(self._named, occurrences.holding))[occurrences.terms]
+
+
+def _share(sums: Floats | float, whole: Floats, power: float) -> Floats:
+    """Return the share of a title's words that the question holds, to that power: a half counts less than half."""
+    return np.asarray(np.minimum(1.0, sums / whole) ** power)
+
+
+Ints = npt.NDArray[np.int64]
+_SENTENCE, _SMALL = 7, 3  # words of a title that may be a sentence, and letters of those that titles write small too
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """Immutable, as the catalog's contents are: a content_id means something else only once it was mended."""
+
+    content_id: str
+    body: TermCounts
+    headings: TermCounts
+    sections: Sequence[Section]
+    children: Children
+
+    @property
+    def pages(self) -> int:
+        return self.body.page_count
+
+    @cached_property
+    def spans(self) -> tuple[Ints, Ints]:
+        """Return the first page (0-based) and end page (excluded) of every section."""
+        return (
+            np.array(column(self.sections, "start_page"), np.int64) - 1,
+            np.array(column(self.sections, "end_page"), np.int64),
+        )
+
+    @cached_property
+    def titles(self) -> Titles:
+        return Titles.of(self.sections)
+
+    @cached_property
+    def leaves(self) -> npt.NDArray[np.bool_]:
+        """Return which sections have no others below them: bool (sections,)."""
+        leaves = np.ones(len(self.sections), np.bool_)
+        parents = np.array(column(self.sections, "parent"), np.int64)
+        leaves[parents[parents > 0] - 1] = False
+        return leaves
+
+    @cached_property
+    def covering(self) -> tuple[Ints, Ints]:
+        """Return the sections that cover each page, page after page, and where each page's begin among them."""
+        start, end = self.spans
+        lengths = end - start
+        sections = np.repeat(np.arange(len(start)), lengths)
+        pages = np.arange(len(sections)) + np.repeat(start - lengths.cumsum() + lengths, lengths)
+        order = np.argsort(pages, kind="stable")
+        return sections[order], np.searchsorted(pages[order], np.arange(self.pages))
+
+    @cached_property
+    def beginnings(self) -> list[tuple[int, bool]]:
+        """Return the page (1-based) on which each section begins, and whether it stands for no heading."""
+        return list(zip(*self._columns("start_page", "synthetic"), strict=True))
+
+    @cached_property
+    def headings_at(self) -> dict[int, tuple[int, ...]]:
+        """Return the characters at which headings begin, by page (1-based)."""
+        anchors_at: dict[int, list[int]] = {}
+        for page, anchor, synthetic in zip(*self._columns("start_page", "anchor", "synthetic"), strict=True):
+            if not synthetic:
+                anchors_at.setdefault(page, []).append(anchor)
+        return {page: tuple(sorted(anchors)) for page, anchors in anchors_at.items()}
+
+    @cached_property
+    def _names(self) -> list[tuple[int, str]]:
+        """Return the titles that are no sentences, each with the index of its section."""
+        titles, synthetic = self._columns("title", "synthetic")
+        return [(at, title) for at, title in enumerate(titles) if not synthetic[at] and not _is_sentence(title)]
+
+    @cached_property
+    def _titled(self) -> dict[Pattern, tuple[Section, ...]]:
+        return {}
+
+    def titled(self, pattern: Pattern) -> tuple[Section, ...]:
+        """Return the sections whose titles match, looked for once: the same roles are asked for again and again.
+
+        A title that is a sentence ("… could harm our results of operations") is about what it names, and is left out.
+        """
+        if pattern not in self._titled:
+            self._titled[pattern] = tuple(self.sections[at] for at, title in self._names if pattern.search(title))
+        return self._titled[pattern]
+
+    @cached_property
+    def _vectors(self) -> dict[int, dict[int, float]]:
+        return {}
+
+    def vector(self, page: int) -> dict[int, float]:
+        """Return a page (1-based) as a unit vector of its terms, made when first asked for."""
+        if page not in self._vectors:
+            self._vectors[page] = page_vector(self.body, page)
+        return self._vectors[page]
+
+    def path(self, at: int) -> tuple[int, ...]:
+        """Return the indices of the sections from the top down to ``at``."""
+        path = [at]
+        while (parent := self.sections[path[-1]].parent_id) is not None:
+            path.append(int(parent) - 1)
+        return tuple(reversed(path))
+
+    @cached_property
+    def _begins(self) -> list[tuple[int, int]]:
+        return list(zip(*self._columns("start_page", "anchor"), strict=True))
+
+    def _columns(self, *names: str) -> list[list[Any]]:
+        return [column(self.sections, name) for name in names]
+
+    def section_at(self, page: int, offset: int) -> int:
+        """Return the deepest section that holds a character of a page (1-based page)."""
+        for at in range(bisect_right(self._begins, (page, offset)) - 1, 0, -1):  # preorder: the last is the deepest
+            end = self.sections[at].end_page, self.sections[at].end_anchor
+            if end[0] > page or (end[0] == page and (end[1] is None or offset < end[1])):
+                return at
+        return 0
+
+
+def _is_sentence(title: str) -> bool:
+    """Return whether most of the longer words of a long title are in small letters."""
+    words = [word for word in title.split() if len(word) > _SMALL]
+    return len(words) >= _SENTENCE and 2 * sum(word[0].islower() for word in words) > len(words)
+
+
+class Children:
+    """Indices of each section's children; those of -1 are the top sections."""
+
+    def __init__(self, parents: Ints) -> None:
+        """``parents`` are the positions of the sections above, from 1, 0 at the top: int64 (sections,)."""
+        order = np.argsort(parents, kind="stable")
+        self._order: list[int] = order.tolist()
+        self._begins: list[int] = np.searchsorted(parents[order], np.arange(len(parents) + 2)).tolist()
+
+    def __getitem__(self, at: int) -> list[int]:
+        return self._order[self._begins[at + 1] : self._begins[at + 2]]
+
+
+def children_of(sections: Sequence[Section]) -> Children:
+    return Children(np.array(column(sections, "parent"), np.int64))
+
+
+def page_vector(counts: TermCounts, page: int) -> dict[int, float]:
+    """Return a page (1-based) as {term hash: 1 + ln tf}, unit length; {} for a page without terms."""
+    rows = np.flatnonzero(counts.pages == page - 1)
+    terms = counts.terms[np.searchsorted(counts.starts, rows, side="right") - 1]
+    weights: npt.NDArray[np.float64] = 1 + np.log(counts.counts[rows].astype(np.float64))
+    length = float(np.sqrt((weights**2).sum()))
+    return dict(zip(terms.tolist(), (weights / length).tolist(), strict=True)) if length else {}
+
+
+def cosine(a: dict[int, float], b: dict[int, float]) -> float:
+    """Return the cosine of two unit vectors: 0 to 1."""
+    if len(b) < len(a):
+        a, b = b, a
+    return sum(weight * b.get(term, 0.0) for term, weight in a.items())

@@ -1,0 +1,173 @@
+"""Contents and page texts in use, kept in memory one by one and in common arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.store.catalog.contents import Contents
+from hybrid_core.text.terms import NO_ORDER, TermOrder
+from hybrid_core.types.documents import PageText
+from retrievers.trees.content import Content, children_of
+from retrievers.trees.postings import FieldArrays, Postings, TreeArrays, Trees
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContentArrays:
+    """The term counts and trees of many contents in common arrays, which grow at their ends."""
+
+    numbers: dict[str, int] = field(default_factory=dict)  # by content_id, in the order in which they were added
+    body: FieldArrays = field(default_factory=FieldArrays)
+    headings: FieldArrays = field(default_factory=FieldArrays)
+    trees: TreeArrays = field(default_factory=TreeArrays)
+
+    def add(self, content: Content) -> None:
+        """Append a content."""
+        self.numbers[content.content_id] = self.body.add(content.body)
+        self.headings.add(content.headings)
+        self.trees.add(content)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContentGroup:
+    """Several contents of the common arrays, their pages numbered through. numbers: int64 (d,)."""
+
+    arrays: ContentArrays
+    numbers: Ints
+
+    def body(self, hashes: Ints) -> Postings:
+        """Return where terms, int64 (t,), stand in the texts."""
+        return self.arrays.body.postings(self.numbers, hashes)
+
+    def headings(self, hashes: Ints) -> Postings:
+        """Return where terms, int64 (t,), stand in the headings."""
+        return self.arrays.headings.postings(self.numbers, hashes)
+
+    def trees(self, hashes: Ints, first_pages: Ints) -> Trees:
+        """Return the section trees, with where terms stand in the titles."""
+        return self.arrays.trees.trees(self.numbers, hashes, first_pages)
+
+    def covering(self, pages: Ints, documents: Ints, first_sections: Ints) -> tuple[Ints, Ints]:
+        """Return the sections that cover some pages, numbered through, and the row of each one's page: int64 (c,) both.
+
+        pages: int64 (n,), 0-based in their documents. documents: int64 (n,), places in this group.
+        """
+        rows = self.arrays.body.first_pages(self.numbers[documents]) + pages
+        return self.arrays.trees.covering(rows, first_sections[documents])
+
+    def only(self, places: Sequence[int]) -> ContentGroup:
+        """Return the contents at some places of this group."""
+        return ContentGroup(self.arrays, self.numbers[np.asarray(places, np.int64)])
+
+
+class ContentCache:
+    """The most recently used contents, up to a number of pages. Safe for several threads."""
+
+    def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
+        """``most_orders`` are the pages whose terms in order are kept, some 2 kB each."""
+        self._most, self._most_orders = most_pages, most_orders
+        self._orders: OrderedDict[tuple[str, int], TermOrder] = OrderedDict()
+        self._held: OrderedDict[str, Content] = OrderedDict()
+        self._pages = 0
+        self._arrays = ContentArrays()
+        self._lock = threading.Lock()
+
+    def get(self, contents: Contents, content_id: str) -> Content | None:
+        """Return a content, read from the catalog unless cached; None where it is gone."""
+        return self.get_all(contents, [content_id]).get(content_id)
+
+    def get_all(self, contents: Contents, content_ids: Sequence[str]) -> dict[str, Content]:
+        """Return several contents by their ids; those that are gone are left out."""
+        contents_by_id = dict[str, Content]()
+        with self._lock:
+            for content_id in content_ids:
+                if content_id in self._held:
+                    self._held.move_to_end(content_id)
+                    contents_by_id[content_id] = self._held[content_id]
+        missing = [content_id for content_id in content_ids if content_id not in contents_by_id]
+        for content_id, (body, headings, sections) in (contents.looked_into(missing) if missing else {}).items():
+            contents_by_id[content_id] = content = Content(content_id, body, headings, sections, children_of(sections))
+            with self._lock:
+                if content_id not in self._held:
+                    self._held[content_id] = content
+                    self._pages += content.pages
+                while self._pages > self._most and len(self._held) > 1:
+                    _, dropped = self._held.popitem(last=False)
+                    self._pages -= dropped.pages
+        return contents_by_id
+
+    def group(self, contents: Sequence[Content]) -> ContentGroup:
+        """Return several contents in common arrays. These begin anew when they hold twice what may be kept."""
+        with self._lock:
+            if self._arrays.body.pages > 2 * self._most:
+                self._arrays = ContentArrays()
+            arrays = self._arrays
+            for content in contents:
+                if content.content_id not in arrays.numbers:
+                    arrays.add(content)
+            return ContentGroup(arrays, np.array([arrays.numbers[listed.content_id] for listed in contents], np.int64))
+
+    def orders(self, contents: Contents, places: Sequence[tuple[Content, int]]) -> list[TermOrder]:
+        """Return the terms in order of pages (content, 1-based page), read in one statement unless held; none of a page
+        that is gone."""
+        keys = [(content.content_id, page) for content, page in places]
+        with self._lock:
+            orders = {key: self._orders[key] for key in keys if key in self._orders}
+            for key in orders:
+                self._orders.move_to_end(key)
+        missing = [key for key in keys if key not in orders]
+        read = contents.page_orders(missing) if missing else {}
+        with self._lock:
+            self._orders.update(read)
+            while len(self._orders) > self._most_orders:
+                self._orders.popitem(last=False)
+        orders |= read
+        return [orders.get(key, NO_ORDER) for key in keys]
+
+    def cached(self, content_id: str) -> Content | None:
+        """Return a content that is in memory, None for another."""
+        with self._lock:
+            return self._held.get(content_id)
+
+    def forget(self, content_ids: Iterable[str | None]) -> None:
+        """Have contents read again that were published anew: one that was wrong is made again under its id."""
+        with self._lock:
+            wrong = set(filter(None, content_ids))
+            for key in [key for key in self._orders if key[0] in wrong]:
+                del self._orders[key]
+            for content_id in wrong:
+                self._arrays.numbers.pop(content_id, None)
+                if (dropped := self._held.pop(content_id, None)) is not None:
+                    self._pages -= dropped.pages
+
+
+_GONE = PageText("", "")
+
+
+class PageTexts:
+    """The page texts of one search, each read once: a model and the results ask for many of the same pages."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self._held: dict[tuple[str, int], PageText] = {}
+
+    def gone(self, place: tuple[Content, int]) -> bool:
+        """Return whether a page was asked for that the catalog no longer had."""
+        return self._held.get((place[0].content_id, place[1])) is _GONE
+
+    def of(self, places: Sequence[tuple[Content, int]]) -> list[PageText]:
+        """Return each page (content, 1-based page); nothing of one where the catalog has none."""
+        return self.by_id([(content.content_id, page) for content, page in places])
+
+    def by_id(self, keys: Sequence[tuple[str, int]]) -> list[PageText]:
+        """Return the same by (id of the content, page)."""
+        if missing := [key for key in dict.fromkeys(keys) if key not in self._held]:
+            self._held |= dict.fromkeys(missing, _GONE) | self._contents.page_texts(missing)
+        return [self._held[key] for key in keys]
