@@ -1,7 +1,7 @@
 """What of a document is embedded: a short text of each page, and each chunk under its section's title and summary.
 
 A page's short text is what it begins with, in about 64 tokens: measured, that ranks pages better than their summaries,
-and as well as their first 256 tokens, which take a model five times as long (docs/embedding.md).
+and as well as their first 256 tokens, which take a model five times as long (docs/lab/embedding.md).
 
 The title and the beginning of the summary make a chunk findable by what it is about; the titles above its
 section are left out, since every page inherits them (docs/benchmarks.md).
