@@ -1,7 +1,7 @@
 """The texts of a document to embed: a short one of each page, and each chunk under its section's title and summary.
 
-The short text of a page is its beginning of about 64 tokens. Measured (docs/lab/embedding.md), it ranks pages better than
-their summaries do, and as well as their first 256 tokens, which take a model five times as long.
+The short text of a page is its beginning of about 64 tokens. It ranks pages better than their summaries do, and as well
+as their first 256 tokens, which take a model five times as long (docs/lab/embedding.md).
 
 The title and the beginning of the summary make a chunk findable by what it is about. The titles above its section are
 left out, since every page inherits them (docs/benchmarks.md).
