@@ -91,7 +91,7 @@ Drawn = Callable[[int], "Future[object]"]
 
 
 class Correction(BaseModel):
-    """What a scan's text says and its picture shows."""
+    """Text of a scan and what its picture shows instead."""
 
     written: str
     shown: str

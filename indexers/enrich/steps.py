@@ -13,7 +13,7 @@ StepName = Literal["pages", "tree", "sections", "description"]
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """What a model did for a document in one step: pages, sections, … ``done`` and ``failed``, and what it took."""
+    """Work of a model on a document in one step: how many pages or sections it did and failed, and its usage."""
 
     step: StepName
     done: int = 0

@@ -13,7 +13,7 @@ from indexers.enrich.steps import Stage, StepDone
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What became of one file. ``note`` says what else the user should know (moved, pages without text).
+    """Outcome of one file. ``note`` says what else the user should know (moved, pages without text).
 
     ``seconds`` until it could be searched, ``ocr_seconds`` that went on reading its scans after that,
     ``model_seconds`` on what models added; ``steps`` say what that was, ``usage`` what it took together.

@@ -41,7 +41,7 @@ _NAME_LENGTH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What all tools share. ``budget`` is in tokens of one answer; a call holds ``turn`` while it works."""
+    """State that all tools share. ``budget`` is the tokens of one answer; a call holds ``turn`` while it works."""
 
     engine: Engine
     access: Access

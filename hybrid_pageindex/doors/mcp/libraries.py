@@ -98,7 +98,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
     @server.tool(annotations=READ_ONLY, output_schema=output_schema(libraries="a", building="a", failed="a", roots="a"))
     @report_errors
     async def index_status(library: str = "") -> dict[str, Any]:
-        """What is being indexed, what failed, and the folders this server may read."""
+        """List what is being indexed, what failed, and the folders this server may read."""
         sizes = [size for size in await door.engine.libraries() if library in ("", size.name, size.alias)]
         building = [
             {
@@ -224,7 +224,7 @@ def _register_jobs(server: FastMCP, door: Door) -> None:
         documents: tuple[str, ...] = (),
         library: str = "",
     ) -> dict[str, Any]:
-        """What is indexed and what waits; decide about it. rebuild makes documents anew."""
+        """List running and waiting jobs, and decide about them. rebuild makes documents anew."""
         if len(jobs) > _NAMED_JOBS:
             raise UsageError(f"{len(jobs)} jobs are named.", f"Name at most {_NAMED_JOBS}.")
         if action == "list":

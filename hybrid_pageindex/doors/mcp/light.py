@@ -42,7 +42,7 @@ def register_light_tools(server: FastMCP, door: Door) -> None:
     async def get_index(
         file_path: str, ctx: Context, query: str = "", top_k: int = 5, cursor: str = ""
     ) -> dict[str, Any]:
-        """One file: with query its best pages, without it every page's summary. Indexes the file on first use."""
+        """Return a file's best pages for a query, or every page's summary. Indexes the file on first use."""
         document = await door.at_path(file_path, ctx)
         head = {"file_path": document.path, "total_pages": document.pages} | untrusted_fields(
             "text", "summary", "relevance"
@@ -68,7 +68,7 @@ def register_light_tools(server: FastMCP, door: Door) -> None:
     )
     @report_errors
     async def get_detail(file_path: str, page: int, image: bool = False, cursor: str = "") -> ToolResult:
-        """One page of an indexed file: text and summary, with image=true also the page drawn."""
+        """Return a page of an indexed file: text and summary, with image=true also its picture."""
         document = await _find_indexed(door, file_path)
         (read,) = await door.engine.pages(document.doc_id, page)
         call = {"file_path": file_path, "page": page}

@@ -274,7 +274,7 @@ def _register_grep_and_compare(server: FastMCP, door: Door) -> None:
         library: str = "",
         cursor: str = "",
     ) -> dict[str, Any]:
-        """What two documents or sections say differently: words, figures, sections."""
+        """Compare two documents or sections: words, figures and sections that differ."""
         compared = await door.engine.compare(
             check_length("left", left, 2000), check_length("right", right, 2000), library=library or None,
             left_node=left_node, right_node=right_node, most=_LISTED, each=_SECTION_CHANGES,
