@@ -12,6 +12,7 @@ import difflib
 import json
 import os
 import sys
+import textwrap
 import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -185,7 +186,7 @@ def tools() -> str:
     for tool in json.loads(TOOLS.read_text(encoding="utf-8")):
         schema = tool["inputSchema"]
         reads = "reads only" if tool.get("annotations", {}).get("readOnlyHint") else "changes the index"
-        parts += [f"## {tool['name']}\n", f"{tool['description']} ({reads})\n"]
+        parts += [f"## {tool['name']}\n", textwrap.fill(f"{tool['description']} ({reads})", 120) + "\n"]
         if schema.get("properties"):
             parts += ["| argument | kind | default | meaning |\n|---|---|---|---|"]
             for name, about in schema["properties"].items():
