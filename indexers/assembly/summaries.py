@@ -178,11 +178,11 @@ _RULE = re.compile(r"[\s|:=-]*")
 
 def prose(page: ParsedPage) -> str:
     """Return the page's text where its format has no markup. Else each line's words, padded to the line's length."""
-    words = [_words(line).ljust(len(line.text)) if line.role else line.text for line in page.lines]
+    words = [_strip_markup(line).ljust(len(line.text)) if line.role else line.text for line in page.lines]
     return "\n".join(words) if any(map(str.strip, words)) else page.text  # a page of nothing but code
 
 
-def _words(line: Line) -> str:
+def _strip_markup(line: Line) -> str:
     if line.role in _HIDDEN or _RULE.fullmatch(line.text):
         return ""
     text = _MARKS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", line.text.strip())))  # twice: an image in a link

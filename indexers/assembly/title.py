@@ -78,7 +78,7 @@ def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPag
         return marked[:_MOST_CHARACTERS]
     body = _body_size(front)
     best, best_value = "", -math.inf
-    for order, block in enumerate(_blocks(front, body)):
+    for order, block in enumerate(_title_blocks(front, body)):
         text = block.text
         if not _may_be_title(text) or (text[0].islower() and block.size < _LARGE * body and text[1] != "-"):
             continue
@@ -99,7 +99,7 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
     return title[:_MOST_CHARACTERS] or PurePath(name).stem
 
 
-def _blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
+def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
     """Yield blocks in reading order. A line that is a stamp, or that names a type of document, has no neighbours."""
     for number, page in enumerate(pages):
         block = _Block(number)

@@ -277,15 +277,15 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
 
 def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool) -> Page:
     """Return the page with the model's reply. Readable text is never replaced; text read from a scan is corrected."""
-    seen = [f"Figure: {line}" for line_text in reply.figures[:_LINES] if (line := _short(line_text, _LINE))]
-    seen += [f"Table: {line}" for line_text in reply.tables[:_LINES] if (line := _short(line_text, _LINE))]
-    summary = _short(reply.summary, _SUMMARY)
+    seen = [f"Figure: {line}" for line_text in reply.figures[:_LINES] if (line := _shorten_line(line_text, _LINE))]
+    seen += [f"Table: {line}" for line_text in reply.tables[:_LINES] if (line := _shorten_line(line_text, _LINE))]
+    summary = _shorten_line(reply.summary, _SUMMARY)
     if not seen and _one_sentence(reply.text if _textless(page) else page.text):
         summary = first_sentence(summary)
-    named = dict.fromkeys(filter(None, (_short(term, _TERM) for term in reply.key_terms)))
+    named = dict.fromkeys(filter(None, (_shorten_line(term, _TERM) for term in reply.key_terms)))
     terms = "; ".join([term for term in named if not common(term)][:_TERMS])
     described = "\n".join(filter(None, (terms, *seen)))
-    text = "\n".join(map(_line, reply.text[:_TEXT].splitlines()))
+    text = "\n".join(map(_clean_row, reply.text[:_TEXT].splitlines()))
     if scan and not _textless(page):
         put_right, changes = _corrected(page.text, reply.corrections)
         described = "\n".join(filter(None, (described, *changes)))
@@ -306,7 +306,7 @@ def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[
     """Return a text with the corrections made, each once, line for line, and a line about each change."""
     changes = []
     for correction in corrections[:_CORRECTIONS]:
-        written, shown = correction.written.strip(), _short(correction.shown, _TERM * 2)
+        written, shown = correction.written.strip(), _shorten_line(correction.shown, _TERM * 2)
         whole = re.compile(rf"(?<!\w){re.escape(written)}(?!\w)")
         if not written or not shown or written == shown or "\n" in written or len(whole.findall(text)) != 1:
             continue
@@ -315,12 +315,12 @@ def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[
     return text, changes
 
 
-def _line(line: str) -> str:
+def _clean_row(line: str) -> str:
     """Return a line of text; the cells of a Markdown row are parted as parsers write them."""
     cells = [clean(cell).strip() for cell in line.strip().strip("|").split("|")]
     return "" if all(set(cell) <= {"-", ":"} for cell in cells) else "  ".join(cells)
 
 
-def _short(text: str, limit: int) -> str:
+def _shorten_line(text: str, limit: int) -> str:
     line = " ".join(clean(text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

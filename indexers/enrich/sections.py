@@ -65,7 +65,7 @@ def leaf_materials(pages: Sequence[Page], sections: Sequence[Section]) -> list[M
             announced = bool(own) and _ANNOUNCES.search(own) is not None
             materials.append(Material(at, f"Wanted: gaps\nTitle: {section.title}\nText:\n{own}", short, announced))
         else:
-            materials.append(Material(at, _shown(section, own, "Pages", summaries), None, True))
+            materials.append(Material(at, _section_text(section, own, "Pages", summaries), None, True))
     return materials
 
 
@@ -99,11 +99,11 @@ def branch_materials(
             short = " ".join(f"{own} {' '.join(part[2:] for part in below[at])}".split())
             materials.append(Material(at, "", short, False))
         else:
-            materials.append(Material(at, _shown(section, own, "Parts", parts), None, True))
+            materials.append(Material(at, _section_text(section, own, "Parts", parts), None, True))
     return materials
 
 
-def _shown(section: Section, own: str, what: str, others: str) -> str:
+def _section_text(section: Section, own: str, what: str, others: str) -> str:
     title = "" if section.synthetic else f"Title: {section.title}\n"
     return f"{title}Text:\n{own}" + (f"\n{what}:\n{others}" if others else "")
 
@@ -278,11 +278,11 @@ class _Round:
             summary = " ".join(item.summary.split())
             if material is not None and material.at not in replies and (summary or material.short is not None):
                 summary = summary if len(summary) <= _LONGEST_SUMMARY else summary[: _LONGEST_SUMMARY - 1] + "…"
-                replies[material.at] = _Said(summary=summary, gaps=_checked(item.gaps, material.text))
+                replies[material.at] = _Said(summary=summary, gaps=_check_gaps(item.gaps, material.text))
         return replies
 
 
-def _checked(gaps: Sequence[str], shown: str) -> list[str]:
+def _check_gaps(gaps: Sequence[str], shown: str) -> list[str]:
     """Return gaps that name something the section speaks of, each once."""
     terms = set(tokens.tokenise(shown))
     unique = dict.fromkeys(" ".join(gap.split())[:_GAP] for gap in gaps)

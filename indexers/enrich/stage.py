@@ -229,7 +229,9 @@ class Enricher:
             sections = work.step("tree", "llm", sections, partial(_tree, base, pages, sections))
             report("summaries", 0, 0)
             sections = work.step("sections", "llm", sections, partial(_summarise, pages, sections))
-            description = work.step("description", "llm", description, partial(_line, base, pages, sections))
+            description = work.step(
+                "description", "llm", description, partial(_make_description, base, pages, sections)
+            )
         elif seen:
             sections = compose(sections, pages, seen)
         failed = work.unfinished
@@ -335,7 +337,9 @@ def _summarise(pages: Pages, sections: Sections, model: ChatModel, scope: CallSc
     return _Made(result.sections, changed, int(result.failure is not None), result.notes)
 
 
-def _line(base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[str]:
+def _make_description(
+    base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope
+) -> _Made[str]:
     result = describe_document(model, scope, base.title, sections, pages)
     failed = result.failure is not None
     line = base.description if failed else result.line

@@ -70,7 +70,7 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
         if at < block_end and (tag := _EMBEDDED.search(lines[at])):
             if tag[0].lower() == "<table":
                 end = _table_end(lines, at) if endless < _MOST_ENDLESS else at + 1
-                markdown = _table("\n".join(lines[at:end]))
+                markdown = _table_lines("\n".join(lines[at:end]))
                 endless += markdown is None
             else:
                 end = next((last + 1 for last in range(at, block_end) if re.search(r"</h\d", lines[last], re.I)), end)
@@ -96,7 +96,7 @@ def _table_end(lines: Sequence[str], start: int) -> int:
     return start + 1
 
 
-def _table(source: str) -> list[str] | None:
+def _table_lines(source: str) -> list[str] | None:
     """Return the lines of a table; None where some words would be lost, or pictures."""
     if _PICTURE.search(source) or "</table" not in source.lower():
         return None
@@ -147,7 +147,7 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
         return FrontMatter(0, {}, ())
     metadata: dict[str, str] = {}
     for key, value in fields.items():
-        name = _plain(key).strip().lower()
+        name = _text_of_value(key).strip().lower()
         if text := clean(_value_text(value)[:_LONGEST_FIELD].replace("\n", " ")).strip():
             metadata.setdefault(_NAMES.get(name, name), text)
     return FrontMatter(end + 1, metadata, ())
@@ -159,10 +159,10 @@ def _value_text(value: Any) -> str:
         return ", ".join(filter(None, (_value_text(item) for item in value[:100] if not isinstance(item, list))))
     if isinstance(value, datetime.datetime | datetime.date):
         return value.isoformat()
-    return _plain(value) if isinstance(value, str | int | float) else ""
+    return _text_of_value(value) if isinstance(value, str | int | float) else ""
 
 
-def _plain(value: object) -> str:
+def _text_of_value(value: object) -> str:
     """Return a value as text; "" for an integer of thousands of digits, which Python refuses to write."""
     try:
         return str(value)
@@ -202,14 +202,14 @@ class MarkdownFile(MarkedFile):
             for (first, end), start, stop in zip(spans, starts, ends, strict=True)
         ]
         headings = [(moved(line), level, title, kind) for line, level, title, kind in headings]
-        marked = MarkedText(lines, blocks.roles, pages, headings, _places(pages, origins))
+        marked = MarkedText(lines, blocks.roles, pages, headings, _line_places(pages, origins))
         pictures = _pictures(source, blocks.roles, pages, nearby)
         super().__init__(
             marked, front.metadata, [*warnings, *front.warnings], limits, pictures=pictures, images=nearby.read
         )
 
 
-def _places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str]:
+def _line_places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str]:
     """Return the place of each line on pages whose lines are not the file's lines one by one, "" on others."""
     places: list[str] = []
     for page in pages:

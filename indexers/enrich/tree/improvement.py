@@ -54,12 +54,12 @@ def finish(
     texts = [page.text for page in pages]
     counts = [tokens.counts(tokens.tokenise(page)) for page in texts]
     summarised = summaries.summarise(texts, sections, counts, summaries.find_furniture(texts)).sections
-    old = dict(zip(map(_key, before, _spans(before, pages)), before, strict=True))
+    old = dict(zip(map(_section_key, before, _spans(before, pages)), before, strict=True))
     spans = _spans(sections, pages)
     passed = _passed(spans, before, pages)
     finished = []
     for at, (section, flags) in enumerate(zip(sections, find_flags(sections, parsed), strict=True)):
-        same = old.get(_key(section, spans[at]))
+        same = old.get(_section_key(section, spans[at]))
         if same is not None:
             finished.append(replace(section, flags=same.flags, summary=same.summary or summarised[at], gaps=same.gaps))
         else:
@@ -70,7 +70,7 @@ def finish(
     return tuple(finished)
 
 
-def _key(section: Section, span: Span) -> tuple[str, Span, int, int | None]:
+def _section_key(section: Section, span: Span) -> tuple[str, Span, int, int | None]:
     return section.title, span, section.end_page, section.end_anchor
 
 

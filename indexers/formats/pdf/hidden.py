@@ -86,8 +86,8 @@ class Visibility:
     def _on_picture(self, box: Box) -> bool:
         """Return whether a picture, or letters drawn as curves, shows what an invisible text says."""
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-        return (self._pictured and any(_inside(picture, x, y) for picture in self._pictures)) or any(
-            not is_rectangle and _inside(shape, x, y) for _, shape, _, is_rectangle in self._shapes
+        return (self._pictured and any(_contains(picture, x, y) for picture in self._pictures)) or any(
+            not is_rectangle and _contains(shape, x, y) for _, shape, _, is_rectangle in self._shapes
         )
 
     @cached_property
@@ -167,5 +167,5 @@ def _may_cover(box: Box) -> bool:
     return box[2] - box[0] >= _LEAST_SIDE and box[3] - box[1] >= _LEAST_SIDE
 
 
-def _inside(box: Box, x: float, y: float) -> bool:
+def _contains(box: Box, x: float, y: float) -> bool:
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
