@@ -215,7 +215,7 @@ _WORDS = 3_000  # of a page that are compared
 
 def differences(before: str, after: str) -> str:
     """Say in a line what ``after`` has in place of what ``before`` has; "" for the same words."""
-    mine, theirs = _lines(before), _lines(after)
+    mine, theirs = _line_words(before), _line_words(after)
     changes = [
         change
         for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
@@ -228,7 +228,7 @@ def differences(before: str, after: str) -> str:
     return ", ".join(changes[:_MOST]) + more
 
 
-def _lines(text: str) -> list[tuple[str, ...]]:
+def _line_words(text: str) -> list[tuple[str, ...]]:
     """Return the words of each line, of the first ``_WORDS``."""
     lines, left = [], _WORDS
     for line in text.splitlines():
@@ -240,7 +240,7 @@ def _lines(text: str) -> list[tuple[str, ...]]:
 
 def _word_changes(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
     for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
-        before, after = _short(mine[a:b]), _short(theirs[c:d])
+        before, after = _shorten_words(mine[a:b]), _shorten_words(theirs[c:d])
         if kind == "replace":
             yield f"«{after}» for «{before}»"
         elif kind == "insert":
@@ -249,6 +249,6 @@ def _word_changes(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
             yield f"«{before}» missing"
 
 
-def _short(words: Sequence[str]) -> str:
+def _shorten_words(words: Sequence[str]) -> str:
     line = " ".join(words)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"

@@ -252,7 +252,7 @@ def points_back(question: str, before: str = "") -> bool:
         return False
     if not _OF_SEVERAL.search(question) and not (_OF_WHAT.match(question) and len(content_words(question)) <= _FEW):
         return False
-    return bool(_named(before)) and not _named(question) and next(find_periods(question), None) is None
+    return bool(_name_words(before)) and not _name_words(question) and next(find_periods(question), None) is None
 
 
 def with_words_before(question: str, before: str) -> str:
@@ -288,7 +288,7 @@ def _with_whole_names(words: Sequence[str], before: str) -> Iterator[str]:
         yield word
 
 
-def _named(question: str) -> list[str]:
+def _name_words(question: str) -> list[str]:
     """Return the words that are written as names are, but for the first one."""
     return [word for word in _WORD.findall(question)[1:] if _names(word) and not word.isdigit()]
 

@@ -147,7 +147,8 @@ def _by_metadata(contenders: Contenders, reasoner: Reasoner | None) -> DocumentC
         used = RouteUsed("metadata", "auto", why, (), steps)
         return DocumentChoice(contenders.routing, contenders.scope, used, usage, (*notes, why), dead)
     reasons = {
-        doc_id: _joined(contenders.routing.reasons.get(doc_id, ""), _met(filtered)) for doc_id in filtered.documents
+        doc_id: _join_reasons(contenders.routing.reasons.get(doc_id, ""), _met(filtered))
+        for doc_id in filtered.documents
     }
     routing = replace(contenders.routing, reasons=reasons)
     used = RouteUsed("metadata", "metadata", "asked for", tuple(map(str, filtered.conditions)), steps)
@@ -225,7 +226,7 @@ def preferred(
     excess = max(0.0, max(lifted.values(), default=0.0) - 1.0)
     scores_left = {doc_id: score - excess for doc_id, score in lifted.items() if score > excess}
     reasons_by_id = {
-        doc_id: _joined(contenders.routing.reasons.get(doc_id, ""), reason) for doc_id, reason in reasons.items()
+        doc_id: _join_reasons(contenders.routing.reasons.get(doc_id, ""), reason) for doc_id, reason in reasons.items()
     }
     return replace(
         contenders.routing, scores=scores_left, reasons={**contenders.routing.reasons, **reasons_by_id}, tied=()
@@ -302,7 +303,7 @@ def _met(filtered: FilterMatch) -> str:
     return "; ".join(map(str, filtered.conditions))
 
 
-def _joined(*parts: str) -> str:
+def _join_reasons(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 

@@ -93,7 +93,7 @@ def document_lines(names: Iterable[str], documents: Sequence[Described], tokens:
 
     Where there is too little room for a document both are cut, the passage to no less than its share.
     """
-    parts = [_line(name, described) for name, described in zip(names, documents, strict=True)]
+    parts = [_describe_document(name, described) for name, described in zip(names, documents, strict=True)]
     sizes = [estimate(head) + estimate(passage) for head, passage in parts]
     lines = []
     for (head, passage), size in zip(parts, shares(sizes, tokens - 4 * len(parts)), strict=True):
@@ -104,7 +104,7 @@ def document_lines(names: Iterable[str], documents: Sequence[Described], tokens:
     return lines
 
 
-def _line(name: str, described: Described) -> tuple[str, str]:
+def _describe_document(name: str, described: Described) -> tuple[str, str]:
     """Return what it is, how long, on which of its best pages are figures, what it is about; and what the best says."""
     document = described.document
     pictures = f", {document.unread} of pictures without text" if document.unread else ""

@@ -61,7 +61,7 @@ class AnotherSearch:
     def lines(self, wish: SearchWish, listed: set[int], room: int) -> list[str]:
         """Return what a search found in at most ``room`` tokens, and add its documents to those ``listed``."""
         self.searched[wish] = None
-        head = f"Search for {_named(wish)}"
+        head = f"Search for {_describe_wish(wish)}"
         self._asker.widen(wish.text)
         try:
             hits = self._hits(wish)
@@ -78,7 +78,9 @@ class AnotherSearch:
             room -= size
             listed.add(doc)
             lines += [*header, line]
-        self._asker.step("searched", f"{_named(wish)}: " + (", ".join(line[:40] for line in lines) or "nothing"))
+        self._asker.step(
+            "searched", f"{_describe_wish(wish)}: " + (", ".join(line[:40] for line in lines) or "nothing")
+        )
         return [f"{head} found:", *lines] if lines else [f"{head} found nothing."]
 
     def _hits(self, wish: SearchWish) -> list[tuple[str, int]]:
@@ -91,9 +93,11 @@ class AnotherSearch:
             return self._sections(wish.text, again)
         if wish.how == "exact":
             page_texts = self._asker.texts.of([(again.pages[visit.doc].content, visit.page) for visit in visits])
-            words = _plain(wish.text)
+            words = _fold_words(wish.text)
             visits = [
-                visit for visit, page in zip(visits, page_texts, strict=True) if words and words in _plain(page.whole)
+                visit
+                for visit, page in zip(visits, page_texts, strict=True)
+                if words and words in _fold_words(page.whole)
             ]
         best = [(again.pages[visit.doc], again.expansions[visit.doc], visit.page) for visit in visits[:_PAGES]]
         places = [(self._board.add(pages, expansion), page) for pages, expansion, page in best]
@@ -124,11 +128,11 @@ def _expansion(again: FoundAgain, pages: PageScores) -> Expansion | None:
     return next((e for scores, e in zip(again.pages, again.expansions, strict=True) if scores is pages), None)
 
 
-def _named(wish: SearchWish) -> str:
+def _describe_wish(wish: SearchWish) -> str:
     return {"words": wish.text, "exact": f'"{wish.text}"', "section": f"section: {wish.text}"}[wish.how]
 
 
-def _plain(text: str) -> str:
+def _fold_words(text: str) -> str:
     return re.sub(r"[\W_]+", " ", fold(text)).strip()
 
 

@@ -70,7 +70,7 @@ _SPLIT = re.compile(r"[\s|·•]+")
 
 def labelled(number: str, labels: Sequence[str]) -> list[int]:
     """Return the pages (1-based) whose label in the file is this number."""
-    return [page for page, label in enumerate(labels, 1) if label and page_number(_joined(label)) == number]
+    return [page for page, label in enumerate(labels, 1) if label and page_number(_join_label(label)) == number]
 
 
 def printed(number: str, texts: Sequence[str]) -> list[int]:
@@ -101,10 +101,10 @@ def _numbers(text: str) -> Iterator[str]:
             words = _SPLIT.split(line.strip())
             yield from {page_number(word.strip("-–—[]()")) for word in (words[0], words[-1])}
             if len(words) <= 3:
-                yield page_number(_joined(line))
+                yield page_number(_join_label(line))
 
 
-def _joined(written: str) -> str:
+def _join_label(written: str) -> str:
     """Join ``A - 4`` and ``- 4 -`` as they are asked for: A-4, 4."""
     return re.sub(r"\s*([-–—])\s*", "-", written.strip()).strip("-[]() ")
 
@@ -202,19 +202,19 @@ def lines_that_begin(
     starts = starts or line_starts(reference.word)
     matches: list[tuple[int, int, str, int]] = []
     for page, (_, text) in enumerate(texts, 1):
-        lines = [(_line(text, match.start(), match.end()), match.start()) for match in starts.finditer(text)]
+        lines = [(_line_at(text, match.start(), match.end()), match.start()) for match in starts.finditer(text)]
         if named := [line for line in lines if begins(reference, line[0])]:
             matches.append((len(lines), page, *named[0]))
     shown = [match_row for match_row in matches if match_row[0] < _LISTED] or matches
-    return [PlaceFound(page, f"«{_short(line)}» stands here", span=(at, None)) for _, page, line, at in shown]
+    return [PlaceFound(page, f"«{_shorten_line(line)}» stands here", span=(at, None)) for _, page, line, at in shown]
 
 
-def _line(text: str, start: int, matched: int) -> str:
+def _line_at(text: str, start: int, matched: int) -> str:
     end = text.find("\n", matched)
     return text[start : len(text) if end < 0 else end]
 
 
-def _short(line: str, length: int = 60) -> str:
+def _shorten_line(line: str, length: int = 60) -> str:
     line = re.sub(r"\s+", " ", line).strip()
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
@@ -257,13 +257,13 @@ def pointers(text: str, page: int, content: Content, read: Read) -> tuple[Pointe
         sends = _SENDING.search(text[max(0, reference.start - _BEFORE) : reference.start])
         if reference.kind == "page" or sends is None or key in pointers_by_place or len(pointers_by_place) == _MOST:
             continue
-        place = next((place for place in _places(reference, content, read) if place.begins), None)
+        place = next((place for place in _find_places(reference, content, read) if place.begins), None)
         if place is not None and place.page != page:
             pointers_by_place[key] = Pointer(" ".join(reference.written.split()), place.page, place.why)
     return tuple(pointers_by_place.values())
 
 
-def _places(reference: Reference, content: Content, read: Read) -> Iterator[PlaceFound]:
+def _find_places(reference: Reference, content: Content, read: Read) -> Iterator[PlaceFound]:
     if reference.kind == "part":
         yield from sections_called(reference, content.sections)
     hashes = {cached_hash(term) for term in tokenise(reference.written)}
