@@ -26,7 +26,7 @@ _CODE_LINE = re.compile(
 _CODE_SIGN = re.compile(r"=>|::|->|\(\)|==|!=|&&|\|\|")
 _COMMAND = re.compile(r"^\s*(?:[$%#>]|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./][\w./-]*(?:\s|$)")
 _PROMPT = re.compile(r"^\s*(?:\$|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./]")  # in code "#" is a comment
-_LISTED = ("code", "plain")
+_LISTING_ROLES = ("code", "plain")
 _SETTING = re.compile(r"^\s*(?:-\s+)?[\"']?[A-Za-z_][\w.-]*[\"']?\s*(?:=|:)\s*\S*\s*[,{\[]?$|^\s*\[[\w.-]+\]\s*$")
 CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|\.)?|图|圖)\s*[A-Z]?\d", re.I)
 
@@ -69,7 +69,8 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
     return {
         "has_table": "table" in roles,
         "has_code": not roles.isdisjoint(("code", "command", "config")),
-        "has_command": "command" in roles or any(line.role in _LISTED and _PROMPT.match(line.text) for line in lines),
+        "has_command": "command" in roles
+        or any(line.role in _LISTING_ROLES and _PROMPT.match(line.text) for line in lines),
         "has_config": "config" in roles,
         "has_figure": "image" in roles or any(line.role == "text" and CAPTION.match(line.text) for line in lines),
     }

@@ -23,7 +23,7 @@ _SENTENCE_GAP = re.compile(r"[.!?](\s+)(?=[\"'“(]?[A-Z0-9])|[。！？；]()")
 _DIGITS = re.compile(r"\d+")
 _CELL_GAP = "  "
 _PAGE_CHARS, _SECTION_CHARS, _SENTENCE_CHARS = 320, 480, 240
-_KEPT = 3  # sentences that a fragment or section hands upwards
+_BEST_SENTENCES = 3  # sentences that a fragment or section hands upwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _best(sentences: Sequence[str], page: int, counts: Mapping[int, int], order:
 
 
 def _top(sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    best = sorted(sentences, key=lambda s: (-s.score, s.page, s.order))[:_KEPT]
+    best = sorted(sentences, key=lambda s: (-s.score, s.page, s.order))[:_BEST_SENTENCES]
     return sorted(best, key=lambda s: (s.page, s.order))
 
 

@@ -185,7 +185,7 @@ def _body_size(pages: Sequence[ParsedPage]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 1.0
 
 
-_LISTED = 6
+_MAX_NAMES = 6
 
 
 def describe(title: str, sections: Sequence[Section], pages: int) -> str:
@@ -197,7 +197,7 @@ def describe(title: str, sections: Sequence[Section], pages: int) -> str:
     names = list(dict.fromkeys(section.title for section in real if section.level == top))
     if len(names) < 3:
         names = list(dict.fromkeys(section.title for section in real if section.level <= top + 1))
-    shown = "; ".join(name if len(name) <= 60 else name[:59] + "…" for name in names[:_LISTED])
-    more = f"; … ({len(names) - _LISTED} more)" if len(names) > _LISTED else ""
+    shown = "; ".join(name if len(name) <= 60 else name[:59] + "…" for name in names[:_MAX_NAMES])
+    more = f"; … ({len(names) - _MAX_NAMES} more)" if len(names) > _MAX_NAMES else ""
     extent = f"{pages} page" + ("s" if pages != 1 else "")
     return f"{title} ({extent})" + (f": {shown}{more}" if shown else "")

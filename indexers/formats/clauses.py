@@ -24,7 +24,7 @@ _BOLD = re.compile(r"[\s\u3000]*(\*\*|__)(?P<words>.+?)\1")
 _BRANCH = re.compile(r"[条條](?:之|の)([一二三四五六七八九十\d]+)")  # 第一百二十条之一
 _GOES_ON = re.compile(r"[*_]*(?:$|[\s\u3000:：.、，,)）【\[（(|–—-])")
 _SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
-_NAMED = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
+_NAME_IN_BRACKETS = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
 _ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
 _STOPS = ".;:,。；：，、"
 _SECTION = re.compile(  # below the first level a title may begin "404 Not Found", and a short one "http URL"
@@ -99,7 +99,9 @@ def _read_clause(at: int, line: str) -> Clause | None:
     after = text[len(written) :]
     if number.kind == "hanlist":
         after = text[number.end :]
-    elif not _GOES_ON.match(after) or (number.kind not in RANKS and _SAYS.match(after) and not _NAMED.match(after)):
+    elif not _GOES_ON.match(after) or (
+        number.kind not in RANKS and _SAYS.match(after) and not _NAME_IN_BRACKETS.match(after)
+    ):
         return None
     return Clause(at, number.kind, value, _clause_title(line, text, written, number.kind))
 
@@ -134,7 +136,7 @@ def _clause_title(line: str, text: str, written: str, kind: str) -> str:
     if len(plain) <= _LONGEST_TITLE and not _ENDED.search(plain) and kind not in ("han-条", "han-條"):
         return plain
     if kind in ("han-条", "han-條"):
-        named = _NAMED.match(text, len(written))
+        named = _NAME_IN_BRACKETS.match(text, len(written))
         return " ".join((written + (named.group() if named else "")).split())
     if kind == "hanlist":
         beginning = re.split("[，。；：,;:]", plain)[0]

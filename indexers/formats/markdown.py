@@ -44,7 +44,7 @@ _TABLE = re.compile(r"<(/?)table\b", re.I)
 _TAG = re.compile(r"</?[a-z][^<>]{0,2000}>", re.I)
 _LETTERS = re.compile(r"\w+")
 _PICTURE = re.compile(r"<img\b", re.I)
-_KEPT = ("<!--", "<pre", "<script", "<style", "<textarea")  # blocks in which nothing is markup
+_RAW_BLOCKS = ("<!--", "<pre", "<script", "<style", "<textarea")  # blocks in which nothing is markup
 _MOST_TABLE_LINES = 5_000  # of one table
 _MOST_ENDLESS = 50  # tables that have no end or are left as they are; those after them are left too
 
@@ -59,7 +59,7 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     for token in parser.parse("\n".join(lines)):
         if token.type != "html_block" or token.level or token.map is None:
             continue
-        if not token.content.lstrip().lower().startswith(_KEPT):
+        if not token.content.lstrip().lower().startswith(_RAW_BLOCKS):
             blocks[token.map[0]] = min(token.map[1], len(lines))
     unfolded: list[str] = []
     origins: list[int] = []
@@ -171,7 +171,7 @@ def _text_of_value(value: object) -> str:
 
 
 _VERBATIM = frozenset({"code", "command", "config", "plain"})
-_PICTURED = frozenset({"image", "text", "table"})
+_PICTURE_ROLES = frozenset({"image", "text", "table"})
 _LONGEST_HEADS = 800  # characters of a table's heads that are said again on its next page
 _WORD = re.compile(r"[^ ]+")
 
@@ -228,7 +228,7 @@ def _pictures(
     seen: set[str] = set()
     for number, page in enumerate(pages, 1):
         for at in range(page.first, page.end):
-            if roles[at] in _PICTURED:
+            if roles[at] in _PICTURE_ROLES:
                 links = [name for link in image_links(source[at], defined) if (name := nearby.name(link))]
                 new = [link for link in dict.fromkeys(links) if link not in seen]
                 seen.update(new)

@@ -57,7 +57,7 @@ _INSTALL_TESSERACT = (
     "install Tesseract (apt install tesseract-ocr on Debian and Ubuntu, brew install tesseract on macOS)"
 )
 
-_LISTED = re.compile(r'languages in "(.+?)"')
+_LANGUAGE_FOLDER = re.compile(r'languages in "(.+?)"')
 _BOX, _SIZE, _SURE = (re.compile(rf"{name} ([-\d. ]+)") for name in ("bbox", "x_size", "x_wconf"))
 _LINES = frozenset({"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"})
 
@@ -121,7 +121,7 @@ def find_tesseract(
         return _INSTALL_TESSERACT
     done = subprocess.run([program, "--list-langs"], capture_output=True, env=environment, check=False)
     listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions answer on the error stream
-    folder = listing[1] if (listing := _LISTED.search(listed)) else "its folder"
+    folder = listing[1] if (listing := _LANGUAGE_FOLDER.search(listed)) else "its folder"
     installed = listed.splitlines()[1:] if listing else []
     if not installed:
         return f"{program} has no language data in {folder}: {_INSTALL_TESSERACT} with its data"

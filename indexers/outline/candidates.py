@@ -114,7 +114,7 @@ def _capitals(text: str, min_letters: int) -> bool:
 
 
 _MOST_LINES, _MOST_LETTERS = 5, 320
-_TOLD = 0.25  # prominence of what something else tells
+_OUTSIDE_PROMINENCE = 0.25  # prominence of what something else tells
 _CAPTION = re.compile(
     r"(?:figure|fig\.|table|chart|exhibit|graph|map|plate|sources?|photo|image|diagram|box|scheme|图|表|圖)\s*[\d:.–—-]"
     r"|(?:figure|table)\s+[a-z]?\d|(?:notes?|sources?):|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d"
@@ -264,7 +264,7 @@ def possible_heading(page: PageView, first: int, last: int, body: Line) -> Possi
         return None
     ratio = run[0].size / body.size if body.size else 1.0
     return PossibleHeading(
-        title, page.page.number, first, last, style(run[0], title, number), number, _TOLD, plain=True,
+        title, page.page.number, first, last, style(run[0], title, number), number, _OUTSIDE_PROMINENCE, plain=True,
         rise=ratio - 1 if ratio > 1.06 else 0.0,
     )  # fmt: skip
 

@@ -178,15 +178,15 @@ def _maybe(value: float | None) -> float | None:
     return None if value is None else _r(value)
 
 
-_COMPARED = 10  # results that are compared with each other
+_RESULTS_TO_COMPARE = 10  # results that are compared with each other
 _ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal, share by which their lengths may differ
 
 
 def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
     """Return which pages, by their places, are nearly one of another document before them, by its place."""
     equals: dict[int, int] = {}
-    lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_COMPARED]]
-    for at, (content, page) in enumerate(pages[:_COMPARED]):
+    lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_RESULTS_TO_COMPARE]]
+    for at, (content, page) in enumerate(pages[:_RESULTS_TO_COMPARE]):
         for before, (other, its_page) in enumerate(pages[:at]):
             if abs(lengths[at] - lengths[before]) > _LENGTH * lengths[before] or other.content_id == content.content_id:
                 continue

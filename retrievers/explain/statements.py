@@ -12,7 +12,7 @@ from hybrid_core.text.markup import GAP, Offsets, TableRow, hidden, table_rows, 
 from hybrid_core.text.prose import sentences
 
 WINDOW_CHARS = 280
-_KEPT = 512  # pages whose statements are kept
+_CACHE_PAGES = 512  # pages whose statements are kept
 _NOTHING: frozenset[str] = frozenset()
 _BORDERS = re.compile(r"[^\W\d_]+|\d+")
 _LINE_END = re.compile("\n")
@@ -64,7 +64,7 @@ def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[St
     ]
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_PAGES)
 def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
     """Return the statements of a text; those of pages that are shown again and again are kept."""
     spans = hidden(text)

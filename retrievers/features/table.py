@@ -35,7 +35,7 @@ _BEHIND = 0.3  # by which one is as good as not named beside another
 _MOST_WORDS = 64  # of a question that passages are looked for by, the rarest
 _TINY = 1e-9  # in place of a best score of 0
 
-_GROUPED: Mapping[str, Mapping[str, str]] = {
+_FEATURE_GROUPS: Mapping[str, Mapping[str, str]] = {
     "page": {
         "bm25": "BM25 of the page in the library, its best candidate 1",
         "bm25_size": "ln(1 + BM25 of the page in the library) / 4",
@@ -84,8 +84,8 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "short": "1 / (1 + pages of the document / 5)",
     },
 }
-FEATURES: Mapping[str, str] = {name: about for group in _GROUPED.values() for name, about in group.items()}
-GROUPS: Mapping[str, str] = {name: group for group, named in _GROUPED.items() for name in named}
+FEATURES: Mapping[str, str] = {name: about for group in _FEATURE_GROUPS.values() for name, about in group.items()}
+GROUPS: Mapping[str, str] = {name: group for group, named in _FEATURE_GROUPS.items() for name in named}
 """Under which part of a receipt a feature counts: the page's words, its place in the tree, or its document."""
 
 

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format", "tag")
 LONGEST = 200  # characters of a value that count
-_SHOWN = 80  # those that a model sees
+_VALUE_CHARS = 80  # those that a model sees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +76,7 @@ def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
             continue  # true of every document
         head = f"{field.name} ({field.kind}, {count} value{'s'[: count != 1]}, {documents} documents):"
         order = sorted(field.values.items(), key=lambda item: (-_shared(item[0], terms), -len(item[1]), item[0]))
-        shown[head] = [f" {json.dumps(value[:_SHOWN], ensure_ascii=False)} {len(ids)}" for value, ids in order]
+        shown[head] = [f" {json.dumps(value[:_VALUE_CHARS], ensure_ascii=False)} {len(ids)}" for value, ids in order]
     sizes = [sum(map(_size, (head, *values))) for head, values in shown.items()]
     lines = []
     for (head, values), room in zip(shown.items(), shares(sizes, tokens), strict=True):

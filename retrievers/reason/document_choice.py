@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
 _CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
-_READ, _HITS = 4, 3  # documents of which so many of the best pages are read; of the others the best one
+_WELL_READ_DOCUMENTS, _HITS_EACH = (
+    4,
+    3,
+)  # documents of which so many of the best pages are read; of the others the best one
 _TELLS = 0.4  # a card's score from which what matched is a reason
 PICKED = "picked by the model"
 _WHY = 200  # characters of what a model says of its choice
@@ -191,9 +194,12 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
     """
     hits: dict[str, list[int]] = {}
     for hit in contenders.hits:
-        if len(best_hits := hits.setdefault(hit.doc_id, [])) < _HITS and hit.page not in best_hits:
+        if len(best_hits := hits.setdefault(hit.doc_id, [])) < _HITS_EACH and hit.page not in best_hits:
             best_hits.append(hit.page)
-    few = {doc_id: hits.get(doc_id, [])[: _HITS if at < _READ else 1] for at, doc_id in enumerate(shown)}
+    few = {
+        doc_id: hits.get(doc_id, [])[: _HITS_EACH if at < _WELL_READ_DOCUMENTS else 1]
+        for at, doc_id in enumerate(shown)
+    }
     seen = contenders.seen([(doc_id, page) for doc_id, pages in few.items() for page in pages])
     routing = contenders.routing
     return [

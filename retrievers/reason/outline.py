@@ -33,7 +33,7 @@ _ROLES = 0.6  # of the tokens that roles have before pages, where the rest is no
 _HIDDEN = 2  # sections that are named where others hide them
 _PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
 _PROMISE = 0.3  # of such a part
-_REACHED = 20  # best pages whose documents have a line
+_BEST_PAGES = 20  # best pages whose documents have a line
 _BESIDE = 0.5  # of the best document's score: others have no line
 _DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
 _TITLE, _PART = 50, 32  # characters
@@ -199,7 +199,7 @@ class _Lines:
             lines += [self._board.document_line(doc), *self._under(doc), *fits]
         named = set(self._pages)
         scores = [scores_of.candidate.score for scores_of in self._board.scores]
-        by_pages = dict.fromkeys(doc for doc, _ in self._board.reached[:_REACHED])
+        by_pages = dict.fromkeys(doc for doc, _ in self._board.reached[:_BEST_PAGES])
         by_score = [doc for doc, score in enumerate(scores) if score >= _BESIDE * max(scores)]
         for doc in dict.fromkeys([*by_pages, *by_score]):
             line = self._board.document_line(doc)

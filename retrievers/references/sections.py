@@ -25,7 +25,10 @@ _PARTS = {
 }  # fmt: skip
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CHINESE_PARTS = ("章", "节", "部分")
-_NAMED, _EXACT = 0.6, 0.85  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
+_PART_FIT, _TITLE_FIT = (
+    0.6,
+    0.85,
+)  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
 _SEGMENT = re.compile(r"[,;:–—(|]")
 _SEGMENT_ONLY = 0.98  # of the fit of a whole title
 _LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
@@ -71,7 +74,7 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
         section = content.sections[at]
         verbatim = _verbatim(query, section.title)
         fit = _fit(query, section.title, verbatim)
-        if fit < (_NAMED if query.part else _EXACT):
+        if fit < (_PART_FIT if query.part else _TITLE_FIT):
             continue
         label = numbered(section.title)
         called = bool(query.part and label and label.word == query.part)
@@ -147,7 +150,7 @@ def _fit(query: SectionQuery, title: str, verbatim: int) -> float:
     whole = _dice(query, words)
     if whole < 1 and (first := _SEGMENT.split(title)[0]) != title:
         whole = max(whole, _SEGMENT_ONLY * _dice(query, _title_terms(first)))
-    return max(whole, _NAMED) if query.part and _begins(query, title) else whole
+    return max(whole, _PART_FIT) if query.part and _begins(query, title) else whole
 
 
 def _dice(query: SectionQuery, title: frozenset[str]) -> float:
@@ -195,7 +198,7 @@ _WHOLE = (
     r"|findings|year|quarter|operations|business|\d{4})"
 )
 # What sections are called that speak for the whole.
-_CALLED: Mapping[str, str] = {
+_ROLE_NAMES: Mapping[str, str] = {
     "abstract": r"abstract|zusammenfassung|r[ée]sum[ée]|resumen|摘要",
     "summary": rf"(?:[\w&]+ ){{0,2}}(?:summary|overview)(?: of {_WHOLE})?|at a glance|in brief|synopsis"
     r"|概述|概要|内容提要|提要|summary [\w -]{0,30}(?:results|performance)",
@@ -209,7 +212,7 @@ _CALLED: Mapping[str, str] = {
 }
 _TITLES = {
     role: re.compile(rf"\s*{_NUMBER}(?:{called})(?:\s*[:–—-].*)?\W*$", re.IGNORECASE)
-    for role, called in _CALLED.items()
+    for role, called in _ROLE_NAMES.items()
 }
 _ORDER: Mapping[Wanted, tuple[str, ...]] = {
     "summary": ("abstract", "summary", "titled", "front", "introduction", "findings", "conclusion", "contents"),

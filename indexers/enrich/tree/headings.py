@@ -112,7 +112,7 @@ def _title_lines(doc: DocumentView, search: TitleSearch, skip: Collection[int]) 
 
 _ROWS = 3500  # tokens of rows in one call
 _INDENT = 8.0  # points that one more space stands for
-_LABELLED = 0.5  # of the entries; with fewer the labels are not used
+_LABEL_SHARE = 0.5  # of the entries; with fewer the labels are not used
 _LEAST_VOTES = 2
 _LEAST_ENTRIES = 3
 _MAX_ENTRIES = 600
@@ -140,7 +140,7 @@ class PrintedEntries:
     @property
     def labelled(self) -> bool:
         values = [entry for entry in self.entries if label_value(entry.label.strip())]
-        return len(values) >= max(_LEAST_ENTRIES, _LABELLED * len(self.entries))
+        return len(values) >= max(_LEAST_ENTRIES, _LABEL_SHARE * len(self.entries))
 
 
 def read_contents(session: Session, doc: DocumentView, search: int, counts: Counts) -> PrintedEntries | None:
@@ -262,7 +262,7 @@ def _settled(
 
 GROUP = 7000  # tokens of pages in one call
 _OVERLAP = 1  # pages that two groups share, so that none begins in the dark
-_KNOWN = 14  # headings before a group that it is told
+_CONTEXT_HEADINGS = 14  # headings before a group that it is told
 _MAX_HEADINGS = 8  # headings a page has, on average over a group: with more they are not headings
 
 
@@ -283,7 +283,7 @@ def read_pages(session: Session, doc: DocumentView, title: str, counts: Counts) 
     for group in groups(doc, numbers, GROUP, _OVERLAP):
         if session.scope.spent:
             break
-        context = "\n".join(f"{mark.level} {mark.title}" for mark in marks[-_KNOWN:]) or "none"
+        context = "\n".join(f"{mark.level} {mark.title}" for mark in marks[-_CONTEXT_HEADINGS:]) or "none"
         marks = _add_marks(marks, _read_headings(session, doc, group, title, context, counts))
     return marks
 

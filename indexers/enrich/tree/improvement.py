@@ -40,7 +40,7 @@ from indexers.outline.printed_toc import from_printed_toc
 from indexers.outline.tree import HeadingMark, TreeLimits, tree_of
 from indexers.outline.view import DocumentView
 
-_PARSED = frozenset({"has_code", "has_figure"})  # told by type faces and images, which are not stored
+_PARSER_FLAGS = frozenset({"has_code", "has_figure"})  # told by type faces and images, which are not stored
 Span = tuple[int, int]
 
 
@@ -88,7 +88,7 @@ def _passed(spans: Sequence[Span], before: Sequence[Section], pages: Sequence[Pa
     passed: list[set[str]] = [set() for _ in spans]
     ends = [end for _, end in spans]
     for section, (start, end) in zip(before, _spans(before, pages), strict=True):
-        flags = _PARSED.intersection(section.flags)
+        flags = _PARSER_FLAGS.intersection(section.flags)
         at = bisect_left(ends, start + 1)
         while flags and at < len(spans) and spans[at][0] < end:
             if 2 * (min(end, spans[at][1]) - max(start, spans[at][0])) > end - start:

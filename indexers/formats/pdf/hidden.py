@@ -25,7 +25,7 @@ _LEAST_SIDE = 3.0  # points of a shape that is no rule
 _SLACK = 1.0  # points by which a cover may be smaller than its text
 _DPI = 100
 _MOST_PIXELS = 8_000_000
-_SEEN = 0.01  # share of pixels in the text's colour that shows the text is there
+_VISIBLE_SHARE = 0.01  # share of pixels in the text's colour that shows the text is there
 
 Box = tuple[float, float, float, float]
 
@@ -114,7 +114,7 @@ class Visibility:
             return True
         share = float((np.abs(part - np.array(_channels(colour))).max(axis=2) <= 2 * _ALIKE).mean())
         uniform = int(np.ptp(part.reshape(-1, 3), axis=0).max()) <= _ALIKE
-        return share > _SEEN and not uniform
+        return share > _VISIBLE_SHARE and not uniform
 
     @property
     def _scale(self) -> float:
