@@ -61,12 +61,12 @@ def cut(sections: Sequence[Section], pages: Sequence[Page], size: ChunkSize = Ch
             text = pages[number - 1].text
             begin = start if number == first else 0
             stop = len(text) if number != last or end is None else end
-            for a, b in _pieces(text, begin, stop, size):
+            for a, b in _split_range(text, begin, stop, size):
                 chunks.append(Chunk(len(chunks) + 1, section.node_id, number, a, b))
     return chunks
 
 
-def _pieces(text: str, start: int, stop: int, size: ChunkSize) -> list[tuple[int, int]]:
+def _split_range(text: str, start: int, stop: int, size: ChunkSize) -> list[tuple[int, int]]:
     pieces = []
     while start < stop:
         end = stop

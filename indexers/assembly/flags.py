@@ -26,7 +26,7 @@ _CODE_LINE = re.compile(
 _CODE_SIGN = re.compile(r"=>|::|->|\(\)|==|!=|&&|\|\|")
 _COMMAND = re.compile(r"^\s*(?:[$%#>]|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./][\w./-]*(?:\s|$)")
 _PROMPT = re.compile(r"^\s*(?:\$|[\w.-]+@[\w.-]+[:~\w/]*[$#]|PS [A-Z]:\\[^>]*>)\s+[a-z./]")  # in code "#" is a comment
-_LISTED = ("code", "plain")
+_LISTING_ROLES = ("code", "plain")
 _SETTING = re.compile(r"^\s*(?:-\s+)?[\"']?[A-Za-z_][\w.-]*[\"']?\s*(?:=|:)\s*\S*\s*[,{\[]?$|^\s*\[[\w.-]+\]\s*$")
 CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|\.)?|图|圖)\s*[A-Z]?\d", re.I)
 
@@ -69,7 +69,8 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
     return {
         "has_table": "table" in roles,
         "has_code": not roles.isdisjoint(("code", "command", "config")),
-        "has_command": "command" in roles or any(line.role in _LISTED and _PROMPT.match(line.text) for line in lines),
+        "has_command": "command" in roles
+        or any(line.role in _LISTING_ROLES and _PROMPT.match(line.text) for line in lines),
         "has_config": "config" in roles,
         "has_figure": "image" in roles or any(line.role == "text" and CAPTION.match(line.text) for line in lines),
     }
@@ -158,7 +159,7 @@ def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[
     read = not any(page.needs_ocr or page.pictures for page in pages)
     told_of_texts = [*_left_open(_having(_OPEN_SIGNS, texts, small))]
     if referring := _having(_PART_SIGNS, texts, small):
-        told_of_texts += _parts(referring, _numbered_alone(sections, texts))
+        told_of_texts += _missing_parts(referring, _numbered_alone(sections, texts))
     if read:
         told_of_texts += _captions(_having(_CAPTION_SIGNS, texts, small), pages)
     for page, offset, gap in told_of_texts:
@@ -208,7 +209,7 @@ def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[st
     }
 
 
-def _parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, str]]:
+def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> Iterator[tuple[int, int, str]]:
     present = {part_number(m["number"]) for _, text in texts for m in _PART_BEGINS.finditer(text)}.union(bare)
     for page, text in texts:
         for match in _PART_NAMED.finditer(text):
@@ -223,16 +224,16 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
     captions: dict[str, set[str]] = {}
     for _, text in texts:
         for match in _CAPTION_BEGINS.finditer(text):
-            captions.setdefault(_kind(match), set()).add(part_number(match["number"]))
+            captions.setdefault(_caption_kind(match), set()).add(part_number(match["number"]))
     for page, text in texts:
         for match in _CAPTION_NAMED.finditer(text):
-            numbers = captions.get(_kind(match), set())
+            numbers = captions.get(_caption_kind(match), set())
             number = part_number(match["number"])
             if len(numbers) < _CAPTIONS or number in numbers or _ELSEWHERE.match(text, match.end()):
                 continue
             if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
-                gap = f"{_kind(match).capitalize()} {match['number']} is referred to on page {page} and is not there"
-                yield page, match.start(), gap
+                name = f"{_caption_kind(match).capitalize()} {match['number']}"
+                yield page, match.start(), f"{name} is referred to on page {page} and is not there"
 
 
 def _role(page: ParsedPage, offset: int) -> str:
@@ -245,7 +246,7 @@ def _role(page: ParsedPage, offset: int) -> str:
     return ""
 
 
-def _kind(match: re.Match[str]) -> str:
+def _caption_kind(match: re.Match[str]) -> str:
     return "table" if match["word"].lower() == "table" else "figure"
 
 

@@ -23,7 +23,7 @@ _SENTENCE_GAP = re.compile(r"[.!?](\s+)(?=[\"'“(]?[A-Z0-9])|[。！？；]()")
 _DIGITS = re.compile(r"\d+")
 _CELL_GAP = "  "
 _PAGE_CHARS, _SECTION_CHARS, _SENTENCE_CHARS = 320, 480, 240
-_KEPT = 3  # sentences that a fragment or section hands upwards
+_BEST_SENTENCES = 3  # sentences that a fragment or section hands upwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _best(sentences: Sequence[str], page: int, counts: Mapping[int, int], order:
 
 
 def _top(sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    best = sorted(sentences, key=lambda s: (-s.score, s.page, s.order))[:_KEPT]
+    best = sorted(sentences, key=lambda s: (-s.score, s.page, s.order))[:_BEST_SENTENCES]
     return sorted(best, key=lambda s: (s.page, s.order))
 
 
@@ -178,11 +178,11 @@ _RULE = re.compile(r"[\s|:=-]*")
 
 def prose(page: ParsedPage) -> str:
     """Return the page's text where its format has no markup. Else each line's words, padded to the line's length."""
-    words = [_words(line).ljust(len(line.text)) if line.role else line.text for line in page.lines]
+    words = [_strip_markup(line).ljust(len(line.text)) if line.role else line.text for line in page.lines]
     return "\n".join(words) if any(map(str.strip, words)) else page.text  # a page of nothing but code
 
 
-def _words(line: Line) -> str:
+def _strip_markup(line: Line) -> str:
     if line.role in _HIDDEN or _RULE.fullmatch(line.text):
         return ""
     text = _MARKS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", line.text.strip())))  # twice: an image in a link

@@ -78,7 +78,7 @@ def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPag
         return marked[:_MOST_CHARACTERS]
     body = _body_size(front)
     best, best_value = "", -math.inf
-    for order, block in enumerate(_blocks(front, body)):
+    for order, block in enumerate(_title_blocks(front, body)):
         text = block.text
         if not _may_be_title(text) or (text[0].islower() and block.size < _LARGE * body and text[1] != "-"):
             continue
@@ -99,7 +99,7 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
     return title[:_MOST_CHARACTERS] or PurePath(name).stem
 
 
-def _blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
+def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
     """Yield blocks in reading order. A line that is a stamp, or that names a type of document, has no neighbours."""
     for number, page in enumerate(pages):
         block = _Block(number)
@@ -185,7 +185,7 @@ def _body_size(pages: Sequence[ParsedPage]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 1.0
 
 
-_LISTED = 6
+_MAX_NAMES = 6
 
 
 def describe(title: str, sections: Sequence[Section], pages: int) -> str:
@@ -197,7 +197,7 @@ def describe(title: str, sections: Sequence[Section], pages: int) -> str:
     names = list(dict.fromkeys(section.title for section in real if section.level == top))
     if len(names) < 3:
         names = list(dict.fromkeys(section.title for section in real if section.level <= top + 1))
-    shown = "; ".join(name if len(name) <= 60 else name[:59] + "…" for name in names[:_LISTED])
-    more = f"; … ({len(names) - _LISTED} more)" if len(names) > _LISTED else ""
+    shown = "; ".join(name if len(name) <= 60 else name[:59] + "…" for name in names[:_MAX_NAMES])
+    more = f"; … ({len(names) - _MAX_NAMES} more)" if len(names) > _MAX_NAMES else ""
     extent = f"{pages} page" + ("s" if pages != 1 else "")
     return f"{title} ({extent})" + (f": {shown}{more}" if shown else "")

@@ -76,15 +76,15 @@ def _short_title(text: str) -> str:
 
 
 PAGE_PROMPT = "page-description"
-_REFUSED = "page-refused"  # the kind of what is kept of pages that a model does not describe
+_REFUSAL_KIND = "page-refused"  # the kind of what is kept of pages that a model does not describe
 _AHEAD = 4  # pages drawn before anybody takes them
-_SHOWN = 4_000  # tokens of a page's text that go along
+_TEXT_TOKENS = 4_000  # tokens of a page's text that go along
 _REPLY, _REPLY_WITH_TEXT = 1_500, 6_000  # tokens
 _SUMMARY, _LINE, _TERM, _TEXT = 900, 1_200, 60, 60_000  # characters kept
 _TERMS, _LINES = 12, 12
 _SENTENCE = 240  # characters of a page that may hold no more than a sentence
 _FEW, _MOST = 4, 0.6  # pages with text from which it can be said what stands on most of them, and their share
-_WANTED, _SCANNED, _KNOWN = "its text is wanted", "it was read from a scan", "it is known"
+_TEXT_REQUEST, _SCAN_REQUEST, _PLAIN_REQUEST = "its text is wanted", "it was read from a scan", "it is known"
 _CORRECTIONS = 40  # of a page
 
 Drawn = Callable[[int], "Future[object]"]
@@ -189,7 +189,7 @@ def describe_pages(
 
 def forget_refusals(cache: Cache) -> None:
     """Have models asked again about pages that they refused, once their documents are indexed anew."""
-    cache.clear(f"part/{_REFUSED}/")
+    cache.clear(f"part/{_REFUSAL_KIND}/")
 
 
 class _RefusedError(Exception):
@@ -250,11 +250,11 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
-    text = cut(page.visible, _SHOWN)
+    text = cut(page.visible, _TEXT_TOKENS)
     place = chosen.place
-    request = _WANTED if _textless(page) else _SCANNED if chosen.scan else _KNOWN
+    request = _TEXT_REQUEST if _textless(page) else _SCAN_REQUEST if chosen.scan else _PLAIN_REQUEST
     key = session.key(PAGE_PROMPT, request, place.own, text, *images, kind="page")
-    refused_key = session.key(PAGE_PROMPT, request, place.own, text, *images, kind=_REFUSED)
+    refused_key = session.key(PAGE_PROMPT, request, place.own, text, *images, kind=_REFUSAL_KIND)
     if (cached := session.peek(key)) is not None:
         with contextlib.suppress(ValidationError):  # kept before the shape changed
             reply = PageSaid.model_validate_json(cached)
@@ -262,7 +262,7 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
             return reply
     if (why := session.peek(refused_key)) is not None:
         raise _RefusedError(why)
-    tokens = _REPLY_WITH_TEXT if request == _WANTED else _REPLY
+    tokens = _REPLY_WITH_TEXT if request == _TEXT_REQUEST else _REPLY
     values = {"place": str(place), "wanted": request, "page": text}
     try:
         reply = session.ask(PAGE_PROMPT, PageSaid, values, tokens=tokens, images=images)
@@ -277,15 +277,15 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
 
 def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool) -> Page:
     """Return the page with the model's reply. Readable text is never replaced; text read from a scan is corrected."""
-    seen = [f"Figure: {line}" for line_text in reply.figures[:_LINES] if (line := _short(line_text, _LINE))]
-    seen += [f"Table: {line}" for line_text in reply.tables[:_LINES] if (line := _short(line_text, _LINE))]
-    summary = _short(reply.summary, _SUMMARY)
+    seen = [f"Figure: {line}" for line_text in reply.figures[:_LINES] if (line := _shorten_line(line_text, _LINE))]
+    seen += [f"Table: {line}" for line_text in reply.tables[:_LINES] if (line := _shorten_line(line_text, _LINE))]
+    summary = _shorten_line(reply.summary, _SUMMARY)
     if not seen and _one_sentence(reply.text if _textless(page) else page.text):
         summary = first_sentence(summary)
-    named = dict.fromkeys(filter(None, (_short(term, _TERM) for term in reply.key_terms)))
+    named = dict.fromkeys(filter(None, (_shorten_line(term, _TERM) for term in reply.key_terms)))
     terms = "; ".join([term for term in named if not common(term)][:_TERMS])
     described = "\n".join(filter(None, (terms, *seen)))
-    text = "\n".join(map(_line, reply.text[:_TEXT].splitlines()))
+    text = "\n".join(map(_clean_row, reply.text[:_TEXT].splitlines()))
     if scan and not _textless(page):
         put_right, changes = _corrected(page.text, reply.corrections)
         described = "\n".join(filter(None, (described, *changes)))
@@ -306,7 +306,7 @@ def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[
     """Return a text with the corrections made, each once, line for line, and a line about each change."""
     changes = []
     for correction in corrections[:_CORRECTIONS]:
-        written, shown = correction.written.strip(), _short(correction.shown, _TERM * 2)
+        written, shown = correction.written.strip(), _shorten_line(correction.shown, _TERM * 2)
         whole = re.compile(rf"(?<!\w){re.escape(written)}(?!\w)")
         if not written or not shown or written == shown or "\n" in written or len(whole.findall(text)) != 1:
             continue
@@ -315,12 +315,12 @@ def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[
     return text, changes
 
 
-def _line(line: str) -> str:
+def _clean_row(line: str) -> str:
     """Return a line of text; the cells of a Markdown row are parted as parsers write them."""
     cells = [clean(cell).strip() for cell in line.strip().strip("|").split("|")]
     return "" if all(set(cell) <= {"-", ":"} for cell in cells) else "  ".join(cells)
 
 
-def _short(text: str, limit: int) -> str:
+def _shorten_line(text: str, limit: int) -> str:
     line = " ".join(clean(text).split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -65,7 +65,7 @@ def leaf_materials(pages: Sequence[Page], sections: Sequence[Section]) -> list[M
             announced = bool(own) and _ANNOUNCES.search(own) is not None
             materials.append(Material(at, f"Wanted: gaps\nTitle: {section.title}\nText:\n{own}", short, announced))
         else:
-            materials.append(Material(at, _shown(section, own, "Pages", summaries), None, True))
+            materials.append(Material(at, _section_text(section, own, "Pages", summaries), None, True))
     return materials
 
 
@@ -99,11 +99,11 @@ def branch_materials(
             short = " ".join(f"{own} {' '.join(part[2:] for part in below[at])}".split())
             materials.append(Material(at, "", short, False))
         else:
-            materials.append(Material(at, _shown(section, own, "Parts", parts), None, True))
+            materials.append(Material(at, _section_text(section, own, "Parts", parts), None, True))
     return materials
 
 
-def _shown(section: Section, own: str, what: str, others: str) -> str:
+def _section_text(section: Section, own: str, what: str, others: str) -> str:
     title = "" if section.synthetic else f"Title: {section.title}\n"
     return f"{title}Text:\n{own}" + (f"\n{what}:\n{others}" if others else "")
 
@@ -167,7 +167,7 @@ class SectionSummaries(BaseModel):
     summaries: list[SectionSummary]
 
 
-class _Said(BaseModel):
+class _SectionReply(BaseModel):
     summary: str
     gaps: list[str]
 
@@ -216,9 +216,9 @@ class _Round:
         self.gaps: list[tuple[str, ...]] = [() for _ in summaries]
         self._session = session
         self.error: ChatError | None = None
-        self._known: dict[str, _Said] = {}
+        self._known: dict[str, _SectionReply] = {}
 
-    def take(self, materials: Sequence[Material], replies: Mapping[int, _Said]) -> list[Material]:
+    def take(self, materials: Sequence[Material], replies: Mapping[int, _SectionReply]) -> list[Material]:
         """Put the new or cached reply to each material at its section. Return the materials that lack one."""
         lacking = []
         for material in materials:
@@ -242,17 +242,17 @@ class _Round:
         """Return whether a model is asked about it of which nothing is kept."""
         key = self._key(material)
         if material.needs_model and key not in self._known and (cached := self._session.get(key)) is not None:
-            self._known[key] = _Said.model_validate_json(cached)
+            self._known[key] = _SectionReply.model_validate_json(cached)
         return material.needs_model and key not in self._known
 
     def _key(self, material: Material) -> str:
         return self._session.key(_PROMPT, material.text)
 
-    def ask(self, materials: Sequence[Material]) -> dict[int, _Said]:
+    def ask(self, materials: Sequence[Material]) -> dict[int, _SectionReply]:
         """Return the model's reply for each section, by place. What is missing is asked for once more in smaller
         batches.
         """
-        replies: dict[int, _Said] = {}
+        replies: dict[int, _SectionReply] = {}
         for share in (1, _AGAIN):
             left = [material for material in materials if material.at not in replies]
             if not left or (self.error and self.error.failure in _HOPELESS):
@@ -262,7 +262,7 @@ class _Round:
                     replies |= batch_replies
         return replies
 
-    def _batch(self, batch: Sequence[Material]) -> dict[int, _Said]:
+    def _batch(self, batch: Sequence[Material]) -> dict[int, _SectionReply]:
         if self.error and self.error.failure in _HOPELESS:
             return {}
         shown = "\n\n".join(f"[section {number}]\n{material.text}" for number, material in enumerate(batch, 1))
@@ -272,17 +272,17 @@ class _Round:
         except ChatError as error:
             self.error = error
             return {}
-        replies: dict[int, _Said] = {}
+        replies: dict[int, _SectionReply] = {}
         for item in reply.summaries:
             material = batch[item.section - 1] if 1 <= item.section <= len(batch) else None
             summary = " ".join(item.summary.split())
             if material is not None and material.at not in replies and (summary or material.short is not None):
                 summary = summary if len(summary) <= _LONGEST_SUMMARY else summary[: _LONGEST_SUMMARY - 1] + "…"
-                replies[material.at] = _Said(summary=summary, gaps=_checked(item.gaps, material.text))
+                replies[material.at] = _SectionReply(summary=summary, gaps=_check_gaps(item.gaps, material.text))
         return replies
 
 
-def _checked(gaps: Sequence[str], shown: str) -> list[str]:
+def _check_gaps(gaps: Sequence[str], shown: str) -> list[str]:
     """Return gaps that name something the section speaks of, each once."""
     terms = set(tokens.tokenise(shown))
     unique = dict.fromkeys(" ".join(gap.split())[:_GAP] for gap in gaps)
@@ -337,7 +337,7 @@ def _spread(sentences: Sequence[str]) -> str:
 
 
 _BEGINNING, _SECTIONS = 700, 2000  # tokens shown
-_LISTED = 40
+_MAX_LISTED = 40
 _LONGEST_LINE = 400  # characters of a line
 
 
@@ -376,7 +376,7 @@ def _main(sections: Sequence[Section]) -> list[str]:
     """Return the top sections, and those below them where there are few, each with its summary as far as it fits."""
     real = [section for section in sections if not section.synthetic] or list(sections)
     deepest = next((n for n in (1, 2, 3) if sum(s.level <= n for s in real) >= 5), 3)
-    shown = [section for section in real if section.level <= deepest][:_LISTED]
+    shown = [section for section in real if section.level <= deepest][:_MAX_LISTED]
     lines = [f"{'  ' * (s.level - 1)}{s.title}: {' '.join(s.summary.split())}" for s in shown]
     return [
         cut(line, budget) for line, budget in zip(lines, shares(list(map(estimate, lines)), _SECTIONS), strict=True)

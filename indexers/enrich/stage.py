@@ -147,7 +147,7 @@ class Enrichment:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made(Generic[T]):
+class _StepOutcome(Generic[T]):
     value: T
     done: int
     failed: int
@@ -229,7 +229,9 @@ class Enricher:
             sections = work.step("tree", "llm", sections, partial(_tree, base, pages, sections))
             report("summaries", 0, 0)
             sections = work.step("sections", "llm", sections, partial(_summarise, pages, sections))
-            description = work.step("description", "llm", description, partial(_line, base, pages, sections))
+            description = work.step(
+                "description", "llm", description, partial(_make_description, base, pages, sections)
+            )
         elif seen:
             sections = compose(sections, pages, seen)
         failed = work.unfinished
@@ -246,7 +248,7 @@ class Enricher:
         """Return the pages, and the numbers of those that were described."""
         vision, pages = self._options.vision, base.pages
 
-        def describe(model: ChatModel, scope: CallScope) -> _Made[tuple[Pages, tuple[int, ...]]]:
+        def describe(model: ChatModel, scope: CallScope) -> _StepOutcome[tuple[Pages, tuple[int, ...]]]:
             looks = sight.looks()
             chosen = choose(pages, looks, vision)
             passed = frozenset[int]()
@@ -274,7 +276,7 @@ class Enricher:
                 )
             if result.corrected:
                 notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(result.corrected))}")
-            return _Made((result.pages, result.described), len(result.described), failed, notes, refused)
+            return _StepOutcome((result.pages, result.described), len(result.described), failed, notes, refused)
 
         before: tuple[Pages, tuple[int, ...]] = (pages, ())
         return work.step("pages", "vlm", before, describe)
@@ -290,7 +292,7 @@ class _Work:
         self.unfinished = False  # another run may do more
         self.refused = False  # a model declined something for good
 
-    def step(self, name: StepName, kind: Kind, before: T, work: Callable[[ChatModel, CallScope], _Made[T]]) -> T:
+    def step(self, name: StepName, kind: Kind, before: T, work: Callable[[ChatModel, CallScope], _StepOutcome[T]]) -> T:
         """Return the step's result, or ``before`` if it fails or its model is down."""
         guarded = self._models.get(kind)
         if guarded is None:  # wanted, but it did not work when the run began, which the report says once
@@ -309,7 +311,7 @@ class _Work:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a step stumbles over, the document stays as it is
             reason = error.message if isinstance(error, PageIndexError) else plain_reason(error, name)
-            outcome = _Made(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
+            outcome = _StepOutcome(before, 0, 1, [f"{name}: not done: {reason.removesuffix('.')}"])
         self.unfinished = self.unfinished or outcome.failed > outcome.refused
         self.refused = self.refused or outcome.refused > 0
         self.steps.append(StepDone(name, outcome.done, outcome.failed, scope.usage, round(time.monotonic() - began, 3)))
@@ -324,22 +326,24 @@ class _Work:
 
 def _tree(
     base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope
-) -> _Made[Sections]:
+) -> _StepOutcome[Sections]:
     result = improve_tree(model, scope, pages, sections, base.title)
-    return _Made(result.sections, 1, int(result.failure is not None), result.notes)
+    return _StepOutcome(result.sections, 1, int(result.failure is not None), result.notes)
 
 
-def _summarise(pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[Sections]:
+def _summarise(pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _StepOutcome[Sections]:
     result = summarise_sections(model, scope, pages, sections)
     changed = sum(a.summary != b.summary for a, b in zip(sections, result.sections, strict=True))
-    return _Made(result.sections, changed, int(result.failure is not None), result.notes)
+    return _StepOutcome(result.sections, changed, int(result.failure is not None), result.notes)
 
 
-def _line(base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope) -> _Made[str]:
+def _make_description(
+    base: IndexedContent, pages: Pages, sections: Sections, model: ChatModel, scope: CallScope
+) -> _StepOutcome[str]:
     result = describe_document(model, scope, base.title, sections, pages)
     failed = result.failure is not None
     line = base.description if failed else result.line
-    return _Made(line, int(not failed), int(failed), result.notes)
+    return _StepOutcome(line, int(not failed), int(failed), result.notes)
 
 
 def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:

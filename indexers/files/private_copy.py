@@ -33,9 +33,11 @@ def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) 
     """
     began = time.time()
     reach = reach if at in (None, file) else None  # else its bytes are kept in the home
-    stat, sha256 = _read(file, at or file, _ignored, reach)
+    stat, sha256 = _read_file(file, at or file, _ignored, reach)
     links = _links(file, at, at or file)
-    pictures = [(name, _read(file, place, _ignored, reach)[1]) for name, place in pictures_beside(file.parent, links)]
+    pictures = [
+        (name, _read_file(file, place, _ignored, reach)[1]) for name, place in pictures_beside(file.parent, links)
+    ]
     return FileStamp.of(stat, stat.st_mtime if links else began), _with(sha256, pictures)
 
 
@@ -81,12 +83,12 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
         try:
             place.mkdir()
             with target.open("xb") as stream:
-                stat, sha256 = _read(file, at or file, stream.write)
+                stat, sha256 = _read_file(file, at or file, stream.write)
             pictures = []
             for name, picture in pictures_beside(file.parent, _links(file, at, target)):
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 with (place / name).open("xb") as stream:
-                    pictures.append((name, _read(file, picture, stream.write)[1]))
+                    pictures.append((name, _read_file(file, picture, stream.write)[1]))
         except OSError as error:
             message = f"{file}: cannot be copied to {folder} to be read ({error.strerror})."
             raise DocumentError(message, "Free some space, or choose another --home.") from error
@@ -136,7 +138,7 @@ def size(file: Path) -> int:
     return 0 if status is None else status.st_size
 
 
-def _read(
+def _read_file(
     file: Path, at: Path, write: Callable[[memoryview], object], reach: Reach | None = None
 ) -> tuple[os.stat_result, str]:
     digest, buffer = hashlib.sha256(), memoryview(bytearray(_CHUNK))

@@ -111,10 +111,10 @@ def read_tar(path: Path, limits: ParseLimits) -> Flow:
 def tar_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
     """Yield the members in order, each to be read before the next. Raise as ``read_tar`` does."""
     for name, _, file in _tar_entries(path, limits):
-        yield Member(name, partial(_pieces, file))
+        yield Member(name, partial(_read_pieces, file))
 
 
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
     try:
         while piece := file.read(_TAR_PIECE):
             yield piece
@@ -122,7 +122,7 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
         raise DocumentError(f"damaged, it cannot be unpacked ({error}).") from error
 
 
-def _name(name: str) -> str:
+def _decode_name(name: str) -> str:
     """Decode a name whose bytes are no UTF-8."""
     try:
         data = name.encode("utf-8", "surrogateescape")
@@ -170,7 +170,7 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
                 for at, entry in enumerate(archive):
                     limits.check("max_entries", at + 1, f"{path}: it packs {at + 1:,} files or more")
                     if entry.isreg() and (file := archive.extractfile(entry)) is not None:
-                        yield _name(entry.name), entry.size, file
+                        yield _decode_name(entry.name), entry.size, file
         except LimitError:
             raise
         except _DAMAGED as error:

@@ -24,7 +24,7 @@ _BOLD = re.compile(r"[\s\u3000]*(\*\*|__)(?P<words>.+?)\1")
 _BRANCH = re.compile(r"[条條](?:之|の)([一二三四五六七八九十\d]+)")  # 第一百二十条之一
 _GOES_ON = re.compile(r"[*_]*(?:$|[\s\u3000:：.、，,)）【\[（(|–—-])")
 _SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
-_NAMED = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
+_NAME_IN_BRACKETS = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
 _ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
 _STOPS = ".;:,。；：，、"
 _SECTION = re.compile(  # below the first level a title may begin "404 Not Found", and a short one "http URL"
@@ -51,7 +51,7 @@ class Clause:
 
 def looks_like_clause(text: str) -> bool:
     """Return whether a line begins as a clause does: a good place to end a page before."""
-    return _read(0, text) is not None
+    return _read_clause(0, text) is not None
 
 
 def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: Sequence[str]) -> list[Clause]:
@@ -60,11 +60,11 @@ def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: 
     ``lines`` are those that may begin one (no headings, lists, tables or code), by their place in
     ``text``, the whole document's lines. ``breaks`` are the places of its headings.
     """
-    candidates = [clause for at, line in lines if (clause := _read(at, line) or _section(at, line, text))]
+    candidates = [clause for at, line in lines if (clause := _read_clause(at, line) or _section(at, line, text))]
     candidates = _without_contents(candidates, breaks, text)
     clauses: list[Clause] = []
     for kind in {clause.kind for clause in candidates}:
-        run = _in_order([clause for clause in candidates if clause.kind == kind])
+        run = _consecutive_clauses([clause for clause in candidates if clause.kind == kind])
         if len(run) >= (2 if kind in RANKS else _LEAST):
             clauses += (
                 run if kind != _DECIMAL else [replace(clause, kind=f"{kind}{len(clause.value)}") for clause in run]
@@ -86,7 +86,7 @@ def clause_levels(clauses: Sequence[Clause]) -> list[int]:
     return levels
 
 
-def _read(at: int, line: str) -> Clause | None:
+def _read_clause(at: int, line: str) -> Clause | None:
     text = line[_MARKS.match(line).end() :] if _MARKS.match(line) else line  # type: ignore[union-attr]
     number = numbering(text[:40])
     if number is None or number.kind not in _WORDS | RANKS.keys() | {"hanlist"}:
@@ -99,9 +99,11 @@ def _read(at: int, line: str) -> Clause | None:
     after = text[len(written) :]
     if number.kind == "hanlist":
         after = text[number.end :]
-    elif not _GOES_ON.match(after) or (number.kind not in RANKS and _SAYS.match(after) and not _NAMED.match(after)):
+    elif not _GOES_ON.match(after) or (
+        number.kind not in RANKS and _SAYS.match(after) and not _NAME_IN_BRACKETS.match(after)
+    ):
         return None
-    return Clause(at, number.kind, value, _title(line, text, written, number.kind))
+    return Clause(at, number.kind, value, _clause_title(line, text, written, number.kind))
 
 
 def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
@@ -126,7 +128,7 @@ def _is_title(text: str) -> bool:
     return bool(words) and len(text) < _WRAPPED and all(word[:1].isupper() for word in words)
 
 
-def _title(line: str, text: str, written: str, kind: str) -> str:
+def _clause_title(line: str, text: str, written: str, kind: str) -> str:
     bold = _BOLD.match(line)
     if bold and len(bold["words"]) <= _LONGEST_TITLE:
         return bold["words"].strip(_STOPS + " ")
@@ -134,7 +136,7 @@ def _title(line: str, text: str, written: str, kind: str) -> str:
     if len(plain) <= _LONGEST_TITLE and not _ENDED.search(plain) and kind not in ("han-条", "han-條"):
         return plain
     if kind in ("han-条", "han-條"):
-        named = _NAMED.match(text, len(written))
+        named = _NAME_IN_BRACKETS.match(text, len(written))
         return " ".join((written + (named.group() if named else "")).split())
     if kind == "hanlist":
         beginning = re.split("[，。；：,;:]", plain)[0]
@@ -163,7 +165,7 @@ def _next_to(line: int, other: int, breaks: Sequence[int], text: Sequence[str]) 
     return not (at < len(breaks) and breaks[at] < other) and not any(text[i].strip() for i in range(line + 1, other))
 
 
-def _in_order(candidates: Sequence[Clause]) -> list[Clause]:
+def _consecutive_clauses(candidates: Sequence[Clause]) -> list[Clause]:
     """Return the clauses whose numbers go on, or begin a run that goes on."""
     places: dict[tuple[int, ...], list[int]] = {}
     for i, clause in enumerate(candidates):

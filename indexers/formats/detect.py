@@ -98,7 +98,7 @@ def detect(path: Path, named: str) -> str:
         return "rtf"
     if _PICTURE.match(head):
         return "raster"
-    return named if named == "pdf" else _text(head, named)
+    return named if named == "pdf" else _detect_text(head, named)
 
 
 def _ole(path: Path) -> str:
@@ -162,7 +162,7 @@ def _entries(path: Path) -> int:
     return int.from_bytes(tail[at + 10 : at + 12], "little") if at >= 0 else 0
 
 
-def _text(head: bytes, named: str) -> str:
+def _detect_text(head: bytes, named: str) -> str:
     text = _decoded(head)
     if (root := _XML.match(text)) and root[1] == "FictionBook":
         return "fb2"

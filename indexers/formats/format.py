@@ -119,7 +119,9 @@ Members = Callable[[Path, ParseLimits], Iterator[Member]]
 def clean_name(name: str) -> str:
     """Return a member's name as part of an address, without ways up, odd separators and control characters."""
     parts = (_CONTROLS.sub("_", part).strip() for part in name.replace("\\", "/").split("/"))
-    return "/".join(_short(part.replace("!", "_") if part.endswith("!") else part) for part in parts if part.strip("."))
+    return "/".join(
+        _shorten_name(part.replace("!", "_") if part.endswith("!") else part) for part in parts if part.strip(".")
+    )
 
 
 def own_name(name: str) -> str:
@@ -140,7 +142,7 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
-def _short(part: str) -> str:
+def _shorten_name(part: str) -> str:
     if len(part) <= _LONGEST:
         return part
     stem, dot, ending = part.rpartition(".")

@@ -44,7 +44,7 @@ _TABLE = re.compile(r"<(/?)table\b", re.I)
 _TAG = re.compile(r"</?[a-z][^<>]{0,2000}>", re.I)
 _LETTERS = re.compile(r"\w+")
 _PICTURE = re.compile(r"<img\b", re.I)
-_KEPT = ("<!--", "<pre", "<script", "<style", "<textarea")  # blocks in which nothing is markup
+_RAW_BLOCKS = ("<!--", "<pre", "<script", "<style", "<textarea")  # blocks in which nothing is markup
 _MOST_TABLE_LINES = 5_000  # of one table
 _MOST_ENDLESS = 50  # tables that have no end or are left as they are; those after them are left too
 
@@ -59,7 +59,7 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
     for token in parser.parse("\n".join(lines)):
         if token.type != "html_block" or token.level or token.map is None:
             continue
-        if not token.content.lstrip().lower().startswith(_KEPT):
+        if not token.content.lstrip().lower().startswith(_RAW_BLOCKS):
             blocks[token.map[0]] = min(token.map[1], len(lines))
     unfolded: list[str] = []
     origins: list[int] = []
@@ -70,7 +70,7 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
         if at < block_end and (tag := _EMBEDDED.search(lines[at])):
             if tag[0].lower() == "<table":
                 end = _table_end(lines, at) if endless < _MOST_ENDLESS else at + 1
-                markdown = _table("\n".join(lines[at:end]))
+                markdown = _table_lines("\n".join(lines[at:end]))
                 endless += markdown is None
             else:
                 end = next((last + 1 for last in range(at, block_end) if re.search(r"</h\d", lines[last], re.I)), end)
@@ -96,7 +96,7 @@ def _table_end(lines: Sequence[str], start: int) -> int:
     return start + 1
 
 
-def _table(source: str) -> list[str] | None:
+def _table_lines(source: str) -> list[str] | None:
     """Return the lines of a table; None where some words would be lost, or pictures."""
     if _PICTURE.search(source) or "</table" not in source.lower():
         return None
@@ -147,7 +147,7 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
         return FrontMatter(0, {}, ())
     metadata: dict[str, str] = {}
     for key, value in fields.items():
-        name = _plain(key).strip().lower()
+        name = _text_of_value(key).strip().lower()
         if text := clean(_value_text(value)[:_LONGEST_FIELD].replace("\n", " ")).strip():
             metadata.setdefault(_NAMES.get(name, name), text)
     return FrontMatter(end + 1, metadata, ())
@@ -159,10 +159,10 @@ def _value_text(value: Any) -> str:
         return ", ".join(filter(None, (_value_text(item) for item in value[:100] if not isinstance(item, list))))
     if isinstance(value, datetime.datetime | datetime.date):
         return value.isoformat()
-    return _plain(value) if isinstance(value, str | int | float) else ""
+    return _text_of_value(value) if isinstance(value, str | int | float) else ""
 
 
-def _plain(value: object) -> str:
+def _text_of_value(value: object) -> str:
     """Return a value as text; "" for an integer of thousands of digits, which Python refuses to write."""
     try:
         return str(value)
@@ -171,7 +171,7 @@ def _plain(value: object) -> str:
 
 
 _VERBATIM = frozenset({"code", "command", "config", "plain"})
-_PICTURED = frozenset({"image", "text", "table"})
+_PICTURE_ROLES = frozenset({"image", "text", "table"})
 _LONGEST_HEADS = 800  # characters of a table's heads that are said again on its next page
 _WORD = re.compile(r"[^ ]+")
 
@@ -202,14 +202,14 @@ class MarkdownFile(MarkedFile):
             for (first, end), start, stop in zip(spans, starts, ends, strict=True)
         ]
         headings = [(moved(line), level, title, kind) for line, level, title, kind in headings]
-        marked = MarkedText(lines, blocks.roles, pages, headings, _places(pages, origins))
+        marked = MarkedText(lines, blocks.roles, pages, headings, _line_places(pages, origins))
         pictures = _pictures(source, blocks.roles, pages, nearby)
         super().__init__(
             marked, front.metadata, [*warnings, *front.warnings], limits, pictures=pictures, images=nearby.read
         )
 
 
-def _places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str]:
+def _line_places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str]:
     """Return the place of each line on pages whose lines are not the file's lines one by one, "" on others."""
     places: list[str] = []
     for page in pages:
@@ -228,7 +228,7 @@ def _pictures(
     seen: set[str] = set()
     for number, page in enumerate(pages, 1):
         for at in range(page.first, page.end):
-            if roles[at] in _PICTURED:
+            if roles[at] in _PICTURE_ROLES:
                 links = [name for link in image_links(source[at], defined) if (name := nearby.name(link))]
                 new = [link for link in dict.fromkeys(links) if link not in seen]
                 seen.update(new)

@@ -29,17 +29,17 @@ from indexers.formats.web.html import parse_html
 def read_txt(path: Path, limits: ParseLimits) -> Flow:
     """Read a text file. A form feed ends a page."""
     text, warnings = read_text(path)
-    return Flow(_pages(text), {}, warnings, clauses=True)
+    return Flow(_page_parts(text), {}, warnings, clauses=True)
 
 
-def _pages(text: str) -> Iterator[Part]:
+def _page_parts(text: str) -> Iterator[Part]:
     line = 0
     for page in text.split("\f"):
-        yield Part(list(_lines(page, line)))
+        yield Part(list(_line_blocks(page, line)))
         line += page.count("\n")
 
 
-def _lines(text: str, before: int) -> Iterator[Block]:
+def _line_blocks(text: str, before: int) -> Iterator[Block]:
     """Yield neighbouring lines as one block, so that text broken to fit a screen stays readable."""
     block: list[str] = []
     first = 0
@@ -74,7 +74,7 @@ def _sentences(text: str) -> Iterator[Block]:
     sentence, begun, speaker = "", "", ""
     for time, cue in _cues(text):
         voice = _VOICE.search(cue)
-        words = _plain(cue)
+        words = _strip_tags(cue)
         now = f"{voice[1].strip()}: " if voice else ""
         if sentence and (sentence.endswith(_ENDED) or len(sentence) > _LONGEST or now != speaker):
             yield Paragraph(f"[{begun}] {sentence}", begun)
@@ -89,8 +89,8 @@ def _sentences(text: str) -> Iterator[Block]:
 def _cues(text: str) -> Iterator[tuple[str, str]]:
     """Yield the time of each cue and what it adds: captions that roll show the lines of the one before again."""
     before: list[str] = []
-    for time, lines in _shown(text):
-        plain = list(map(_plain, lines))
+    for time, lines in _read_cues(text):
+        plain = list(map(_strip_tags, lines))
         again = next((n for n in range(min(len(before), len(lines)), 0, -1) if before[-n:] == plain[:n]), 0)
         if not again and before and " " in before[-1] and plain[0].startswith(f"{before[-1]} "):
             lines = [plain[0][len(before[-1]) :].strip(), *lines[1:]]  # a line that grows word by word
@@ -99,11 +99,11 @@ def _cues(text: str) -> Iterator[tuple[str, str]]:
             yield time, " ".join(lines[again:])
 
 
-def _plain(text: str) -> str:
+def _strip_tags(text: str) -> str:
     return " ".join(html.unescape(_TAG.sub("", text)).split())
 
 
-def _shown(text: str) -> Iterator[tuple[str, list[str]]]:
+def _read_cues(text: str) -> Iterator[tuple[str, list[str]]]:
     time = ""
     text_lines: list[str] = []
     lines = text.split("\n")
@@ -156,7 +156,7 @@ class _Pictures:
     def shown(self, bundle: Any, place: str) -> Iterator[Picture]:
         """Yield the picture among the forms of an output, by media type."""
         for kind, content in bundle.items() if isinstance(bundle, dict) else ():
-            data = _text(content)
+            data = _join_source(content)
             if picture_of_kind(str(kind), len(data) * 3 // 4):
                 self._held.append(data)
                 yield Picture("", place, str(len(self._held) - 1))
@@ -180,7 +180,7 @@ def _cells(cells: list[Any], language: str, pictures: _Pictures) -> Iterator[Blo
     for number, cell in enumerate(cells, 1):
         if not isinstance(cell, dict):
             continue
-        place, source = f"cell {number}", _text(cell.get("source", cell.get("input", "")))
+        place, source = f"cell {number}", _join_source(cell.get("source", cell.get("input", "")))
         kind = cell.get("cell_type")
         if kind == "markdown":
             for block in markdown(source, place):
@@ -204,12 +204,12 @@ def _printed(output: dict[str, Any], place: str) -> Iterator[Block]:
     """Yield what a cell printed or showed: text, else its HTML; of an error its message and where it came up."""
     shown = output.get("data")
     data: dict[str, Any] = shown if isinstance(shown, dict) else {}
-    text = _text(output.get("text") or data.get("text/plain") or "")
+    text = _join_source(output.get("text") or data.get("text/plain") or "")
     if output.get("output_type") in ("error", "pyerr"):
-        message = f"{_text(output.get('ename') or '')}: {_text(output.get('evalue') or '')}"
+        message = f"{_join_source(output.get('ename') or '')}: {_join_source(output.get('evalue') or '')}"
         trace = _COLOURS.sub("", "\n".join(map(str, output.get("traceback") or ())))
-        text = trace if _text(output.get("evalue") or "") in trace and trace else f"{message}\n{trace}"
-    elif not text.strip() and (source := _text(data.get("text/html") or data.get("text/markdown") or "")):
+        text = trace if _join_source(output.get("evalue") or "") in trace and trace else f"{message}\n{trace}"
+    elif not text.strip() and (source := _join_source(data.get("text/html") or data.get("text/markdown") or "")):
         yield from (replace(block, place=place) for block in parse_html(source, whole=True).blocks)
     yield Code(text[:_LONGEST_OUTPUT], role="plain", place=place)
 
@@ -221,7 +221,7 @@ def markdown(source: str, place: str) -> Iterator[Block]:
     at = 0
     for heading in [*read.headings, None]:
         end = heading.line if heading else len(lines)
-        for role, text in _stretches(lines[at:end], read.roles[at:end]):
+        for role, text in _split_by_role(lines[at:end], read.roles[at:end]):
             yield (
                 Code(text, role="code", place=place)
                 if role in ("code", "command", "config")
@@ -236,7 +236,7 @@ def markdown(source: str, place: str) -> Iterator[Block]:
                     break
 
 
-def _stretches(lines: list[str], roles: list[Any]) -> Iterator[tuple[str, str]]:
+def _split_by_role(lines: list[str], roles: list[Any]) -> Iterator[tuple[str, str]]:
     stretch: list[str] = []
     before = ""
     for line, role in zip([*lines, ""], [*roles, ""], strict=True):
@@ -253,5 +253,5 @@ def _stretches(lines: list[str], roles: list[Any]) -> Iterator[tuple[str, str]]:
             stretch.append(line)
 
 
-def _text(source: Any) -> str:
+def _join_source(source: Any) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source)

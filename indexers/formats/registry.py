@@ -68,7 +68,7 @@ def misnamed(path: Path) -> str:
 
 def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
     """Open a file with its format's parser. Raise DocumentError if it cannot be read as that format."""
-    named, kind = of_suffix(path.suffix), _kind(path)
+    named, kind = of_suffix(path.suffix), _detect_format(path)
     if (refused := REFUSED.get(kind)) is not None:
         error, what, advice = refused
         raise error(f"{path}: {what}", advice)
@@ -90,7 +90,7 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
     return file
 
 
-def _kind(path: Path) -> str:
+def _detect_format(path: Path) -> str:
     """Return the format by ``detect``; "" for endings of other packages' formats, which decide themselves."""
     named = of_suffix(path.suffix)
     if named is not None and named not in FORMATS:
@@ -103,7 +103,7 @@ def _own(kind: str) -> Format | None:
 
 
 def _detected(path: Path) -> Format | None:
-    return _own(_kind(path))
+    return _own(_detect_format(path))
 
 
 def formats_read() -> str:
@@ -129,7 +129,7 @@ def _all() -> tuple[tuple[Format, ...], tuple[str, ...]]:
     usable, wrong = list(FORMATS), []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
-            usable.append(_checked(entry.load(), usable))
+            usable.append(_check_format(entry.load(), usable))
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one package, the others are read
             wrong.append(f"the format {_called(entry)} cannot be used: {' '.join(str(error).split())}")
     return tuple(usable), tuple(wrong)
@@ -139,7 +139,7 @@ def _called(entry: EntryPoint) -> str:
     return f"'{entry.name}'" + (f" of the package {entry.dist.name}" if entry.dist is not None else "")
 
 
-def _checked(format: object, others: list[Format]) -> Format:
+def _check_format(format: object, others: list[Format]) -> Format:
     if not isinstance(format, Format):
         raise TypeError(f"it is a {type(format).__name__} and no Format")
     for other in others:

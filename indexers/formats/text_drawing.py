@@ -72,12 +72,12 @@ def drawn(text: str, pictures: Sequence[Illustration] = ()) -> tuple[bytes, Page
     writer.end_page()
     writer.close()
     pdf = buffer.getvalue()
-    words, figures = tuple(_boxes(page.words, places)), tuple(_figures(pdf)) if pictures else ()
+    words, figures = tuple(_boxes(page.words, places)), tuple(_image_boxes(pdf)) if pictures else ()
     tables = tuple(_tables(page, places))
     return pdf, PageLayout(float(rect.width), float(rect.height), words, figures, tables)
 
 
-def _figures(pdf: bytes) -> Iterator[Box]:
+def _image_boxes(pdf: bytes) -> Iterator[Box]:
     with pymupdf.open("pdf", pdf) as document:
         for image in document[0].get_image_info():
             x0, y0, x1, y1 = (round(float(side), 1) for side in image["bbox"])

@@ -138,7 +138,7 @@ def read_blocks(lines: Sequence[str]) -> Blocks:
             continue
         first, stop = token.map[0], min(token.map[1], len(lines))
         if token.type == "heading_open":
-            title = _title(tokens[at + 1].content, inline)
+            title = _heading_title(tokens[at + 1].content, inline)
             if token.level == 0 and title and len(title) <= _LONGEST_TITLE:
                 blocks.headings.append(TitledLine(first, int(token.tag[1:]), title))
                 blocks.borders[first] = HEADING
@@ -175,7 +175,7 @@ def _role(token: Token) -> LineRole:
     return "text"
 
 
-def _title(source: str, inline: MarkdownIt) -> str:
+def _heading_title(source: str, inline: MarkdownIt) -> str:
     """Return a heading's words without marks, links and images as their text; "" if far too long."""
     if len(source) > 4 * _LONGEST_TITLE:
         return ""

@@ -55,7 +55,7 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
         name = _single(name, names)
         file = folder / f"{len(members)}{suffix}"
         try:
-            sha256, written = _write(member, file, limits.max_expanded_bytes - size)
+            sha256, written = _write_member(member, file, limits.max_expanded_bytes - size)
         except LimitError:
             raise
         except DocumentError as error:
@@ -77,7 +77,7 @@ def _single(name: str, names: Counter[str]) -> str:
     return _single(str(path.with_name(f"{path.stem} ({names[name]}){path.suffix}")), names)
 
 
-def _write(member: Member, file: Path, limit: int) -> tuple[str, int]:
+def _write_member(member: Member, file: Path, limit: int) -> tuple[str, int]:
     """Return the hash and size of the bytes written: little more than ``limit`` if there are more."""
     digest, size = hashlib.sha256(), 0
     with file.open("wb") as stream:

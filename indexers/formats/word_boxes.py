@@ -84,25 +84,25 @@ def tables(lines: Sequence[PlacedLine], words: Sequence[Sequence[WordBox]]) -> I
     texts = [text for text, _ in lines]
     rows = table_rows(texts, range(len(texts)))
     end = 0  # of the table above
-    for first, last in _stretches(texts, rows):
+    for first, last in _table_ranges(texts, rows):
         heads = rows[first].heads
         if len([at for at in rows if first <= at <= last]) < _LEAST_ROWS:
             continue
         joined = bool(heads) and heads[0] >= end and not _apart(texts[heads[-1] + 1 : first])
         start, begin = (heads[0], heads[-1] + 1) if joined else (first, first)
         cells = {at: list(_cells(texts[at], words[at])) for at in (*heads, *range(begin, last + 1))}
-        starts = _columns([cells[at][1:] if _named(cells[at]) else cells[at] for at in rows if first <= at <= last])
+        starts = _columns([cells[at][1:] if _has_name(cells[at]) else cells[at] for at in rows if first <= at <= last])
         if not starts:
             continue
-        grid = [_row(cells[at], starts) for at in range(begin, last + 1)]
+        grid = [_row_cells(cells[at], starts) for at in range(begin, last + 1)]
         head = _head([cells[at] for at in heads], starts)
         box = around([box for _, box in lines[start : last + 1]])
-        cell_rows = tuple(map(tuple, [head, *_joined(grid)] if heads else _joined(grid)))
+        cell_rows = tuple(map(tuple, [head, *_join_names(grid)] if heads else _join_names(grid)))
         end = last + 1
         yield TableBox(box, cell_rows, int(bool(heads)), (start, end))
 
 
-def _stretches(texts: Sequence[str], rows: Mapping[int, TableRow]) -> Iterator[tuple[int, int]]:
+def _table_ranges(texts: Sequence[str], rows: Mapping[int, TableRow]) -> Iterator[tuple[int, int]]:
     """Yield the first and last row of each table: rows below the same heads, with names of groups between."""
     first = last = -1
     for at in sorted(rows):
@@ -137,7 +137,7 @@ def _cells(text: str, words: Sequence[WordBox]) -> Iterator[_Cell]:
     yield from row_cells
 
 
-def _named(cells: Sequence[_Cell]) -> bool:
+def _has_name(cells: Sequence[_Cell]) -> bool:
     return bool(cells) and any(map(str.isalpha, cells[0].text))
 
 
@@ -152,10 +152,10 @@ def _columns(rows: Sequence[Sequence[_Cell]]) -> list[tuple[float, float]]:
     return columns
 
 
-def _row(cells: Sequence[_Cell], columns: Sequence[tuple[float, float]]) -> list[str]:
+def _row_cells(cells: Sequence[_Cell], columns: Sequence[tuple[float, float]]) -> list[str]:
     row = [""] * (len(columns) + 1)
     for at, cell in enumerate(cells):
-        place = 0 if not at and (_named(cells) or len(cells) == 1) else _column(cell, columns)
+        place = 0 if not at and (_has_name(cells) or len(cells) == 1) else _column(cell, columns)
         row[place] = f"{row[place]} {cell.text}".strip()
     return row
 
@@ -189,7 +189,7 @@ def _head(lines: Sequence[Sequence[_Cell]], columns: Sequence[tuple[float, float
     return head
 
 
-def _joined(rows: Sequence[list[str]]) -> Iterator[list[str]]:
+def _join_names(rows: Sequence[list[str]]) -> Iterator[list[str]]:
     """Yield rows; join a name that goes on in the next line."""
     name = ""
     for at, row in enumerate(rows):

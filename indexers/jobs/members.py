@@ -111,7 +111,7 @@ class _Opening:
             self.members.damaged.append((address, str(error).removeprefix(f"{file}: ")))
 
 
-_NAMED = 5  # members that could not be had
+_MAX_NAMES = 5  # members that could not be had
 
 
 class MemberJobs:
@@ -152,9 +152,9 @@ class MemberJobs:
 
 
 def _member_notes(members: Members, container: str) -> Iterator[str]:
-    for path, why in members.damaged[:_NAMED]:
+    for path, why in members.damaged[:_MAX_NAMES]:
         yield f"{path.removeprefix(container).removeprefix('!/')} in it could not be read: {why.removesuffix('.')}"
-    if len(members.damaged) > _NAMED:
-        yield f"{len(members.damaged) - _NAMED} more in it could not be read"
+    if len(members.damaged) > _MAX_NAMES:
+        yield f"{len(members.damaged) - _MAX_NAMES} more in it could not be read"
     if members.skipped:
         yield f"in it, {left_out(members.skipped)}"

@@ -129,7 +129,7 @@ class Parser:
                 future.cancel()
 
 
-_SAID = 5  # pages of a file whose OCR failed that are named
+_MAX_FAILED_PAGES = 5  # pages of a file whose OCR failed that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +266,8 @@ def _scan_notes(of_file: _File, left: int) -> tuple[str, ...]:
         f"page {number} could not be read by OCR: {reason.removesuffix('.')}"
         for number, reason in sorted(of_file.failed.items())
     ]
-    if len(failed) > _SAID:
-        failed[_SAID:] = [f"{len(failed) - _SAID} more pages could not be read by OCR"]
+    if len(failed) > _MAX_FAILED_PAGES:
+        failed[_MAX_FAILED_PAGES:] = [f"{len(failed) - _MAX_FAILED_PAGES} more pages could not be read by OCR"]
     if left:
         failed.append(f"{left} pages are still to be read by OCR: index goes on with them")
     if of_file.stopped:

@@ -30,7 +30,7 @@ from indexers.workers.protocol import RegionTask
 _RULES = "regions-2"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
 _LACKING = "could not be read by the layout model"
-_SAID = 5  # pages that could not be read which are named
+_MAX_FAILED_PAGES = 5  # pages that could not be read which are named
 
 
 def layout_model() -> str:
@@ -156,8 +156,8 @@ class Refiner:
                 self._cache.put({keys[number]: pack_regions(answer)})
                 regions[number] = answer
             self._show(turn, len(regions) + len(failed), document.pages)
-        if len(failed) > _SAID:
-            failed[_SAID:] = [f"{len(failed) - _SAID} more pages {_LACKING}"]
+        if len(failed) > _MAX_FAILED_PAGES:
+            failed[_MAX_FAILED_PAGES:] = [f"{len(failed) - _MAX_FAILED_PAGES} more pages {_LACKING}"]
         return regions, failed
 
     def _show(self, turn: Turn, done: int, pages: int) -> None:

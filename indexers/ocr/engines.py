@@ -57,7 +57,7 @@ _INSTALL_TESSERACT = (
     "install Tesseract (apt install tesseract-ocr on Debian and Ubuntu, brew install tesseract on macOS)"
 )
 
-_LISTED = re.compile(r'languages in "(.+?)"')
+_LANGUAGE_FOLDER = re.compile(r'languages in "(.+?)"')
 _BOX, _SIZE, _SURE = (re.compile(rf"{name} ([-\d. ]+)") for name in ("bbox", "x_size", "x_wconf"))
 _LINES = frozenset({"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"})
 
@@ -102,7 +102,7 @@ class Tesseract:
             messages = done.stderr.decode(errors="replace").strip().splitlines()
             raise DocumentError(f"Tesseract failed ({messages[-1] if messages else f'exit status {done.returncode}'})")
         try:
-            return list(_lines(ElementTree.fromstring(done.stdout)))
+            return list(_hocr_lines(ElementTree.fromstring(done.stdout)))
         except ElementTree.ParseError as error:
             raise DocumentError(f"what Tesseract answered is no hOCR ({error})") from error
 
@@ -121,7 +121,7 @@ def find_tesseract(
         return _INSTALL_TESSERACT
     done = subprocess.run([program, "--list-langs"], capture_output=True, env=environment, check=False)
     listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions answer on the error stream
-    folder = listing[1] if (listing := _LISTED.search(listed)) else "its folder"
+    folder = listing[1] if (listing := _LANGUAGE_FOLDER.search(listed)) else "its folder"
     installed = listed.splitlines()[1:] if listing else []
     if not installed:
         return f"{program} has no language data in {folder}: {_INSTALL_TESSERACT} with its data"
@@ -143,20 +143,20 @@ def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
     )
 
 
-def _lines(hocr: ElementTree.Element) -> Iterator[ReadLine]:
+def _hocr_lines(hocr: ElementTree.Element) -> Iterator[ReadLine]:
     """Yield the lines of an hOCR document.
 
     Places, sizes and confidences are in the title attributes: http://kba.github.io/hocr-spec/1.2.
     """
     for element in hocr.iter():
         if element.get("class") in _LINES:
-            words = tuple(_words(element))
+            words = tuple(_hocr_words(element))
             if words:
                 size = _SIZE.search(element.get("title", ""))
                 yield ReadLine(words, float(size[1]) if size else max(word.y1 - word.y0 for word in words))
 
 
-def _words(line: ElementTree.Element) -> Iterator[Word]:
+def _hocr_words(line: ElementTree.Element) -> Iterator[Word]:
     for element in line:
         title, text = element.get("title", ""), "".join(element.itertext()).strip()
         box, sure = _BOX.search(title), _SURE.search(title)

@@ -99,7 +99,7 @@ _SAME_ROW = 0.5  # of a line's height: by how much pieces of one row may differ
 
 def in_reading_order(pieces: Sequence[Piece]) -> list[Line]:
     """Return the lines of a page."""
-    return arrange(_rows(pieces) if _torn(pieces) else pieces)
+    return arrange(_sort_by_row(pieces) if _torn(pieces) else pieces)
 
 
 def _torn(pieces: Sequence[Piece]) -> bool:
@@ -119,7 +119,7 @@ def _side_by_side(line: Line, other: Line) -> bool:
     return apart and overlap > _SAME_ROW * min(line.y1 - line.y0, other.y1 - other.y0)
 
 
-def _rows(pieces: Sequence[Piece]) -> list[Piece]:
+def _sort_by_row(pieces: Sequence[Piece]) -> list[Piece]:
     rows: list[list[Piece]] = []
     for piece in sorted(pieces, key=_middle):
         height = piece.line.y1 - piece.line.y0
@@ -171,7 +171,7 @@ def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> 
 def _read_drawn(file: DrawnFile, before: ParsedPage, name: EngineName, engine: Engine) -> Reading:
     number, dpi = before.number, _resolution(before)
     read_lines = engine.read(file.grey(number, dpi), dpi)
-    pieces = [piece for line in read_lines for piece in _pieces(line, 72 / dpi)]
+    pieces = [piece for line in read_lines for piece in _line_pieces(line, 72 / dpi)]
     own = before.lines if readable(before.text) else ()
     if own:  # a stamp or a running head, exact as the file has it
         pieces = [piece for piece in pieces if not any(_covers(line, piece.line) for line in own)]
@@ -189,7 +189,7 @@ def _read_pictures(file: PicturedFile, number: int, name: EngineName, engine: En
     sure: list[float] = []
     for line, image in file.page_pictures(number):
         lines = engine.read(image, _DPI)
-        pieces = [piece for read_line in lines for piece in _pieces(read_line, 72 / _DPI)]
+        pieces = [piece for read_line in lines for piece in _line_pieces(read_line, 72 / _DPI)]
         words = [read_line.text for read_line in in_reading_order(pieces)]
         if words and readable("\n".join(words)):
             words[0] = _PICTURE + words[0]
@@ -211,7 +211,7 @@ def _covers(line: Line, other: Line) -> bool:
     return line.x0 - 1 <= x <= line.x1 + 1 and line.y0 - 1 <= y <= line.y1 + 1
 
 
-def _pieces(line: ReadLine, scale: float) -> Iterator[Piece]:
+def _line_pieces(line: ReadLine, scale: float) -> Iterator[Piece]:
     """Yield a line in points, split into cells where a gap is wide; nothing where it is all doubtful."""
     words = [word for word in line.words if word.sure >= _DOUBTFUL_WORD]
     if not words or fmean(word.sure for word in words) < _DOUBTFUL_LINE:
@@ -223,7 +223,7 @@ def _pieces(line: ReadLine, scale: float) -> Iterator[Piece]:
             cells.append([])
         cells[-1].append(word)
     for cell in cells:
-        text = clean(_joined(cell)).strip()
+        text = clean(_join_words(cell)).strip()
         if any(map(str.isalnum, text)):
             left, right = min(word.x0 for word in cell), max(word.x1 for word in cell)
             level = len(text) == 1 or right - left >= bottom - top
@@ -231,7 +231,7 @@ def _pieces(line: ReadLine, scale: float) -> Iterator[Piece]:
             yield Piece(Line(text, *box, round(line.size * scale, 1), False, False, ""), level)
 
 
-def _joined(words: Sequence[Word]) -> str:
+def _join_words(words: Sequence[Word]) -> str:
     text = words[0].text
     for word in words[1:]:
         text += word.text if min(text[-1], word.text[0]) >= _EAST_ASIAN else f" {word.text}"

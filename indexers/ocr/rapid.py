@@ -71,7 +71,7 @@ class RapidOcr:
             (np.asarray(box, dtype=np.float64), text, 100 * float(score), split[at] if split else ())
             for at, (box, text, score) in enumerate(zip(output.boxes, output.txts, output.scores, strict=True))
         ]
-        return [_line(*lines[at], back) for at in _rows([quad for quad, *_ in lines])]
+        return [_make_line(*lines[at], back) for at in _reading_order([quad for quad, *_ in lines])]
 
 
 @cache
@@ -90,7 +90,7 @@ def _models() -> Callable[..., Any]:
     return engine
 
 
-def _rows(quads: Sequence[_Quad]) -> list[int]:
+def _reading_order(quads: Sequence[_Quad]) -> list[int]:
     """Return the order of boxes from top to bottom and from left to right, on a page that lies askew too."""
     if not quads:
         return []
@@ -108,14 +108,14 @@ def _rows(quads: Sequence[_Quad]) -> list[int]:
     return [at for row in rows for at in sorted(row, key=lambda item: quads[item][0][0])]
 
 
-def _line(
+def _make_line(
     quad: _Quad, text: str, sure: float, split: Sequence[tuple[str, float, Any]], back: Callable[[_Quad], _Quad]
 ) -> ReadLine:
     size = float(np.hypot(*(quad[3] - quad[0])))
-    return ReadLine(tuple(_words(quad, text, sure, split, back)), size)
+    return ReadLine(tuple(_box_words(quad, text, sure, split, back)), size)
 
 
-def _words(
+def _box_words(
     quad: _Quad, text: str, sure: float, split: Sequence[tuple[str, float, Any]], back: Callable[[_Quad], _Quad]
 ) -> Iterator[Word]:
     """Yield words with the boxes that the model tells; where it divides the line otherwise, by the share of letters."""

@@ -114,7 +114,7 @@ def _capitals(text: str, min_letters: int) -> bool:
 
 
 _MOST_LINES, _MOST_LETTERS = 5, 320
-_TOLD = 0.25  # prominence of what something else tells
+_OUTSIDE_PROMINENCE = 0.25  # prominence of what something else tells
 _CAPTION = re.compile(
     r"(?:figure|fig\.|table|chart|exhibit|graph|map|plate|sources?|photo|image|diagram|box|scheme|图|表|圖)\s*[\d:.–—-]"
     r"|(?:figure|table)\s+[a-z]?\d|(?:notes?|sources?):|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d"
@@ -229,7 +229,7 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
                 possible.append(c)
         elif end - i <= _MOST_LINES:
             run = units[i:end]
-            title = _title(run)
+            title = _join_title(run)
             number = numbering(title) or _letter(run[0].text)
             large = run[0].size > 1.2 * body.size or (number is not None and number.kind in STRONG)
             attached = i == 0 and _ATTACHED.fullmatch(title) is not None
@@ -258,13 +258,13 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
 def possible_heading(page: PageView, first: int, last: int, body: Line) -> PossibleHeading | None:
     """Return units as a heading that something else than their look tells; None where they are no title."""
     run = page.units[first : last + 1]
-    title = _title(run)
+    title = _join_title(run)
     number = numbering(title) or _letter(run[0].text)
     if not _plausible(title, number):
         return None
     ratio = run[0].size / body.size if body.size else 1.0
     return PossibleHeading(
-        title, page.page.number, first, last, style(run[0], title, number), number, _TOLD, plain=True,
+        title, page.page.number, first, last, style(run[0], title, number), number, _OUTSIDE_PROMINENCE, plain=True,
         rise=ratio - 1 if ratio > 1.06 else 0.0,
     )  # fmt: skip
 
@@ -317,7 +317,7 @@ def _letter(text: str) -> Numbering | None:
     return Numbering("letter-upper", (ord(match[1]) - 64,), 2) if match else None
 
 
-def _title(run: tuple[Unit, ...]) -> str:
+def _join_title(run: tuple[Unit, ...]) -> str:
     text = closed_up(run[0].text)
     for unit in run[1:]:
         more = closed_up(unit.text)

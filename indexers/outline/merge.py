@@ -63,7 +63,7 @@ def slide_titles(doc: DocumentView) -> list[Heading]:
     headings: list[Heading] = []
     dividers: set[int] = set()
     for page in doc.pages[1:]:
-        lines = _title(page)
+        lines = _slide_title(page)
         title = " ".join(" ".join(line.text for line in lines).split())
         if not _WORD.search(title) or "://" in title or len(title) > _LETTERS:
             continue
@@ -107,7 +107,7 @@ def _series(headings: list[Heading]) -> set[int]:
     return series
 
 
-def _title(page: PageView) -> list[Line]:
+def _slide_title(page: PageView) -> list[Line]:
     """Return the lines of a slide's title: the largest of its upper part, or of all of it where that is empty.
 
     What stands at one place on many slides is a title too where it is as large as one.

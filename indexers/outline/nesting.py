@@ -53,7 +53,7 @@ def levels(items: list[FlatHeading]) -> list[int]:
         elif at and stacked[at - 1] and stack:
             level = stack[-1].level + 1
         else:
-            level = _place(_Open(item, number, 0, stacked[at], again[at]), stack, ranks, larger)
+            level = _nest_heading(_Open(item, number, 0, stacked[at], again[at]), stack, ranks, larger)
         stack.append(_Open(item, number, level, stacked[at], again[at]))
         out.append(level)
     return out
@@ -80,7 +80,7 @@ def _under_parts(items: list[FlatHeading]) -> list[FlatHeading]:
     return out
 
 
-def _kind(item: FlatHeading) -> Kind | None:
+def _heading_kind(item: FlatHeading) -> Kind | None:
     c = item.look
     return (c.number.kind if c.number else "", *c.style) if c else None
 
@@ -90,7 +90,7 @@ def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
     seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
     others: Counter[Kind] = Counter()
     for item in items:
-        kind = _kind(item)
+        kind = _heading_kind(item)
         if kind is not None and item.level:
             seen[kind][item.level] += 1
         elif kind is not None:
@@ -143,7 +143,7 @@ def _again(items: list[FlatHeading]) -> list[bool]:
     out, scope = [False] * len(items), 0
     for at in range(len(items) + 1):
         if at == len(items) or _opens(items[at]):
-            titles = [(compact(item.title), _kind(item)) for item in items[scope:at]]
+            titles = [(compact(item.title), _heading_kind(item)) for item in items[scope:at]]
             if at > scope and _opens(items[scope]):
                 count = Counter(titles)
                 out[scope:at] = [count[title] > 1 for title in titles]
@@ -165,7 +165,7 @@ def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
     return item.look.number if item.look else numbering(item.title)
 
 
-def _place(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger: Over) -> int:
+def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger: Over) -> int:
     """Close what this heading does not belong to and say its level."""
     item, number, c = new.item, new.number, new.item.look
     if number is not None and number.kind == "exhibit":  # another document, attached to this one
@@ -191,7 +191,7 @@ def _place(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger: Over)
         outranked = [at for at, node in enumerate(stack) if node.number and node.number.kind in RANKS]
         if number.kind in RANKS and outranked:
             del stack[outranked[0] :]
-    kind = _kind(item)
+    kind = _heading_kind(item)
     if number is None and (sibling := _sibling(new, stack)):
         return _close_to(stack, sibling)
     if kind is not None and kind in ranks:
@@ -216,11 +216,11 @@ def _sibling(new: _Open, stack: list[_Open]) -> int:
     """Return the level of an open heading that looks the same, where neither the frame nor a chapter or note came
     since: of the nearest with as many stacked below it, or of the highest with fewer.
     """
-    kind, fewer = _kind(new.item), 0
+    kind, fewer = _heading_kind(new.item), 0
     for node in reversed(stack):
         if node.item.level or (node.number and node.number.kind in STRONG):
             break
-        if kind is not None and node.number is None and _kind(node.item) == kind:
+        if kind is not None and node.number is None and _heading_kind(node.item) == kind:
             if new.again and not node.again and not fewer:
                 return node.level + 1
             if (node.stacked, node.again) == (new.stacked, new.again):

@@ -91,7 +91,7 @@ def han_value(text: str) -> int:
     return total + digit
 
 
-def _value(text: str) -> tuple[int, ...]:
+def _number_value(text: str) -> tuple[int, ...]:
     if text.lower() in _ORDINAL_VALUES:
         return (_ORDINAL_VALUES[text.lower()],)
     if text[0].isdigit():
@@ -112,15 +112,15 @@ def numbering(title: str) -> Numbering | None:
     end = gap.end() if gap else end
     kind = match.lastgroup or ""
     if match["word"]:
-        return Numbering(match["word"].lower(), _value(match["of"]), end)
+        return Numbering(match["word"].lower(), _number_value(match["of"]), end)
     if kind == "hanword":
         return Numbering("han-" + match["hanword"], (han_value(match["han"]),), end)
     text = match[kind]
     if kind == "decimal":
-        value = _value(text)
+        value = _number_value(text)
         return Numbering(f"decimal{len(value)}", value, end)
     if kind == "letterdec":
-        return Numbering(f"letter{text.count('.') + 1}", (ord(text[0].lower()) - 96, *_value(text[2:])), end)
+        return Numbering(f"letter{text.count('.') + 1}", (ord(text[0].lower()) - 96, *_number_value(text[2:])), end)
     if kind in ("roman", "letter", "bracket"):
         case = "digit" if text.isdigit() else "upper" if text.isupper() else "lower"
         if kind == "roman" and len(text) == 1 and text.lower() in "clm":
@@ -129,12 +129,12 @@ def numbering(title: str) -> Numbering | None:
             if text[0] != text[1] or case == "upper":
                 return None
             case = "double"
-        value = (ord(text[0].lower()) - 96,) if kind == "letter" else _value(text)
+        value = (ord(text[0].lower()) - 96,) if kind == "letter" else _number_value(text)
         return Numbering(f"{kind}-{case}", value, end)
     if kind == "integer":
         mark = title[match.end() - 1 : match.end() + 2].lstrip("0123456789 ")[:1]
-        return Numbering("integer" + (mark if mark and mark in ".):|" else ""), _value(text), end)
-    return Numbering(kind, _value(text) if kind == "par" else (han_value(text),), end)
+        return Numbering("integer" + (mark if mark and mark in ".):|" else ""), _number_value(text), end)
+    return Numbering(kind, _number_value(text) if kind == "par" else (han_value(text),), end)
 
 
 def as_letter(text: str) -> Numbering | None:

@@ -39,7 +39,7 @@ def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
     tocs: list[PrintedToc] = []
     pages: set[int] = set()
     for contents in contents_pages:
-        toc = _place(contents, doc, index, labels, skip)
+        toc = _locate_entries(contents, doc, index, labels, skip)
         if toc.located >= _LEAST_LOCATED:
             tocs.append(toc)
         if toc.located >= _LEAST_LOCATED or contents.labelled or not contents.rows:
@@ -61,13 +61,13 @@ def _span(toc: PrintedToc) -> int:
     return toc.headings[-1].page - toc.headings[0].page + 1 if toc.headings else 0
 
 
-def _place(
+def _locate_entries(
     contents: ContentsPages, doc: DocumentView, index: LinePrefixIndex, labels: dict[str, int], skip: frozenset[int]
 ) -> PrintedToc:
     rows = entries(contents.rows, labelled=contents.labelled)
     places = [next((places_of for title in row.titles if (places_of := index.places(title))), []) for row in rows]
     if not contents.labelled:
-        return _in_order(rows, places, skip)
+        return _locate_unlabelled(rows, places, skip)
     offsets = _offsets(rows, places, labels)
     headings: list[Heading] = []
     depth = _depths(rows)
@@ -135,7 +135,7 @@ def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: 
     return out
 
 
-def _in_order(rows: list[TocEntry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
+def _locate_unlabelled(rows: list[TocEntry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
     """Place contents without page numbers: each title where it first stands after the one before it."""
     headings = []
     last = (0, 0)
@@ -223,7 +223,7 @@ def _depths(entries: list[TocEntry]) -> list[int]:
         follows = [at for at, (_, n) in enumerate(stack) if number and n and _next(n, number)]
         if follows:
             del stack[follows[-1] :]
-        while stack and not follows and not _inside(row, number, *stack[-1]):
+        while stack and not follows and not _is_below(row, number, *stack[-1]):
             stack.pop()
         stack.append((row, number))
         out.append(len(stack))
@@ -249,7 +249,7 @@ def _next(before: Numbering, number: Numbering) -> bool:
 _CHAPTER = frozenset("chapter kapitel chapitre item article artikel".split())
 
 
-def _inside(row: TocRow, number: Numbering | None, top: TocRow, top_number: Numbering | None) -> bool:
+def _is_below(row: TocRow, number: Numbering | None, top: TocRow, top_number: Numbering | None) -> bool:
     """Return whether an entry goes below the open one."""
     if number and number.kind in PARTS and not row.label:
         return False

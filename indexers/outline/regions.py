@@ -82,7 +82,7 @@ def propose(
     possible: list[PossibleHeading], doc: DocumentView, regions: Regions, skip: frozenset[int]
 ) -> list[PossibleHeading]:
     """Return the candidates, cut where the model sees two headings, and its headings that are none of them."""
-    out = [part for c in possible for part in _parts(c, doc, regions)]
+    out = [part for c in possible for part in _split_candidate(c, doc, regions)]
     taken = {(c.page, unit) for c in out for unit in range(c.unit, c.last + 1)}
     for page in doc.pages:
         number = page.page.number
@@ -148,7 +148,7 @@ def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[
             yield lines[0], lines[-1]
 
 
-def _parts(c: PossibleHeading, doc: DocumentView, regions: Regions) -> list[PossibleHeading]:
+def _split_candidate(c: PossibleHeading, doc: DocumentView, regions: Regions) -> list[PossibleHeading]:
     """Return a candidate whose lines lie in several regions, as several."""
     if c.number is not None and c.number.kind in STRONG:  # its title may stand below it
         return [c]

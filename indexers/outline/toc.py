@@ -126,7 +126,7 @@ LISTS = re.compile(
 
 
 _ONLY = 0.7  # of a page's rows: those with labels where it holds nothing but contents
-_LISTED = 0.6  # of the rows of a page that lists, wherever it stands
+_LIST_SHARE = 0.6  # of the rows of a page that lists, wherever it stands
 
 
 @dataclass(slots=True)
@@ -192,7 +192,7 @@ def find_listings(doc: DocumentView) -> frozenset[int]:
             continue  # most pages, at once
         rows = page_rows(page)
         firm = sum(row.firm and row.label.isdigit() for row in rows)
-        if firm >= _LISTED * len(rows) and _is_contents(rows, False, False, len(doc.pages)):
+        if firm >= _LIST_SHARE * len(rows) and _is_contents(rows, False, False, len(doc.pages)):
             pages.add(page.page.number)
     return frozenset(pages)
 

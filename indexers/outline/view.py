@@ -185,14 +185,14 @@ def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozen
                 if line.y0 < 0.14 * height or line.y1 > 0.86 * height:
                     edge.append((i, line))
                     for slot in (int(line.y0 // 4), int(line.y0 // 4) + 1):
-                        seen[_words(line, at, body), slot].append(at)
+                        seen[_running_key(line, at, body), slot].append(at)
         edges.append(edge)
     styles: Counter[tuple[int, float, str]] = Counter()
     running: list[set[int]] = []
     for at, edge in enumerate(edges):
         lines_of = set()
         for i, line in edge:
-            words = _words(line, at, body)
+            words = _running_key(line, at, body)
             slot = int(line.y0 // 4)
             near = max(_near(seen[words, slot + d], at - 6, at + 6) for d in (0, 1))
             first = _prominent(line, body) and not any(_near(seen[words, slot + d], at - 6, at - 1) for d in (0, 1))
@@ -217,7 +217,7 @@ def _prominent(line: Line, body: Line | None) -> bool:
     return line.size > 1.15 * body.size or (line.bold and not body.bold and line.size >= 0.98 * body.size)
 
 
-def _words(line: Line, at: int, body: Line | None) -> str:
+def _running_key(line: Line, at: int, body: Line | None) -> str:
     """Return what a running line keeps from page to page: its words, or how far its page number is from the page.
 
     Numbers count in what may be a heading: "Note 1" and "Note 2" are two.

@@ -154,7 +154,7 @@ _EVERY = 0.1 if _PROC else 1.0  # seconds; elsewhere each look starts a process
 
 
 @dataclass(slots=True)
-class _Watched:
+class _WatchEntry:
     deadline: float
     largest: int = 0
     verdict: Verdict | None = None
@@ -166,14 +166,14 @@ class Watch:
     def __init__(self, max_memory: int) -> None:
         self._max_memory = max_memory
         self._lock = threading.Lock()
-        self._watched: dict[subprocess.Popen[bytes], _Watched] = {}
+        self._watched: dict[subprocess.Popen[bytes], _WatchEntry] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._look, name="index-watch", daemon=True)
         self._thread.start()
 
     def begin(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         with self._lock:
-            self._watched[process] = _Watched(time.monotonic() + seconds)
+            self._watched[process] = _WatchEntry(time.monotonic() + seconds)
 
     def finish(self, process: subprocess.Popen[bytes]) -> tuple[Verdict | None, int]:
         """Stop watching: why it was killed, if it was, and the largest resident set seen in bytes.
@@ -201,7 +201,7 @@ class Watch:
                         watched.verdict = verdict
                         process.kill()
 
-    def _verdict(self, watched: _Watched, now: float) -> Verdict | None:
+    def _verdict(self, watched: _WatchEntry, now: float) -> Verdict | None:
         if now >= watched.deadline:
             return "time"
         return "memory" if watched.largest > self._max_memory else None

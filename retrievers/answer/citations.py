@@ -105,7 +105,7 @@ def _workings(answer: str, what: str) -> list[str]:
 
 def _wrong(left: str, result: str) -> str:
     """Return why a calculation does not come out, "" where it does."""
-    value = _value(left)
+    value = _evaluate(left)
     stated = _RESULT.search(result)
     if value is None or stated is None:
         return "it is not written in numbers and signs alone, so it was not done again"
@@ -119,7 +119,7 @@ def _wrong(left: str, result: str) -> str:
     return f"it comes to {value * 100:.6g}%" if percent else f"it comes to {value:.6g}"
 
 
-def _value(expression: str) -> float | None:
+def _evaluate(expression: str) -> float | None:
     """Return the value of an expression; None where it is no expression, or divides by zero."""
     text = _UNIT.sub("", _TIMES.sub("*", expression[:_LONGEST])).translate(_SIGNS)
     text = re.sub(r"(?<=\d),(?=\d{3})", "", _PERCENT.sub(r"(\1/100)", text)).strip()

@@ -137,7 +137,7 @@ class Wish:
 def wishes(reply: str) -> tuple[Wish, ...]:
     """Return what to read, () where the reply is an answer: one begins with a line of either sort."""
     text = reply.strip()
-    return tuple(wish for match in _LINE.finditer(text) for wish in _of(match)) if _asks(text) else ()
+    return tuple(wish for match in _LINE.finditer(text) for wish in _read_wishes(match)) if _asks(text) else ()
 
 
 def searches(reply: str) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def _asks(reply: str) -> bool:
     return _LINE.match(reply) is not None or _SEARCH.match(reply) is not None
 
 
-def _of(match: re.Match[str]) -> list[Wish]:
+def _read_wishes(match: re.Match[str]) -> list[Wish]:
     written, what = " ".join(match[0].split()), match["what"]
     if match["source"]:
         return [Wish(written, source=int(number)) for number, _ in _RANGE.findall(what)]

@@ -13,7 +13,7 @@ from hybrid_core.types.results import PageFound
 from retrievers.explain.passages import PassageTerms, excerpt
 from retrievers.query.question import read_question
 
-_KEPT = 150  # tokens of a page's best lines that stay where there is no room for all of it
+_BEST_LINES_TOKENS = 150  # tokens of a page's best lines that stay where there is no room for all of it
 _CAPS = (750, 450)  # tokens of a long page that nobody asked for: the best ones'
 _CAP = 250  # and the others'
 _KEPT_SHARE = 0.5  # of all tokens at most, for these
@@ -61,7 +61,7 @@ def _shares(pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked
     tokens = [0] * len(pages)
     reserve = int(_KEPT_SHARE * budget)
     for at in order:
-        tokens[at] = min(sizes[at], _KEPT, reserve)
+        tokens[at] = min(sizes[at], _BEST_LINES_TOKENS, reserve)
         reserve -= tokens[at]
     left = budget - sum(tokens)
     for at in order:

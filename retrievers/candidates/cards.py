@@ -37,7 +37,7 @@ class TitleIndex:
         self._begin(cards, scoring)
         new = {doc_id: self._title_terms(card) for doc_id, card in came.items()}
         lost = {doc_id: old._terms[doc_id] for doc_id in went}
-        self._documents = old._documents.with_pairs(_pairs(lost), _pairs(new))
+        self._documents = old._documents.with_pairs(_term_pairs(lost), _term_pairs(new))
         self._holding = old._holding.counted(chain(*lost.values()), chain(*new.values()))
         self._terms = old._terms.updated(new, [doc_id for doc_id in lost if doc_id not in new])
 
@@ -102,7 +102,7 @@ class TitleIndex:
         return result
 
 
-def _pairs(terms: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+def _term_pairs(terms: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     for doc_id, own in terms.items():
         yield from ((term, doc_id) for term in own)
 

@@ -76,12 +76,12 @@ class LibraryView:
         self.contents = old.contents.updated({row.doc_id: row.content_id for row in came}, gone)
         self.pages = old.pages + sum(row.pages for row in came) - sum(row.pages for row in went)
         self._types = old._types.updated({row.doc_id: row.card.type for row in came}, gone)
-        self._by_type = old._by_type.with_pairs(_pairs(went, _type), _pairs(came, _type))
+        self._by_type = old._by_type.with_pairs(_key_pairs(went, _type), _key_pairs(came, _type))
         self._by_name = old._by_name.with_pairs(
             ((_last(document.path), document.path) for document in went),
             ((_last(document.path), document.path) for document in came),
         )
-        self._by_title = old._by_title.with_pairs(_pairs(went, _titled), _pairs(came, _titled))
+        self._by_title = old._by_title.with_pairs(_key_pairs(went, _titled), _key_pairs(came, _titled))
         self._titles = old._titles.counted(_begun(went), _begun(came))
         unread = {document.doc_id: document.unread for document in came if document.unread}
         self._unread = old._unread.updated(unread, [doc_id for doc_id in lost if doc_id not in unread])
@@ -190,7 +190,7 @@ def _type(document: Document) -> str:
     return document.card.type
 
 
-def _pairs(documents: Iterable[Document], key: Callable[[Document], str | None]) -> Iterator[tuple[str, str]]:
+def _key_pairs(documents: Iterable[Document], key: Callable[[Document], str | None]) -> Iterator[tuple[str, str]]:
     return ((value, document.doc_id) for document in documents if (value := key(document)) is not None)
 
 
@@ -228,14 +228,14 @@ class Documents(Layered[Document]):
     @classmethod
     def restored(cls, tables: Mapping[str, MappedTable]) -> Documents:
         """Restore documents from tables."""
-        documents = cls(Stored(tables["documents"], _read))
+        documents = cls(Stored(tables["documents"], _document_from_row))
         documents.cards = Layered(Stored(tables["documents"], lambda row: card_from_json(row[-1])))
         documents.order = Layered(Stored(tables["order"], str))
         return documents
 
     def written(self) -> Iterator[WrittenTable]:
         """Yield the documents as tables."""
-        yield "documents", ((doc_id, _write(document)) for doc_id, document in self.entries())
+        yield "documents", ((doc_id, _document_to_row(document)) for doc_id, document in self.entries())
         yield "order", self.order.entries()
 
     def published(self, documents: Iterable[Document], went: Iterable[str] = ()) -> Documents:
@@ -261,12 +261,12 @@ def _order(document: Document) -> str:
     return f"{document.path}\0{document.doc_id}"  # of several libraries, some may have one path
 
 
-def _write(document: Document) -> list[Any]:
+def _document_to_row(document: Document) -> list[Any]:
     values = [getattr(document, name) for name in _FIELDS]
     return [*(dict(value) if isinstance(value, Mapping) else value for value in values), card_to_json(document.card)]
 
 
-def _read(row: list[Any]) -> Document:
+def _document_from_row(row: list[Any]) -> Document:
     values = dict(zip(_FIELDS, row, strict=False))
     values["warnings"] = tuple(values["warnings"])
     return Document(card=card_from_json(row[-1]), **values)

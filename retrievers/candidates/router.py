@@ -35,7 +35,7 @@ from retrievers.candidates.layers import (
 )
 from retrievers.query.question import Question
 
-_EXPLAINED = 20  # best documents that get a reason
+_REASON_DOCUMENTS = 20  # best documents that get a reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class Router:
                 extra = self._weights.newest_asked if question.latest else self._weights.newest
                 scores[doc_id] = min(1.0, scores[doc_id] + extra * share * matched.strengths[doc_id][0])
             tied = self._tied(scores) if question.latest else tied
-        explained = self._best(scores, _EXPLAINED)
+        explained = self._best(scores, _REASON_DOCUMENTS)
         organisations = sorted(matched.names, key=lambda cluster: -matched.names[cluster])
         return Routing(
             scores,

@@ -233,7 +233,7 @@ SIGNALS: Mapping[str, str] = {
 }
 """What evidence is computed from."""
 _OF_FIRST = ("cover", "window", "written", "pairs", "named")
-_JUDGED = 5
+_BEST_RESULTS = 5
 _MOST_OF_COVERED = 1.6
 _MOST_SCORE, _MOST_LEAD, _MOST_LEAD_FIVE = 1.1, 0.3, 0.6
 """A score above these says no more: half of all first pages have 1, and a quotation alone adds 2."""
@@ -246,7 +246,7 @@ def signals(
 
     A page that is no candidate counts as one of score 0 that holds nothing.
     """
-    best = visits[:_JUDGED]
+    best = visits[:_BEST_RESULTS]
     if not best or table is None:
         return {}
     scores = model.scores(table)
@@ -258,7 +258,7 @@ def signals(
         "covered": covered,
         "score": min(_MOST_SCORE, own[0]),
         "lead": min(_MOST_LEAD, own[0] - (own[1] if len(own) > 1 else 0.0)),
-        "lead_five": min(_MOST_LEAD_FIVE, own[0] - (own[4] if len(own) == _JUDGED else 0.0)),
+        "lead_five": min(_MOST_LEAD_FIVE, own[0] - (own[4] if len(own) == _BEST_RESULTS else 0.0)),
         **{name: 0.0 if first is None else float(table.column(name)[first]) for name in _OF_FIRST},
         "cover_five": max((float(covers[row]) for row in rows if row is not None), default=0.0),
     }

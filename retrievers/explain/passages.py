@@ -17,7 +17,7 @@ from retrievers.explain.statements import WINDOW_CHARS, Statement, statements
 LEFT_OUT = "… "
 _FAR = 0.5  # of terms beyond a heading, and in a heading that heads nothing
 _NUMERIC = 1.2
-_NAMED = 0.3  # what the question's names and years weigh, beside its best other term
+_NAME_WEIGHT = 0.3  # what the question's names and years weigh, beside its best other term
 _LATER = 0.001  # for each statement before the best one
 _LEAST = 40  # characters of a statement that is cut off
 _SHORT = 2  # letters of words that tell nothing
@@ -35,7 +35,7 @@ class PassageTerms(NamedTuple):
     def naming(self, names: Iterable[str]) -> PassageTerms:
         """Return these terms and those that only name documents or times."""
         greatest = max((*self.own.values(), *self.expert.values()), default=1.0)
-        return PassageTerms({**dict.fromkeys(names, _NAMED * greatest), **self.own}, self.expert)
+        return PassageTerms({**dict.fromkeys(names, _NAME_WEIGHT * greatest), **self.own}, self.expert)
 
     def only(self, names: Collection[str]) -> PassageTerms:
         """Return those of the terms that have these names."""

@@ -178,15 +178,15 @@ def _maybe(value: float | None) -> float | None:
     return None if value is None else _r(value)
 
 
-_COMPARED = 10  # results that are compared with each other
+_RESULTS_TO_COMPARE = 10  # results that are compared with each other
 _ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal, share by which their lengths may differ
 
 
 def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
     """Return which pages, by their places, are nearly one of another document before them, by its place."""
     equals: dict[int, int] = {}
-    lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_COMPARED]]
-    for at, (content, page) in enumerate(pages[:_COMPARED]):
+    lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_RESULTS_TO_COMPARE]]
+    for at, (content, page) in enumerate(pages[:_RESULTS_TO_COMPARE]):
         for before, (other, its_page) in enumerate(pages[:at]):
             if abs(lengths[at] - lengths[before]) > _LENGTH * lengths[before] or other.content_id == content.content_id:
                 continue
@@ -215,7 +215,7 @@ _WORDS = 3_000  # of a page that are compared
 
 def differences(before: str, after: str) -> str:
     """Say in a line what ``after`` has in place of what ``before`` has; "" for the same words."""
-    mine, theirs = _lines(before), _lines(after)
+    mine, theirs = _line_words(before), _line_words(after)
     changes = [
         change
         for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
@@ -228,7 +228,7 @@ def differences(before: str, after: str) -> str:
     return ", ".join(changes[:_MOST]) + more
 
 
-def _lines(text: str) -> list[tuple[str, ...]]:
+def _line_words(text: str) -> list[tuple[str, ...]]:
     """Return the words of each line, of the first ``_WORDS``."""
     lines, left = [], _WORDS
     for line in text.splitlines():
@@ -240,7 +240,7 @@ def _lines(text: str) -> list[tuple[str, ...]]:
 
 def _word_changes(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
     for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
-        before, after = _short(mine[a:b]), _short(theirs[c:d])
+        before, after = _shorten_words(mine[a:b]), _shorten_words(theirs[c:d])
         if kind == "replace":
             yield f"«{after}» for «{before}»"
         elif kind == "insert":
@@ -249,6 +249,6 @@ def _word_changes(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
             yield f"«{before}» missing"
 
 
-def _short(words: Sequence[str]) -> str:
+def _shorten_words(words: Sequence[str]) -> str:
     line = " ".join(words)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1].rstrip() + "…"

@@ -12,7 +12,7 @@ from hybrid_core.text.markup import GAP, Offsets, TableRow, hidden, table_rows, 
 from hybrid_core.text.prose import sentences
 
 WINDOW_CHARS = 280
-_KEPT = 512  # pages whose statements are kept
+_CACHE_PAGES = 512  # pages whose statements are kept
 _NOTHING: frozenset[str] = frozenset()
 _BORDERS = re.compile(r"[^\W\d_]+|\d+")
 _LINE_END = re.compile("\n")
@@ -64,7 +64,7 @@ def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[St
     ]
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_PAGES)
 def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
     """Return the statements of a text; those of pages that are shown again and again are kept."""
     spans = hidden(text)
@@ -75,12 +75,12 @@ def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
     rows, code = table_rows(lines, range(len(lines))), _fenced(lines)
     numbers: dict[int, int] = {}  # by line: the last statement of its paragraph
     page: list[_Piece] = []
-    for first, last in _blocks(lines, rows, titled, code):
+    for first, last in _block_ranges(lines, rows, titled, code):
         block = text[starts[first] : starts[last] + len(lines[last])]
-        row = _row(rows.get(last, rows.get(first)), numbers)
-        for begin, end in [(0, len(block))] if row else _pieces(block):
+        row = _statement_row(rows.get(last, rows.get(first)), numbers)
+        for begin, end in [(0, len(block))] if row else _sentence_ranges(block):
             piece = block[begin:end].lstrip()
-            title = first in titled or not (row or first in code or not _title(piece))
+            title = first in titled or not (row or first in code or not _looks_like_title(piece))
             folded = words.fold(piece)
             plain = folded.replace(",", "").replace("'", "")
             page.append(_Piece(source(starts[first] + end - len(piece)), piece, title, row, folded, plain))
@@ -89,7 +89,7 @@ def _pieces_of(text: str, headings: tuple[int, ...]) -> tuple[_Piece, ...]:
     return tuple(page)
 
 
-def _row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow | None:
+def _statement_row(row: TableRow | None, numbers: Mapping[int, int]) -> TableRow | None:
     """Return a row whose heads and captions, which stand before it, are named by the statements they stand in."""
     if row is None:
         return None
@@ -106,7 +106,7 @@ def _find_terms(piece: _Piece, terms: Set[str], parts: Collection[str]) -> Set[s
     return _NOTHING
 
 
-def _title(text: str) -> bool:
+def _looks_like_title(text: str) -> bool:
     """Return whether a statement looks like a title or asks a question: what answers comes after it."""
     text = text.strip()
     return len(text) <= _TITLE and not text.endswith(_ENDS) and not _ITEM.match(text) and not _DIGIT.search(text)
@@ -118,7 +118,9 @@ def _fenced(lines: list[str]) -> set[int]:
     return {at for first, last in zip(fences[::2], fences[1::2], strict=False) for at in range(first, last + 1)}
 
 
-def _blocks(lines: list[str], rows: Mapping[int, TableRow], titled: Set[int], code: Set[int]) -> list[tuple[int, int]]:
+def _block_ranges(
+    lines: list[str], rows: Mapping[int, TableRow], titled: Set[int], code: Set[int]
+) -> list[tuple[int, int]]:
     """Return the first and last line of each paragraph, heading, row and item of a list."""
     heads = {at for row in rows.values() for at in row.heads}
     labels = {row.label for row in rows.values()}
@@ -150,7 +152,7 @@ def _blocks(lines: list[str], rows: Mapping[int, TableRow], titled: Set[int], co
     return blocks
 
 
-def _pieces(block: str) -> Iterable[tuple[int, int]]:
+def _sentence_ranges(block: str) -> Iterable[tuple[int, int]]:
     """Return the sentences of a paragraph, and of those longer than a window its pieces."""
     for start, end in sentences(block):
         if end - start <= WINDOW_CHARS:
@@ -193,7 +195,7 @@ def goes_on(text: str, following: str, heading: bool) -> bool:
     """``following`` is the text of the next page; ``heading``: a section begins at its top, so that it is another
     matter.
     """
-    last, first = _lines(text), _lines(following)
+    last, first = _lines_of_text(text), _lines_of_text(following)
     if not last or not first:
         return False
     if any(_TURNED.search(line) for line in first[:_EDGE]):
@@ -209,7 +211,7 @@ def goes_on(text: str, following: str, heading: bool) -> bool:
 
 def breaks_off(text: str, following: str) -> bool:
     """Return whether a sentence breaks off at the end of a page, so that the next one begins in its middle."""
-    last, first = _lines(text), _lines(following)
+    last, first = _lines_of_text(text), _lines_of_text(following)
     if not last or not first:
         return False
     end, begin = last[-1].rstrip(), first[0].lstrip()
@@ -234,6 +236,6 @@ def _row_in(lines: list[str], edge: list[str]) -> bool:
     return 2 * len(table_rows(lines, numbers)) >= len(edge)
 
 
-def _lines(text: str) -> list[str]:
+def _lines_of_text(text: str) -> list[str]:
     """Return the lines of a page that say something: no page numbers."""
     return [line for line in text.split("\n") if not _BARE.fullmatch(line) or "  " in line]

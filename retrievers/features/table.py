@@ -35,7 +35,7 @@ _BEHIND = 0.3  # by which one is as good as not named beside another
 _MOST_WORDS = 64  # of a question that passages are looked for by, the rarest
 _TINY = 1e-9  # in place of a best score of 0
 
-_GROUPED: Mapping[str, Mapping[str, str]] = {
+_FEATURE_GROUPS: Mapping[str, Mapping[str, str]] = {
     "page": {
         "bm25": "BM25 of the page in the library, its best candidate 1",
         "bm25_size": "ln(1 + BM25 of the page in the library) / 4",
@@ -84,8 +84,8 @@ _GROUPED: Mapping[str, Mapping[str, str]] = {
         "short": "1 / (1 + pages of the document / 5)",
     },
 }
-FEATURES: Mapping[str, str] = {name: about for group in _GROUPED.values() for name, about in group.items()}
-GROUPS: Mapping[str, str] = {name: group for group, named in _GROUPED.items() for name in named}
+FEATURES: Mapping[str, str] = {name: about for group in _FEATURE_GROUPS.values() for name, about in group.items()}
+GROUPS: Mapping[str, str] = {name: group for group, named in _FEATURE_GROUPS.items() for name in named}
 """Under which part of a receipt a feature counts: the page's words, its place in the tree, or its document."""
 
 
@@ -165,11 +165,11 @@ class FeatureBuilder:
         place_of = {term: place for place, term in enumerate(terms)}
         sequence = [place_of[term] for term in inputs.question.terms]
         by_term, total = dict(zip(terms, weights.tolist(), strict=True)), max(float(weights.sum()), _TINY)
-        names = np.array([_name(candidate, by_term, total) for candidate in inputs.documents]).reshape(-1, 2)
+        names = np.array([_name_shares(candidate, by_term, total) for candidate in inputs.documents]).reshape(-1, 2)
         by_hand = np.array([bool(candidate.document.corrections) for candidate in inputs.documents], np.float64)
         routing = np.array([max(candidate.routing, inputs.chosen) for candidate in inputs.documents])
         forms = _forms(inputs.question.text, inputs.query)
-        quoted = [_places(tokenise(text), place_of) for text in quotations(inputs.question.text)]
+        quoted = [_term_places(tokenise(text), place_of) for text in quotations(inputs.question.text)]
         bm25 = _share(library[at])
         columns: dict[str, Floats] = {
             "bm25": bm25,
@@ -298,7 +298,7 @@ def _leads(named: Floats) -> Floats:
     return np.asarray(best * np.maximum(0.0, 1 - (best - named) / _BEHIND))
 
 
-def _places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
+def _term_places(terms: Sequence[str], places: Mapping[str, int]) -> list[int]:
     """Return the places of some terms; [] where one of them has none."""
     return [places[term] for term in terms] if places.keys() >= set(terms) else []
 
@@ -332,7 +332,9 @@ def _as_written(words: PageWords, places: TermPlaces, text: str, query: QueryTer
     return written.best_passage(rarity), written.triples([word_rows.get(word, -1) for word in sequence], query.pages)
 
 
-def _name(candidate: CandidateDocument, question_terms: Mapping[str, float], total: float) -> tuple[float, float]:
+def _name_shares(
+    candidate: CandidateDocument, question_terms: Mapping[str, float], total: float
+) -> tuple[float, float]:
     """Return the share of the question that a document's names hold, and of the better name that the question holds."""
     names = _name_terms(candidate.document.name, candidate.document.title)
     share = fsum(question_terms[term] for term in (names[0] | names[1]) & question_terms.keys())

@@ -209,7 +209,7 @@ def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: S
     for word in islice(left, _WORDS):
         if opened.expert.knows(word) or may_refer(word):
             continue
-        if right := corrected(word, partial(_pages_holding, opened), names, partial(_written, opened)):
+        if right := corrected(word, partial(_pages_holding, opened), names, partial(_words_of_pages, opened)):
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", right, text)
     return text
 
@@ -218,7 +218,7 @@ def _pages_holding(opened: SearchResources, terms: Sequence[str]) -> Sequence[in
     return opened.index.holding([term_hash(term) for term in terms])
 
 
-def _written(opened: SearchResources, word: str) -> set[str]:
+def _words_of_pages(opened: SearchResources, word: str) -> set[str]:
     """Return the words of the pages that say most of a word's term."""
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
     contents = opened.view.contents

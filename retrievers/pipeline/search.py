@@ -55,7 +55,7 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
         documents=tuple(state.documents),
         embedded_share=round(resources.embedding.share, 4),
         expert=together(state.expansions).sources,
-        notes=_notes(state),
+        notes=_search_notes(state),
         timings_ms=laps,
         trace=None if state.walk is None else trace(state.page_hits, state.pages, state.walk, state.visits),
         sureness=state.sureness,
@@ -65,7 +65,7 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
     )
 
 
-def _notes(state: SearchState) -> tuple[str, ...]:
+def _search_notes(state: SearchState) -> tuple[str, ...]:
     request, gone = state.request, state.resources.contents.gone
     if state.scope is not None and not state.scope:
         return (f"no document matches the filters ({', '.join((*(request.documents or ()), *request.where))})",)
@@ -159,13 +159,13 @@ def of_document(
 def of_documents(state: SearchState, only: Document | None = None) -> list[SectionScores]:
     """Return the section scores of the documents that a search looked into, best first."""
     return [
-        _of(state.request.question, pages, state.notes)
+        _score_sections(state.request.question, pages, state.notes)
         for pages in state.pages
         if only is None or pages.candidate.document.doc_id == only.doc_id
     ]
 
 
-def _of(query: str, pages: PageScores, notes: tuple[str, ...]) -> SectionScores:
+def _score_sections(query: str, pages: PageScores, notes: tuple[str, ...]) -> SectionScores:
     document = pages.candidate.document
     scores = {
         section.node_id: (round(float(node), 4), best_pages(pages.values, section))

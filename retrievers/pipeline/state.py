@@ -161,17 +161,17 @@ def before(name: str, stages: Stages) -> Stages:
 
 def without(name: str, stages: Stages) -> Stages:
     """Return the row without a stage. Raises UsageError where it has none of that name."""
-    place = _place(name, stages)
+    place = _stage_index(name, stages)
     return (*stages[:place], *stages[place + 1 :])
 
 
 def inserted(new: Stage, after: str, stages: Stages) -> Stages:
     """Return the row with one more stage. Raises UsageError where there is no stage ``after``."""
-    place = _place(after, stages) + 1
+    place = _stage_index(after, stages) + 1
     return (*stages[:place], new, *stages[place:])
 
 
-def _place(name: str, stages: Stages) -> int:
+def _stage_index(name: str, stages: Stages) -> int:
     names = [stage.name for stage in stages]
     if name not in names:
         raise UsageError(f"There is no stage '{name}'.", f"There are {', '.join(names)}.")

@@ -187,7 +187,7 @@ def count_question(question: str) -> CountQuestion | None:
     if not plain or len(question) > _LONGEST:
         return None
     for language, match in _matches(plain):
-        if (counting := _read(match, language)) is not None:
+        if (counting := _read_question(match, language)) is not None:
             return counting
     return None
 
@@ -212,7 +212,7 @@ def _compiled(language: str) -> tuple[re.Pattern[str], ...]:
     return _PATTERNS[language]
 
 
-def _read(match: re.Match[str], language: Literal["en", "de"]) -> CountQuestion | None:
+def _read_question(match: re.Match[str], language: Literal["en", "de"]) -> CountQuestion | None:
     parts = match.groupdict()
     kind = " ".join((parts.get("kind") or "").split())
     page = kind.casefold() in ("page", "pages", "seiten")
@@ -220,8 +220,8 @@ def _read(match: re.Match[str], language: Literal["en", "de"]) -> CountQuestion 
     listed = bool(parts.get("list"))
     written, _, but = _split_once(parts["x"], _BUT_NOT)
     absent = any(parts.get(name) for name in ("not", "no", "end"))
-    words, together, quoted = _words(written)
-    without, _, _ = _words(but) if but else ((), True, False)
+    words, together, quoted = _search_words(written)
+    without, _, _ = _search_words(but) if but else ((), True, False)
     if listed and not quoted and _single(kind, parts["list"]):
         return None  # one document is looked for, which a search finds
     if not words or (unit != "documents" and (len(words) > 1 or without or absent)):
@@ -236,7 +236,7 @@ def _single(kind: str, how: str) -> bool:
     return how.casefold() in ("which", "what") and not last.endswith("s") and last != "minutes"
 
 
-def _words(written: str) -> tuple[tuple[str, ...], bool, bool]:
+def _search_words(written: str) -> tuple[tuple[str, ...], bool, bool]:
     """Return the words or phrases to look for, whether all of them are meant, and whether they are quoted."""
     quoted = [(word or other).strip() for word, other in _QUOTED.findall(written)]
     if quoted:

@@ -223,7 +223,7 @@ class Expert:
     def knows(self, word: str) -> bool:
         """Return whether an entry speaks of a word, or it is somebody's nickname."""
         folded = word.casefold()
-        return folded in _words(self.expansions) or any(
+        return folded in _trigger_words(self.expansions) or any(
             folded in map(str.casefold, names) for names in self.aliases.values()
         )
 
@@ -272,7 +272,7 @@ def _add(terms: dict[str, float], phrases: Sequence[str], weight: float, full_te
 
 
 @lru_cache(maxsize=8)
-def _words(expansions: tuple[ExpansionRule, ...]) -> frozenset[str]:
+def _trigger_words(expansions: tuple[ExpansionRule, ...]) -> frozenset[str]:
     return frozenset(word for rule in expansions for word in _WORD.findall(rule.when.written.lower()))
 
 

@@ -22,7 +22,7 @@ Wanted = Literal["summary", "findings", "conclusion", "abstract"]
 """What of a document says it: any summary of it, what it found, what it concludes, its abstract."""
 
 _FINDINGS = r"(?:findings?|points?|takeaways?|take-aways?|messages?|insights?|results?|highlights|arguments?|ideas?)"
-_SAID: dict[Wanted, str] = {
+_PATTERNS: dict[Wanted, str] = {
     "abstract": r"\babstract\s+(?:of|from)\b|\b(?:the|its)\s+abstract\b|摘要",
     "conclusion": r"\bconclusions?\b|\bconclud(?:e|es|ed|ing)\b|\bschlussfolgerung(?:en)?\b|\bfazit\b"
     r"|\bconclusi[óo]n(?:es)?\b|结论",
@@ -52,7 +52,7 @@ _HINTS = (
 @lru_cache(maxsize=1)
 def _whole_pattern() -> re.Pattern[str]:
     """Compile the pattern when a question may want this: that takes longer than a search."""
-    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _SAID.items()), re.IGNORECASE)
+    return re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PATTERNS.items()), re.IGNORECASE)
 
 
 def wants_whole(question: str) -> tuple[Wanted, str] | None:
@@ -64,7 +64,7 @@ def wants_whole(question: str) -> tuple[Wanted, str] | None:
     match = _whole_pattern().search(question) if any(hint in folded for hint in _HINTS) else None
     if match is None or match.lastgroup is None:
         return None
-    kind: Wanted = next(name for name in _SAID if name == match.lastgroup)
+    kind: Wanted = next(name for name in _PATTERNS if name == match.lastgroup)
     return kind, _whole_pattern().sub(_hollow, question)
 
 
@@ -152,7 +152,7 @@ def without_saying_chinese(text: str) -> str:
 
 
 MOST = 12
-_LISTED, _COMPARED = 8, 4
+_LIST_RESULTS, _COMPARISON_RESULTS = 8, 4
 
 
 def pages_wanted(question: str, usual: int) -> int:
@@ -160,9 +160,9 @@ def pages_wanted(question: str, usual: int) -> int:
     count = usual
     parsed = read_question(question)
     if compares(question) or len(parsed.years) > 1 or len(parsed.quarters) > 1:
-        count = max(count, _COMPARED)
+        count = max(count, _COMPARISON_RESULTS)
     if _list().search(question):
-        count = max(count, _LISTED)
+        count = max(count, _LIST_RESULTS)
     for match in _range().finditer(question):
         first, last = (int(number) for number in match.groups() if number)
         count = max(count, last - first + 1)
@@ -252,7 +252,7 @@ def points_back(question: str, before: str = "") -> bool:
         return False
     if not _OF_SEVERAL.search(question) and not (_OF_WHAT.match(question) and len(content_words(question)) <= _FEW):
         return False
-    return bool(_named(before)) and not _named(question) and next(find_periods(question), None) is None
+    return bool(_name_words(before)) and not _name_words(question) and next(find_periods(question), None) is None
 
 
 def with_words_before(question: str, before: str) -> str:
@@ -288,7 +288,7 @@ def _with_whole_names(words: Sequence[str], before: str) -> Iterator[str]:
         yield word
 
 
-def _named(question: str) -> list[str]:
+def _name_words(question: str) -> list[str]:
     """Return the words that are written as names are, but for the first one."""
     return [word for word in _WORD.findall(question)[1:] if _names(word) and not word.isdigit()]
 

@@ -13,7 +13,7 @@ from retrievers.query.words import content_words
 ReferenceKind = Literal["page", "part", "caption"]
 
 # What a place may be called, by the one word that stands for all of them here.
-_CALLED: dict[ReferenceKind, dict[str, str]] = {
+_KIND_WORDS: dict[ReferenceKind, dict[str, str]] = {
     "page": {
         "page": r"pages?|pp?\.|pg\.?|seiten?|p[áa]ginas?|pagina",
         "slide": r"slides?|folien?|diapositives?|diapositivas?",
@@ -37,9 +37,9 @@ _CALLED: dict[ReferenceKind, dict[str, str]] = {
 }
 _OF_CHINESE = {"条": "article", "章": "chapter", "节": "section", "编": "part", "款": "clause", "页": "page",
                "张幻灯片": "slide", "附件": "exhibit", "附录": "appendix", "表": "table", "图": "figure"}  # fmt: skip
-KIND_OF = {word: kind for kind, words in _CALLED.items() for word in words}
+KIND_OF = {word: kind for kind, words in _KIND_WORDS.items() for word in words}
 NUMBER = r"(?:\d{1,4}(?:\.\d{1,3}){0,4}[A-Za-z]?|[A-Z](?:[.-]?\d{1,3}){0,3}|[IVXLC]{1,7}|[ivxlc]{1,7}(?=\W|$))"
-_FORMS = "|".join(rf"(?P<{word}>{forms})" for words in _CALLED.values() for word, forms in words.items())
+_FORMS = "|".join(rf"(?P<{word}>{forms})" for words in _KIND_WORDS.values() for word, forms in words.items())
 _NUMBERED = rf"\d{{1,4}}|[{CHINESE}]{{1,9}}"
 _WORD = re.compile(r"[^\W\d_]+")
 _SIGNS = "§第表图附"
@@ -119,7 +119,8 @@ def line_starts(word: str) -> re.Pattern[str]:
     """Return a pattern for the beginnings of lines that may bear a number under this word."""
     chinese = "|".join(f"{sign}" for sign, stands_for in _OF_CHINESE.items() if stands_for == word)
     return re.compile(
-        rf"^[^\w\n]{{0,4}}(?:(?i:{_CALLED[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))", re.MULTILINE
+        rf"^[^\w\n]{{0,4}}(?:(?i:{_KIND_WORDS[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))",
+        re.MULTILINE,
     )
 
 
@@ -161,7 +162,7 @@ def unnamed_document(question: str) -> bool:
     left = _THIS.sub(" ", question)
     for place in places:
         left = left.replace(place.written, " ")
-    return len([word for word in content_words(left) if word not in _PLACED]) < _TELLING
+    return len([word for word in content_words(left) if word not in _PLACE_WORDS]) < _TELLING
 
 
-_PLACED = frozenset({"show", "shown", "written", "write", "titl", "title", "first", "last", "number", "content"})
+_PLACE_WORDS = frozenset({"show", "shown", "written", "write", "titl", "title", "first", "last", "number", "content"})

@@ -88,14 +88,14 @@ def _bare(term: str) -> bool:
 
 
 _LEAST = 4  # words: fewer, also in quotation marks, are a name or a term
-_MARKED = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|「([^」]+)」|『([^』]+)』')
+_QUOTATION = re.compile(r'"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|「([^」]+)」|『([^』]+)』')
 _EAST_ASIAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _FRAME_WORD = re.compile(rf"[{_EAST_ASIAN}]|[^\W_]+")
 
 
 def quotations(question: str) -> list[str]:
     """Return what a question may quote: what is marked, else all of it."""
-    marked = ["".join(match.groups("")) for match in _MARKED.finditer(question)]
+    marked = ["".join(match.groups("")) for match in _QUOTATION.finditer(question)]
     marked = [text for text in marked if len(_FRAME_WORD.findall(text)) >= _LEAST]
     return marked or ([question] if len(_FRAME_WORD.findall(question)) >= _LEAST else [])
 
@@ -290,7 +290,7 @@ _ACRONYM = 6  # capitals up to which a word in capitals is an abbreviation
 _SHORTEST = 4  # letters of a word that another may be a slip of
 _ENDING_LENGTH = 3  # letters by which two forms of a word may differ
 _ENDINGS = ("s", "es", "ed", "ing")
-_TRIED = 4  # of the words that a word may be a slip of, looked for on pages
+_MAX_CORRECTIONS = 4  # of the words that a word may be a slip of, looked for on pages
 
 
 def words(question: str, known_terms: Collection[str]) -> list[str]:
@@ -324,7 +324,7 @@ def corrected(word: str, holding: Holding, names: Collection[str], written: Writ
         counts = holding([stem(candidate) for candidate in spellings])
         known_spellings = [(stem(c) in names, count, c) for c, count in zip(spellings, counts, strict=True) if count]
         tried: list[tuple[str, Collection[str]]] = []
-        for _, _, candidate in nlargest(_TRIED, known_spellings):
+        for _, _, candidate in nlargest(_MAX_CORRECTIONS, known_spellings):
             pages = written(candidate)
             tried.append((candidate, pages))
             written_so = (

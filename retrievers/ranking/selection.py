@@ -160,8 +160,8 @@ def _same(scores: Sequence[PageScores], a: PageVisit, b: PageVisit, scoring: Sel
 
 
 def _varied(chosen: Sequence[ResultSlot], scores: Sequence[PageScores], top_k: int, lam: float) -> list[ResultSlot]:
-    best = max((_value(scores, slot) for slot in chosen), default=1.0)
-    items = [(slot, _value(scores, slot) / best) for slot in chosen]
+    best = max((_slot_score(scores, slot) for slot in chosen), default=1.0)
+    items = [(slot, _slot_score(scores, slot) / best) for slot in chosen]
     return mmr(items, top_k, lam, lambda a, b: cosine(_vector(scores, a.visit), _vector(scores, b.visit)))
 
 
@@ -170,7 +170,7 @@ def _titled(scores: PageScores, terms: Collection[str]) -> bool:
     return bool(title) and title <= set(terms)
 
 
-def _value(scores: Sequence[PageScores], slot: ResultSlot) -> float:
+def _slot_score(scores: Sequence[PageScores], slot: ResultSlot) -> float:
     return float(scores[slot.visit.doc].values[slot.visit.page - 1])
 
 

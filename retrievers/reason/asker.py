@@ -105,10 +105,10 @@ _PAGE, _LEAST = 1000, 250  # tokens shown of a page at most (3,000 characters), 
 _BARE = 30  # letters of a page that is a picture
 _NO_TEXT = "(picture only: the page has no text to read)"
 _LITTLE = "(the rest of the page is a picture)"
-_UNLABELLED = "(figures of a chart without their names: only its picture tells which is whose)"
+_UNLABELLED_CHART = "(figures of a chart without their names: only its picture tells which is whose)"
 _NAME = 10  # of its name
-_MARKED = 14  # best pages of which is said what is drawn on them
-_HINTED = 3  # best pages whose documents hints must fit
+_DRAWING_PAGES = 14  # best pages of which is said what is drawn on them
+_HINT_PAGES = 3  # best pages whose documents hints must fit
 _TOP = 200  # characters at the top of a page: a heading there begins something else
 
 
@@ -125,7 +125,7 @@ class Asker(QuestionSession):
         board: Board,
         texts: PageTexts,
     ) -> None:
-        likely = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.reached[:_HINTED])]
+        likely = [board.scores[doc].content for doc in dict.fromkeys(doc for doc, _ in board.reached[:_HINT_PAGES])]
         values = {"question": question, "expert": "\n".join(hint_lines(expansion, likely)) or "none"}
         super().__init__(model, scope, on_step, values)
         self._board, self.texts, self._question = board, texts, question
@@ -157,7 +157,7 @@ class Asker(QuestionSession):
             if (letters := sum(map(str.isalnum, text))) < _BARE:
                 read = f"{read.strip()}\n{_LITTLE}" if letters else _NO_TEXT
             elif unlabelled(text):
-                read = f"{read.rstrip()}\n{_UNLABELLED}"
+                read = f"{read.rstrip()}\n{_UNLABELLED_CHART}"
             shown.append(f"D{doc + 1} page {page}:\n{read}")
         return shown
 
@@ -187,7 +187,7 @@ class Asker(QuestionSession):
     def other_language(self) -> str:
         """Return what to say where the question is in another language than the best pages, "" where it is not."""
         language = language_of(self._question)
-        best = self._board.reached[:_MARKED]
+        best = self._board.reached[:_DRAWING_PAGES]
         page_language = common_language(page.text for page in self._page_texts(best)) if language else ""
         if not page_language or page_language == language:
             return ""
@@ -198,7 +198,7 @@ class Asker(QuestionSession):
 
     def marks(self) -> dict[Place, str]:
         """Return what is drawn on the best pages, as far as their texts and descriptions tell."""
-        best = self._board.reached[:_MARKED]
+        best = self._board.reached[:_DRAWING_PAGES]
         return {
             place: mark(page.text, page.described) for place, page in zip(best, self._page_texts(best), strict=True)
         }

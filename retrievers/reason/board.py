@@ -258,7 +258,7 @@ _CAPTION = re.compile(
     r"|[图表]\s*\d{1,3})",
     re.IGNORECASE,
 )
-_SEEN = ("Figure: ", "Table: ")  # how a description's lines begin
+_CAPTION_PREFIXES = ("Figure: ", "Table: ")  # how a description's lines begin
 _ROWS = 4  # lines that make a table
 _CAPTIONS, _LENGTH = 2, 70  # captions that are shown, characters of each
 _BARE_FIGURE = re.compile(r"[\s($€£¥+\-–−~≈<>]*\d[\d,.]*\s?(?:%|[kKmMbB]n?|x)?[)\s]*")
@@ -312,7 +312,7 @@ def unlabelled(text: str) -> bool:
 def _captions(text: str, described: str) -> list[str]:
     """Return the captions of the page, else what a model has seen."""
     captions = [short(line, _LENGTH) for line in text.split("\n") if _CAPTION.match(line)]
-    return captions or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_SEEN)]
+    return captions or [short(line, _LENGTH) for line in described.split("\n") if line.startswith(_CAPTION_PREFIXES)]
 
 
 def _of_table(caption: str) -> bool:

@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _METADATA_DATE = re.compile(r"\AD:([0-9]{4})([0-9]{2})([0-9]{2}).*")
 _CARD = ("organisation", "symbol", "party", "type", "year", "quarter", "date", "title", "name", "format", "tag")
 LONGEST = 200  # characters of a value that count
-_SHOWN = 80  # those that a model sees
+_VALUE_CHARS = 80  # those that a model sees
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
     return {
         name: Field(
             name,
-            _kind([value for value, _ in values.values()]),
+            _value_kind([value for value, _ in values.values()]),
             {value: frozenset(ids) for value, ids in values.values()},
         )
         for name, values in values_by_name.items()
@@ -76,7 +76,7 @@ def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
             continue  # true of every document
         head = f"{field.name} ({field.kind}, {count} value{'s'[: count != 1]}, {documents} documents):"
         order = sorted(field.values.items(), key=lambda item: (-_shared(item[0], terms), -len(item[1]), item[0]))
-        shown[head] = [f" {json.dumps(value[:_SHOWN], ensure_ascii=False)} {len(ids)}" for value, ids in order]
+        shown[head] = [f" {json.dumps(value[:_VALUE_CHARS], ensure_ascii=False)} {len(ids)}" for value, ids in order]
     sizes = [sum(map(_size, (head, *values))) for head, values in shown.items()]
     lines = []
     for (head, values), room in zip(shown.items(), shares(sizes, tokens), strict=True):
@@ -104,7 +104,7 @@ def _field_values(document: Document) -> Iterable[tuple[str, str]]:
             yield key.casefold(), _METADATA_DATE.sub(r"\1-\2-\3", value)
 
 
-def _kind(values: Collection[str]) -> Kind:
+def _value_kind(values: Collection[str]) -> Kind:
     if all(map(_DATE.fullmatch, values)):
         return "date"
     return "number" if all(map(is_number, values)) else "text"
@@ -183,14 +183,14 @@ def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:
     """Return the condition in the library's own words, or why it cannot be used."""
     field = fields.get(fold(condition.field.strip()))
     if field is None:
-        return f"there is no field '{_short(condition.field)}'"
+        return f"there is no field '{_shorten_text(condition.field)}'"
     if condition.operator in ("at least", "at most") and field.kind == "text":
         return f"the field '{field.name}' has no order"
     written = [value.strip()[:LONGEST].strip() for value in condition.values]
     read = [_READERS[field.kind](field, condition.operator, value) for value in written if value]
     values = tuple(dict.fromkeys(value for matching in read for value in matching))
     if not values:
-        return f"the library has no {field.name} '{_short(' or '.join(written))}'"
+        return f"the library has no {field.name} '{_shorten_text(' or '.join(written))}'"
     return Condition(field.name, condition.operator, values)
 
 
@@ -258,7 +258,7 @@ def _date(field: Field, operator: Operator, value: str) -> list[str]:
     return [value] if exists else []
 
 
-def _text(field: Field, operator: Operator, value: str) -> list[str]:
+def _match_text(field: Field, operator: Operator, value: str) -> list[str]:
     """Return the values that are meant.
 
     These are the values written so, else those of that name or type, else those that hold all its words, else the one
@@ -287,9 +287,13 @@ def _text(field: Field, operator: Operator, value: str) -> list[str]:
     return [folded[near] for near in difflib.get_close_matches(folded_value, folded, n=1, cutoff=_LIKE)]
 
 
-_READERS: dict[str, Callable[[Field, Operator, str], list[str]]] = {"number": _number, "date": _date, "text": _text}
+_READERS: dict[str, Callable[[Field, Operator, str], list[str]]] = {
+    "number": _number,
+    "date": _date,
+    "text": _match_text,
+}
 
 
-def _short(text: str, length: int = 60) -> str:
+def _shorten_text(text: str, length: int = 60) -> str:
     one_line = " ".join(text.split())
     return one_line if len(one_line) <= length else one_line[: length - 1] + "…"

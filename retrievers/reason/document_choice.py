@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 BY_CARDS = "the documents' cards and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
 _CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
-_READ, _HITS = 4, 3  # documents of which so many of the best pages are read; of the others the best one
+_WELL_READ_DOCUMENTS, _HITS_EACH = (
+    4,
+    3,
+)  # documents of which so many of the best pages are read; of the others the best one
 _TELLS = 0.4  # a card's score from which what matched is a reason
 PICKED = "picked by the model"
 _WHY = 200  # characters of what a model says of its choice
@@ -147,7 +150,8 @@ def _by_metadata(contenders: Contenders, reasoner: Reasoner | None) -> DocumentC
         used = RouteUsed("metadata", "auto", why, (), steps)
         return DocumentChoice(contenders.routing, contenders.scope, used, usage, (*notes, why), dead)
     reasons = {
-        doc_id: _joined(contenders.routing.reasons.get(doc_id, ""), _met(filtered)) for doc_id in filtered.documents
+        doc_id: _join_reasons(contenders.routing.reasons.get(doc_id, ""), _met(filtered))
+        for doc_id in filtered.documents
     }
     routing = replace(contenders.routing, reasons=reasons)
     used = RouteUsed("metadata", "metadata", "asked for", tuple(map(str, filtered.conditions)), steps)
@@ -190,9 +194,12 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
     """
     hits: dict[str, list[int]] = {}
     for hit in contenders.hits:
-        if len(best_hits := hits.setdefault(hit.doc_id, [])) < _HITS and hit.page not in best_hits:
+        if len(best_hits := hits.setdefault(hit.doc_id, [])) < _HITS_EACH and hit.page not in best_hits:
             best_hits.append(hit.page)
-    few = {doc_id: hits.get(doc_id, [])[: _HITS if at < _READ else 1] for at, doc_id in enumerate(shown)}
+    few = {
+        doc_id: hits.get(doc_id, [])[: _HITS_EACH if at < _WELL_READ_DOCUMENTS else 1]
+        for at, doc_id in enumerate(shown)
+    }
     seen = contenders.seen([(doc_id, page) for doc_id, pages in few.items() for page in pages])
     routing = contenders.routing
     return [
@@ -225,7 +232,7 @@ def preferred(
     excess = max(0.0, max(lifted.values(), default=0.0) - 1.0)
     scores_left = {doc_id: score - excess for doc_id, score in lifted.items() if score > excess}
     reasons_by_id = {
-        doc_id: _joined(contenders.routing.reasons.get(doc_id, ""), reason) for doc_id, reason in reasons.items()
+        doc_id: _join_reasons(contenders.routing.reasons.get(doc_id, ""), reason) for doc_id, reason in reasons.items()
     }
     return replace(
         contenders.routing, scores=scores_left, reasons={**contenders.routing.reasons, **reasons_by_id}, tied=()
@@ -302,7 +309,7 @@ def _met(filtered: FilterMatch) -> str:
     return "; ".join(map(str, filtered.conditions))
 
 
-def _joined(*parts: str) -> str:
+def _join_reasons(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 

@@ -17,11 +17,11 @@ from retrievers.reason.conditions import Condition, Field, Operator, table
 
 MOST = 72  # documents described where somebody did
 _REPLY = 600  # tokens that a reply may have
-_KEPT = 0.5  # of the question's tokens, which stay for finding its pages
-_NAMED = 3  # documents that a reply may name
+_PROMPT_SHARE = 0.5  # of the question's tokens, which stay for finding its pages
+_MAX_PICKS = 3  # documents that a reply may name
 _LINE, _LEAST = 90, 24  # tokens of a document's line at most, and as few as still tell something
 _ABOUT, _PASSAGE = 50, 110  # characters
-_SAID = 0.55  # of a document's tokens, for what its best page says
+_PASSAGE_SHARE = 0.55  # of a document's tokens, for what its best page says
 _ALL = 1300  # tokens of all of them together
 _FIELDS = 1500  # tokens of all fields together
 _CONDITIONS, _VALUES = 6, 20
@@ -79,13 +79,13 @@ def pick(session: QuestionSession, documents: Sequence[Described]) -> DocumentPi
     picks = session.ask("route-documents", Picks, {"documents": "\n".join(lines)}, tokens=_REPLY)
     written = [name.strip().casefold() for name in picks.documents]
     if lost := [name for name in written if name not in names]:
-        session.step("dropped", f"there is no {', '.join(lost[: 2 * _NAMED])}")
+        session.step("dropped", f"there is no {', '.join(lost[: 2 * _MAX_PICKS])}")
     doc_ids = tuple(dict.fromkeys(names[name] for name in written if name in names))
-    return DocumentPicks(doc_ids[:_NAMED], " ".join(picks.reasoning.split()))
+    return DocumentPicks(doc_ids[:_MAX_PICKS], " ".join(picks.reasoning.split()))
 
 
 def _room(session: QuestionSession, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
-    return session.room(name, schema, values, int(_KEPT * session.scope.budget.tokens))
+    return session.room(name, schema, values, int(_PROMPT_SHARE * session.scope.budget.tokens))
 
 
 def document_lines(names: Iterable[str], documents: Sequence[Described], tokens: int) -> list[str]:
@@ -93,18 +93,18 @@ def document_lines(names: Iterable[str], documents: Sequence[Described], tokens:
 
     Where there is too little room for a document both are cut, the passage to no less than its share.
     """
-    parts = [_line(name, described) for name, described in zip(names, documents, strict=True)]
+    parts = [_describe_document(name, described) for name, described in zip(names, documents, strict=True)]
     sizes = [estimate(head) + estimate(passage) for head, passage in parts]
     lines = []
     for (head, passage), size in zip(parts, shares(sizes, tokens - 4 * len(parts)), strict=True):
-        passage_size = min(estimate(passage), max(int(_SAID * size), size - estimate(head)))
+        passage_size = min(estimate(passage), max(int(_PASSAGE_SHARE * size), size - estimate(head)))
         lines.append(
             cut(head, size - passage_size) + (f"\n  {cut(passage, passage_size)}" if passage and passage_size else "")
         )
     return lines
 
 
-def _line(name: str, described: Described) -> tuple[str, str]:
+def _describe_document(name: str, described: Described) -> tuple[str, str]:
     """Return what it is, how long, on which of its best pages are figures, what it is about; and what the best says."""
     document = described.document
     pictures = f", {document.unread} of pictures without text" if document.unread else ""

@@ -20,11 +20,11 @@ from retrievers.reason.board import Board, Verdict, unique
 
 EXPLORE = 1.4  # c above
 PAGE_TOKENS = 250  # less of a page is not worth a call
-_READ = 3  # pages read in one call; a section that has no more is read instead of opened
-_RATED = 30  # parts rated in one call
+_PAGES_PER_CALL = 3  # pages read in one call; a section that has no more is read instead of opened
+_PARTS_PER_CALL = 30  # parts rated in one call
 _SURE = 0.9  # a page read and held this probable ends the search
 _LIKELY = 0.4  # pages and sections below are not named
-_NAMED = 3
+_MAX_PLACES = 3
 
 
 class Rating(BaseModel):
@@ -121,7 +121,7 @@ class TreeSearch:
         return (
             node.own
             or not self._parts(node)
-            or (node.at >= 0 and len(self._board.pages_of((node.doc, node.at))) <= _READ)
+            or (node.at >= 0 and len(self._board.pages_of((node.doc, node.at))) <= _PAGES_PER_CALL)
         )
 
     def _parts(self, node: _Node) -> list[_Node]:
@@ -136,8 +136,8 @@ class TreeSearch:
             ) and begins.start_page > first.start_page:
                 parts.insert(0, _Node(node.doc, node.at, 0.0, own=True, parent=node))
         promises = self._board.promises(node.doc)
-        if len(parts) > _RATED:
-            best_parts = sorted(parts, key=lambda part: -promises[part.at])[:_RATED]
+        if len(parts) > _PARTS_PER_CALL:
+            best_parts = sorted(parts, key=lambda part: -promises[part.at])[:_PARTS_PER_CALL]
             parts = [part for part in parts if part in best_parts]
         return parts
 
@@ -170,7 +170,7 @@ class TreeSearch:
         pages = self._pages_of(node)
         values = self._board.scores[node.doc].values
         unread = [page for page in pages if (node.doc, page) not in self._pages]
-        count = min(_READ, room // PAGE_TOKENS)
+        count = min(_PAGES_PER_CALL, room // PAGE_TOKENS)
         chosen = sorted(sorted(unread, key=lambda page: (-values[page - 1], page))[:count])
         node.done = len(unread) <= count
         if not chosen:
@@ -202,10 +202,10 @@ class TreeSearch:
 
     def _chosen(self) -> Verdict:
         likely = sorted(((p, place) for place, p in self._pages.items() if p >= _LIKELY), key=lambda item: -item[0])
-        pages = unique(place for _, place in likely[:_NAMED])
+        pages = unique(place for _, place in likely[:_MAX_PLACES])
         sections = sorted(self._leaves(self._root), key=lambda node: -node.prior)
         nodes = unique((node.doc, node.at) for node in sections if node.prior >= _LIKELY and node.at >= 0)
-        return Verdict(pages, nodes[: max(0, _NAMED - len(pages))], self._thoughts[-1] if self._thoughts else "")
+        return Verdict(pages, nodes[: max(0, _MAX_PLACES - len(pages))], self._thoughts[-1] if self._thoughts else "")
 
     def _leaves(self, node: _Node) -> list[_Node]:
         """Return the rated sections that were neither opened nor read."""

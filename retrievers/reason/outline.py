@@ -33,7 +33,7 @@ _ROLES = 0.6  # of the tokens that roles have before pages, where the rest is no
 _HIDDEN = 2  # sections that are named where others hide them
 _PARTS, _DIVIDED = 4, 2  # other parts that are named, of so many documents
 _PROMISE = 0.3  # of such a part
-_REACHED = 20  # best pages whose documents have a line
+_BEST_PAGES = 20  # best pages whose documents have a line
 _BESIDE = 0.5  # of the best document's score: others have no line
 _DEEP = 700  # tokens of what is opened, until which the parts of parts are shown too
 _TITLE, _PART = 50, 32  # characters
@@ -94,13 +94,13 @@ def opened(board: Board, doc: int, at: int, room: int) -> str:
     below: set[int] = set()
     text = head
     for title, summary in ((90, 120), (90, 0), (_PART, 0)):
-        text = "\n".join([head, *_parts(board, doc, children, title, summary, below)])
+        text = "\n".join([head, *_section_lines(board, doc, children, title, summary, below)])
         if estimate(text) <= room:
             break
     promises = board.promises(doc)
     for child in sorted(children, key=lambda at: -promises[at]):
         if board.children((doc, child)) and promises[child] > 0:
-            deeper = "\n".join([head, *_parts(board, doc, children, title, summary, below | {child})])
+            deeper = "\n".join([head, *_section_lines(board, doc, children, title, summary, below | {child})])
             if estimate(deeper) > min(room, _DEEP):
                 break
             below, text = below | {child}, deeper
@@ -199,7 +199,7 @@ class _Lines:
             lines += [self._board.document_line(doc), *self._under(doc), *fits]
         named = set(self._pages)
         scores = [scores_of.candidate.score for scores_of in self._board.scores]
-        by_pages = dict.fromkeys(doc for doc, _ in self._board.reached[:_REACHED])
+        by_pages = dict.fromkeys(doc for doc, _ in self._board.reached[:_BEST_PAGES])
         by_score = [doc for doc, score in enumerate(scores) if score >= _BESIDE * max(scores)]
         for doc in dict.fromkeys([*by_pages, *by_score]):
             line = self._board.document_line(doc)
@@ -260,7 +260,7 @@ class _Lines:
         promises = self._board.promises(doc)
         likely = [at for at in others if promises[at] >= _PROMISE]
         shown = sorted(sorted(likely, key=lambda at: -promises[at])[:_PARTS])
-        names = [_named(self._board, doc, at, _PART) for at in shown]
+        names = [_name_section(self._board, doc, at, _PART) for at in shown]
         more = [f"{len(others) - len(shown)} more: expand D{doc + 1}"] if len(others) > len(shown) else []
         return " other parts: " + " | ".join([*names, *more])
 
@@ -310,13 +310,13 @@ def _titles(board: Board, doc: int, page: int, shown: set[int], first: Collectio
         if repeats and section.title == content.sections[after].title:
             continue
         plain = section.end_page == page or repeats
-        title = short(section.title, _TITLE) if plain else _named(board, doc, at, _TITLE)
+        title = short(section.title, _TITLE) if plain else _name_section(board, doc, at, _TITLE)
         titles[title] = leads or titles.get(title, False)
         leads = False
     return sorted(titles, key=lambda title: not titles[title])
 
 
-def _parts(
+def _section_lines(
     board: Board, doc: int, children: Sequence[int], title: int, summary: int, below: Collection[int], depth: int = 1
 ) -> list[str]:
     """Return sections in order, with their parts those in ``below``.
@@ -344,11 +344,11 @@ def _parts(
         parts += [short(sections[alike[0]].summary, summary)] if summary and sections[alike[0]].summary else []
         lines.append(" · ".join(parts))
         if parent in below:
-            lines += _parts(board, doc, inside[parent], title, 0, (), depth + 1)
+            lines += _section_lines(board, doc, inside[parent], title, 0, (), depth + 1)
     return lines
 
 
-def _named(board: Board, doc: int, at: int, title: int) -> str:
+def _name_section(board: Board, doc: int, at: int, title: int) -> str:
     section, inside = board.scores[doc].content.sections[at], len(board.children((doc, at)))
     last = f"-{section.end_page}" if section.end_page > section.start_page else ""
     parts = f", {inside} parts" if inside else ""

@@ -61,7 +61,7 @@ class AnotherSearch:
     def lines(self, wish: SearchWish, listed: set[int], room: int) -> list[str]:
         """Return what a search found in at most ``room`` tokens, and add its documents to those ``listed``."""
         self.searched[wish] = None
-        head = f"Search for {_named(wish)}"
+        head = f"Search for {_describe_wish(wish)}"
         self._asker.widen(wish.text)
         try:
             hits = self._hits(wish)
@@ -78,7 +78,9 @@ class AnotherSearch:
             room -= size
             listed.add(doc)
             lines += [*header, line]
-        self._asker.step("searched", f"{_named(wish)}: " + (", ".join(line[:40] for line in lines) or "nothing"))
+        self._asker.step(
+            "searched", f"{_describe_wish(wish)}: " + (", ".join(line[:40] for line in lines) or "nothing")
+        )
         return [f"{head} found:", *lines] if lines else [f"{head} found nothing."]
 
     def _hits(self, wish: SearchWish) -> list[tuple[str, int]]:
@@ -91,9 +93,11 @@ class AnotherSearch:
             return self._sections(wish.text, again)
         if wish.how == "exact":
             page_texts = self._asker.texts.of([(again.pages[visit.doc].content, visit.page) for visit in visits])
-            words = _plain(wish.text)
+            words = _fold_words(wish.text)
             visits = [
-                visit for visit, page in zip(visits, page_texts, strict=True) if words and words in _plain(page.whole)
+                visit
+                for visit, page in zip(visits, page_texts, strict=True)
+                if words and words in _fold_words(page.whole)
             ]
         best = [(again.pages[visit.doc], again.expansions[visit.doc], visit.page) for visit in visits[:_PAGES]]
         places = [(self._board.add(pages, expansion), page) for pages, expansion, page in best]
@@ -124,11 +128,11 @@ def _expansion(again: FoundAgain, pages: PageScores) -> Expansion | None:
     return next((e for scores, e in zip(again.pages, again.expansions, strict=True) if scores is pages), None)
 
 
-def _named(wish: SearchWish) -> str:
+def _describe_wish(wish: SearchWish) -> str:
     return {"words": wish.text, "exact": f'"{wish.text}"', "section": f"section: {wish.text}"}[wish.how]
 
 
-def _plain(text: str) -> str:
+def _fold_words(text: str) -> str:
     return re.sub(r"[\W_]+", " ", fold(text)).strip()
 
 
@@ -137,11 +141,11 @@ _OUTLINE, _PASSAGES = 0.17, 0.14  # of all tokens at most, for the outline, and 
 _OUTLINE_TOKENS = 1500  # tokens of an outline, however many there are
 _NOW = 0.6  # of the tokens left, for what is opened and read where another round may follow,
 _WORTH = 1100  # but so many, so that a page can be read whole
-_OPENED, _READ = 4, 4  # sections opened and pages read in a round at most
+_SECTIONS_PER_ROUND, _PAGES_PER_ROUND = 4, 4  # sections opened and pages read in a round at most
 _A_PAGE = 600  # tokens of a page that is read
-_LISTED = 8  # documents that later rounds have a line of
+_MAX_LISTED = 8  # documents that later rounds have a line of
 _OPENING = 500  # tokens that pages leave to sections and searches, a third at most
-_FOUND = 700  # tokens of what a search finds
+_HIT_TOKENS = 700  # tokens of what a search finds
 _SHORT = " One of the pages shown is likely to answer: name it now, and ask for more only where none can."
 _NOTHING = "No page of the library holds a word of the question. Search in other words, or in another language."
 _LAST = "This is the last round: name pages now."
@@ -246,7 +250,7 @@ class Rounds:
         before += [f"You named: {named}"] if named else []
         before += [f"Read before this round: {read}"] if read else []
         first = [doc for doc in dict.fromkeys(doc for doc, _ in self._board.reached) if doc in self._listed]
-        listed = list(dict.fromkeys([*self._docs, *first]))[: max(_LISTED, len(self._docs))]
+        listed = list(dict.fromkeys([*self._docs, *first]))[: max(_MAX_LISTED, len(self._docs))]
         documents = "\n".join(self._board.document_line(doc) for doc in listed)
         return {"outline": documents, "seen": "\n\n".join(["\n".join(before), *seen])}
 
@@ -307,7 +311,7 @@ class Rounds:
             names = [self._board.name(item) if item[1] >= 0 else f"D{item[0] + 1}" for item in shown_nodes]
             self._asker.step("opened", ", ".join(names))
         for wish in wishes:
-            lines = self._again.lines(wish, self._listed, min(room, _FOUND))
+            lines = self._again.lines(wish, self._listed, min(room, _HIT_TOKENS))
             seen.append("\n".join(lines))
             room -= estimate(seen[-1]) + 2
         if seen and (missed := [item for item in new_pages[len(fit) :] if item in pages]):
@@ -321,8 +325,10 @@ class Rounds:
         A section without parts is read instead: asking to open it means wanting to see what is in it. A page that
         breaks off brings the next one.
         """
-        nodes = [(name, self._node(name)) for name in turn.expand[:_OPENED]]
-        pages = [(page_of, self._board.page(page_of.document, page_of.page)) for page_of in turn.read[:_READ]]
+        nodes = [(name, self._node(name)) for name in turn.expand[:_SECTIONS_PER_ROUND]]
+        pages = [
+            (page_of, self._board.page(page_of.document, page_of.page)) for page_of in turn.read[:_PAGES_PER_ROUND]
+        ]
         self._drop(
             [
                 *(name for name, node in nodes if node is None),

@@ -22,9 +22,9 @@ from retrievers.trees.content import Content
 
 # Headings whose number stands by itself: "7. Warranties" is section 7, "G Error Cases" appendix G.
 _BARE = frozenset(("section", "chapter", "article", "clause", "note", "part", "appendix", "item"))
-_NUMBERED = re.compile(rf"\s*(?:[(\[]\s?)?(?P<number>{NUMBER})(?:[.:)\]]|\s[-–—:]|(?=\s))(?P<rest>.*)", re.DOTALL)
+_LEADING_NUMBER = re.compile(rf"\s*(?:[(\[]\s?)?(?P<number>{NUMBER})(?:[.:)\]]|\s[-–—:]|(?=\s))(?P<rest>.*)", re.DOTALL)
 _AFTER_CAPTION = re.compile(r"\s?[.:|–—-]|\s*$|\s+[A-Z(\[]")
-_WORDED, _BARE_NUMBER = 2, 1
+_WORD_FIT, _NUMBER_FIT = 2, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def numbered(line: str) -> Numbered | None:
     """Return the number that a line begins with, if any."""
     if leading := [reference for reference in references(line[:80]) if not line[: reference.start].strip(" \t#*[(")]:
         return Numbered(leading[0].word, leading[0].number, line[leading[0].end :])
-    match = _NUMBERED.match(line[:80])
+    match = _LEADING_NUMBER.match(line[:80])
     return Numbered("", part_number(match["number"]), line[match.start("rest") :]) if match else None
 
 
@@ -51,8 +51,8 @@ def fit(reference: Reference, title: str) -> int:
     if heading is None or heading.number != reference.number:
         return 0
     if heading.word == reference.word or {heading.word, reference.word} <= {"section", "clause", "article"}:
-        return _WORDED
-    return _BARE_NUMBER if not heading.word and reference.word in _BARE and heading.after.strip() else 0
+        return _WORD_FIT
+    return _NUMBER_FIT if not heading.word and reference.word in _BARE and heading.after.strip() else 0
 
 
 def begins_caption(reference: Reference, line: str) -> bool:
@@ -70,7 +70,7 @@ _SPLIT = re.compile(r"[\s|·•]+")
 
 def labelled(number: str, labels: Sequence[str]) -> list[int]:
     """Return the pages (1-based) whose label in the file is this number."""
-    return [page for page, label in enumerate(labels, 1) if label and page_number(_joined(label)) == number]
+    return [page for page, label in enumerate(labels, 1) if label and page_number(_join_label(label)) == number]
 
 
 def printed(number: str, texts: Sequence[str]) -> list[int]:
@@ -101,15 +101,15 @@ def _numbers(text: str) -> Iterator[str]:
             words = _SPLIT.split(line.strip())
             yield from {page_number(word.strip("-–—[]()")) for word in (words[0], words[-1])}
             if len(words) <= 3:
-                yield page_number(_joined(line))
+                yield page_number(_join_label(line))
 
 
-def _joined(written: str) -> str:
+def _join_label(written: str) -> str:
     """Join ``A - 4`` and ``- 4 -`` as they are asked for: A-4, 4."""
     return re.sub(r"\s*([-–—])\s*", "-", written.strip()).strip("-[]() ")
 
 
-_LISTED = 4  # lines of one page that begin as headings or captions do: it is a list of them
+_LIST_LINES = 4  # lines of one page that begin as headings or captions do: it is a list of them
 _SECTION_PAGES = 60  # pages of a section in which the rest of the question is looked for
 
 Span = tuple[int, int | None]
@@ -202,19 +202,19 @@ def lines_that_begin(
     starts = starts or line_starts(reference.word)
     matches: list[tuple[int, int, str, int]] = []
     for page, (_, text) in enumerate(texts, 1):
-        lines = [(_line(text, match.start(), match.end()), match.start()) for match in starts.finditer(text)]
+        lines = [(_line_at(text, match.start(), match.end()), match.start()) for match in starts.finditer(text)]
         if named := [line for line in lines if begins(reference, line[0])]:
             matches.append((len(lines), page, *named[0]))
-    shown = [match_row for match_row in matches if match_row[0] < _LISTED] or matches
-    return [PlaceFound(page, f"«{_short(line)}» stands here", span=(at, None)) for _, page, line, at in shown]
+    shown = [match_row for match_row in matches if match_row[0] < _LIST_LINES] or matches
+    return [PlaceFound(page, f"«{_shorten_line(line)}» stands here", span=(at, None)) for _, page, line, at in shown]
 
 
-def _line(text: str, start: int, matched: int) -> str:
+def _line_at(text: str, start: int, matched: int) -> str:
     end = text.find("\n", matched)
     return text[start : len(text) if end < 0 else end]
 
 
-def _short(line: str, length: int = 60) -> str:
+def _shorten_line(line: str, length: int = 60) -> str:
     line = re.sub(r"\s+", " ", line).strip()
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
@@ -236,7 +236,7 @@ _SENDING = re.compile(
 )
 _MAYBE = ("see", "refer", " in ", "(", "consult", "siehe", "vgl", "voir", "véase", "见", "如")
 _BEFORE = 40  # characters
-_MOST, _READ = 3, 12  # places of one text, pages that are read for each
+_MOST, _PAGES_TO_READ = 3, 12  # places of one text, pages that are read for each
 
 Read = Callable[[Sequence[int]], Sequence[str]]
 """The texts of pages, 1-based."""
@@ -257,19 +257,19 @@ def pointers(text: str, page: int, content: Content, read: Read) -> tuple[Pointe
         sends = _SENDING.search(text[max(0, reference.start - _BEFORE) : reference.start])
         if reference.kind == "page" or sends is None or key in pointers_by_place or len(pointers_by_place) == _MOST:
             continue
-        place = next((place for place in _places(reference, content, read) if place.begins), None)
+        place = next((place for place in _find_places(reference, content, read) if place.begins), None)
         if place is not None and place.page != page:
             pointers_by_place[key] = Pointer(" ".join(reference.written.split()), place.page, place.why)
     return tuple(pointers_by_place.values())
 
 
-def _places(reference: Reference, content: Content, read: Read) -> Iterator[PlaceFound]:
+def _find_places(reference: Reference, content: Content, read: Read) -> Iterator[PlaceFound]:
     if reference.kind == "part":
         yield from sections_called(reference, content.sections)
     hashes = {cached_hash(term) for term in tokenise(reference.written)}
     occurrences = content.body.occurrences(list(hashes))
     pages, terms = np.unique(occurrences.pages, return_counts=True)
-    likely = (pages[terms >= len(hashes)] + 1).tolist()[:_READ] if hashes else []
+    likely = (pages[terms >= len(hashes)] + 1).tolist()[:_PAGES_TO_READ] if hashes else []
     texts = [("", text) for text in read(likely)] if likely else []
     begins = (
         begins_caption if reference.kind == "caption" else (lambda numbered_place, line: fit(numbered_place, line) > 1)

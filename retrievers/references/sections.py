@@ -25,7 +25,10 @@ _PARTS = {
 }  # fmt: skip
 _LETTERS = re.compile(r"[^\W\d_]+")
 _CHINESE_PARTS = ("章", "节", "部分")
-_NAMED, _EXACT = 0.6, 0.85  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
+_PART_FIT, _TITLE_FIT = (
+    0.6,
+    0.85,
+)  # Dice coefficient of the title and what is asked, where a part is spoken of and where not
 _SEGMENT = re.compile(r"[,;:–—(|]")
 _SEGMENT_ONLY = 0.98  # of the fit of a whole title
 _LABELS = frozenset(tokenise("item note section article chapter part exhibit clause appendix schedule annex"))
@@ -71,11 +74,11 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
         section = content.sections[at]
         verbatim = _verbatim(query, section.title)
         fit = _fit(query, section.title, verbatim)
-        if fit < (_NAMED if query.part else _EXACT):
+        if fit < (_PART_FIT if query.part else _TITLE_FIT):
             continue
         label = numbered(section.title)
         called = bool(query.part and label and label.word == query.part)
-        above = {term for i in content.path(at)[:-1] for term in _words(content.sections[i].title)}
+        above = {term for i in content.path(at)[:-1] for term in _title_terms(content.sections[i].title)}
         below = -len(above & query.terms)
         order = (
             (-called, section.level, -fit)
@@ -89,7 +92,7 @@ def named_sections(query: SectionQuery, content: Content, worth: Callable[[int],
         place = beginning(section, f"«{section.title}» begins here")
         if not query.part and not verbatim:  # it may be that only a word of it is asked about
             place = replace(place, span=None)
-        whole = verbatim > _PAIR or (query.needed or query.telling) <= _words(section.title)
+        whole = verbatim > _PAIR or (query.needed or query.telling) <= _title_terms(section.title)
         places.setdefault(section.start_page, replace(place, whole=whole))
     return list(places.values())
 
@@ -122,7 +125,7 @@ def titled_lines(
     places = []
     for page, text in zip(best, texts(best), strict=True):
         lines = (line for line in map(str.strip, text.split("\n")) if _may_be_title(line))
-        if line := next((line for line in lines if required <= _words(line) <= query.terms), None):
+        if line := next((line for line in lines if required <= _title_terms(line) <= query.terms), None):
             places.append(PlaceFound(page, f"«{line}» stands here"))
     return places[:_MOST_SECTIONS]
 
@@ -139,15 +142,15 @@ def _fit(query: SectionQuery, title: str, verbatim: int) -> float:
     It counts as a whole, or by what stands before a comma or a colon. ``verbatim`` of its words stand in the question
     as they are.
     """
-    words = _words(title)
+    words = _title_terms(title)
     if words <= query.naming:
         return 0.0
     if not query.needed - words and verbatim > _PAIR:
         return 1.0
     whole = _dice(query, words)
     if whole < 1 and (first := _SEGMENT.split(title)[0]) != title:
-        whole = max(whole, _SEGMENT_ONLY * _dice(query, _words(first)))
-    return max(whole, _NAMED) if query.part and _begins(query, title) else whole
+        whole = max(whole, _SEGMENT_ONLY * _dice(query, _title_terms(first)))
+    return max(whole, _PART_FIT) if query.part and _begins(query, title) else whole
 
 
 def _dice(query: SectionQuery, title: frozenset[str]) -> float:
@@ -165,18 +168,18 @@ def _begins(query: SectionQuery, title: str) -> bool:
 
 def _verbatim(query: SectionQuery, title: str) -> int:
     """Return how many words of a title stand in the question, if all do and in their order; one alone says nothing."""
-    plain = _plain(title)
+    plain = _plain_title(title)
     words = plain.count(" ") - 1
     return words if words > 1 and plain in query.text else 0
 
 
 @lru_cache(maxsize=50_000)
-def _plain(title: str) -> str:
+def _plain_title(title: str) -> str:
     return plain_words(_unnumbered(title))
 
 
 @lru_cache(maxsize=50_000)
-def _words(title: str) -> frozenset[str]:
+def _title_terms(title: str) -> frozenset[str]:
     """Return the terms of a title without its number and what it is called."""
     return frozenset(tokenise(_unnumbered(title))) - _LABELS
 
@@ -195,7 +198,7 @@ _WHOLE = (
     r"|findings|year|quarter|operations|business|\d{4})"
 )
 # What sections are called that speak for the whole.
-_CALLED: Mapping[str, str] = {
+_ROLE_NAMES: Mapping[str, str] = {
     "abstract": r"abstract|zusammenfassung|r[ée]sum[ée]|resumen|摘要",
     "summary": rf"(?:[\w&]+ ){{0,2}}(?:summary|overview)(?: of {_WHOLE})?|at a glance|in brief|synopsis"
     r"|概述|概要|内容提要|提要|summary [\w -]{0,30}(?:results|performance)",
@@ -209,7 +212,7 @@ _CALLED: Mapping[str, str] = {
 }
 _TITLES = {
     role: re.compile(rf"\s*{_NUMBER}(?:{called})(?:\s*[:–—-].*)?\W*$", re.IGNORECASE)
-    for role, called in _CALLED.items()
+    for role, called in _ROLE_NAMES.items()
 }
 _ORDER: Mapping[Wanted, tuple[str, ...]] = {
     "summary": ("abstract", "summary", "titled", "front", "introduction", "findings", "conclusion", "contents"),

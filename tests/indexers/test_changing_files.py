@@ -156,7 +156,7 @@ def test_what_is_written_to_while_it_is_hashed_does_not_hold_still(tmp_path: Pat
         os.utime(file, (1, 1))  # a clock too coarse to tell must not decide this test
 
     with pytest.raises(DocumentError, match="changed while it was read"):
-        private_copy._read(file, file, write)
+        private_copy._read_file(file, file, write)
     assert sum(seen) == 3 * 2**20
 
 

@@ -55,9 +55,11 @@ def ask_places(
     Only the title's own pages are shown, each once, and only those that it may stand on. ``skip``: pages of printed
     contents, on which no section of their titles begins.
     """
-    places = {search.entry: _places(doc, search, skip) for search in searches}
+    places = {search.entry: _title_lines(doc, search, skip) for search in searches}
     keys = {
-        search.entry: _key(session, doc, search, places[search.entry]) for search in searches if places[search.entry]
+        search.entry: _cache_key(session, doc, search, places[search.entry])
+        for search in searches
+        if places[search.entry]
     }
     positions: dict[int, tuple[int, int]] = {}
     left: list[TitleSearch] = []
@@ -97,11 +99,11 @@ def ask_places(
     return positions
 
 
-def _key(session: Session, doc: DocumentView, search: TitleSearch, places: Iterable[int]) -> str:
+def _cache_key(session: Session, doc: DocumentView, search: TitleSearch, places: Iterable[int]) -> str:
     return session.key("headings-place", search.title, *(abridged(doc[number]) for number in places))
 
 
-def _places(doc: DocumentView, search: TitleSearch, skip: Collection[int]) -> dict[int, int]:
+def _title_lines(doc: DocumentView, search: TitleSearch, skip: Collection[int]) -> dict[int, int]:
     """Return the pages of a title that hold a line like it, in order, and that line."""
     skipped = () if opens_contents(search.title) else skip  # what heads printed contents stands on their pages
     numbers = (number for number in range(search.first, search.last + 1) if number not in skipped)
@@ -110,7 +112,7 @@ def _places(doc: DocumentView, search: TitleSearch, skip: Collection[int]) -> di
 
 _ROWS = 3500  # tokens of rows in one call
 _INDENT = 8.0  # points that one more space stands for
-_LABELLED = 0.5  # of the entries; with fewer the labels are not used
+_LABEL_SHARE = 0.5  # of the entries; with fewer the labels are not used
 _LEAST_VOTES = 2
 _LEAST_ENTRIES = 3
 _MAX_ENTRIES = 600
@@ -138,7 +140,7 @@ class PrintedEntries:
     @property
     def labelled(self) -> bool:
         values = [entry for entry in self.entries if label_value(entry.label.strip())]
-        return len(values) >= max(_LEAST_ENTRIES, _LABELLED * len(self.entries))
+        return len(values) >= max(_LEAST_ENTRIES, _LABEL_SHARE * len(self.entries))
 
 
 def read_contents(session: Session, doc: DocumentView, search: int, counts: Counts) -> PrintedEntries | None:
@@ -150,7 +152,7 @@ def read_contents(session: Session, doc: DocumentView, search: int, counts: Coun
     if best is None or len(best.rows) < _LEAST_ENTRIES:
         return None
     entries: list[ContentsEntry] = []
-    for rows in _parts(_lines(best)):
+    for rows in _split_lines(_contents_lines(best)):
         if session.scope.spent:
             break
         reply = session.ask("headings-contents", ContentsEntries, {"rows": rows}, tokens=6000)
@@ -164,7 +166,7 @@ def read_contents(session: Session, doc: DocumentView, search: int, counts: Coun
     return PrintedEntries(tuple(entries), frozenset(best.full)) if len(entries) >= _LEAST_ENTRIES else None
 
 
-def _lines(contents: ContentsPages) -> list[str]:
+def _contents_lines(contents: ContentsPages) -> list[str]:
     left = min(row.x0 for row in contents.rows)
     return [
         cut(f"{' ' * min(12, int((row.x0 - left) / _INDENT))}{row.title}  {row.label}".rstrip(), 100)
@@ -172,7 +174,7 @@ def _lines(contents: ContentsPages) -> list[str]:
     ]
 
 
-def _parts(lines: Sequence[str]) -> list[str]:
+def _split_lines(lines: Sequence[str]) -> list[str]:
     """Return rows in as many texts as it takes."""
     parts: list[list[str]] = [[]]
     size = 0
@@ -195,7 +197,7 @@ def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, co
     offsets = _offsets(printed.entries, places)
     positions: list[Position | None] = []
     for entry, anywhere in zip(printed.entries, places, strict=True):
-        value, offset = _value(entry.label)
+        value, offset = _value_of_label(entry.label)
         expected = value + offsets[offset] if value and offset in offsets else 0
         place = None
         if 1 <= expected <= len(doc.pages):
@@ -225,14 +227,14 @@ def _offsets(entries: Sequence[ContentsEntry], places: Sequence[Sequence[Positio
     """Return what most titles' pages differ from their labels by, for Arabic labels (True) and Roman ones (False)."""
     votes: dict[bool, Counter[int]] = {True: Counter(), False: Counter()}
     for entry, anywhere in zip(entries, places, strict=True):
-        value, kind = _value(entry.label)
+        value, kind = _value_of_label(entry.label)
         for page, _ in anywhere if value else ():
             votes[kind][page - value] += 12 // len(anywhere) + 1
     best = {kind: vote.most_common(1)[0] for kind, vote in votes.items() if vote}
     return {kind: offset for kind, (offset, count) in best.items() if count >= 12 * _LEAST_VOTES}
 
 
-def _value(label: str) -> tuple[int, bool]:
+def _value_of_label(label: str) -> tuple[int, bool]:
     return label_value(label.strip()), label.strip().isdigit()
 
 
@@ -260,7 +262,7 @@ def _settled(
 
 GROUP = 7000  # tokens of pages in one call
 _OVERLAP = 1  # pages that two groups share, so that none begins in the dark
-_KNOWN = 14  # headings before a group that it is told
+_CONTEXT_HEADINGS = 14  # headings before a group that it is told
 _MAX_HEADINGS = 8  # headings a page has, on average over a group: with more they are not headings
 
 
@@ -281,8 +283,8 @@ def read_pages(session: Session, doc: DocumentView, title: str, counts: Counts) 
     for group in groups(doc, numbers, GROUP, _OVERLAP):
         if session.scope.spent:
             break
-        context = "\n".join(f"{mark.level} {mark.title}" for mark in marks[-_KNOWN:]) or "none"
-        marks = _joined(marks, _read(session, doc, group, title, context, counts))
+        context = "\n".join(f"{mark.level} {mark.title}" for mark in marks[-_CONTEXT_HEADINGS:]) or "none"
+        marks = _add_marks(marks, _read_headings(session, doc, group, title, context, counts))
     return marks
 
 
@@ -306,7 +308,7 @@ def split(
         if session.scope.spent:
             break
         context = "Each page names the section that it belongs to; level 1 is what stands directly below that section."
-        marks_found = _joined(marks_found, _read(session, doc, group, title, context, counts))
+        marks_found = _add_marks(marks_found, _read_headings(session, doc, group, title, context, counts))
     own = {(stretch.first, compact(stretch.title)) for stretch in large}
     return [
         HeadingMark(m.title, inside[m.page].level + m.level, m.page, m.anchor, m.y, m.source)
@@ -315,7 +317,7 @@ def split(
     ]
 
 
-def _read(
+def _read_headings(
     session: Session, doc: DocumentView, group: Group, title: str, context: str, counts: Counts
 ) -> list[HeadingMark]:
     values = {"title": title, "known": context, "pages": group.text}
@@ -337,7 +339,7 @@ def _read(
     return [by_place[place] for place in sorted(by_place)]
 
 
-def _joined(before: Sequence[HeadingMark], marks: Sequence[HeadingMark]) -> list[HeadingMark]:
+def _add_marks(before: Sequence[HeadingMark], marks: Sequence[HeadingMark]) -> list[HeadingMark]:
     """Return both lists. A heading on a page that two groups share counts once."""
     places = {(mark.page, mark.anchor) for mark in before}
     return [*before, *(mark for mark in marks if (mark.page, mark.anchor) not in places)]

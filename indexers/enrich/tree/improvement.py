@@ -40,7 +40,7 @@ from indexers.outline.printed_toc import from_printed_toc
 from indexers.outline.tree import HeadingMark, TreeLimits, tree_of
 from indexers.outline.view import DocumentView
 
-_PARSED = frozenset({"has_code", "has_figure"})  # told by type faces and images, which are not stored
+_PARSER_FLAGS = frozenset({"has_code", "has_figure"})  # told by type faces and images, which are not stored
 Span = tuple[int, int]
 
 
@@ -54,12 +54,12 @@ def finish(
     texts = [page.text for page in pages]
     counts = [tokens.counts(tokens.tokenise(page)) for page in texts]
     summarised = summaries.summarise(texts, sections, counts, summaries.find_furniture(texts)).sections
-    old = dict(zip(map(_key, before, _spans(before, pages)), before, strict=True))
+    old = dict(zip(map(_section_key, before, _spans(before, pages)), before, strict=True))
     spans = _spans(sections, pages)
     passed = _passed(spans, before, pages)
     finished = []
     for at, (section, flags) in enumerate(zip(sections, find_flags(sections, parsed), strict=True)):
-        same = old.get(_key(section, spans[at]))
+        same = old.get(_section_key(section, spans[at]))
         if same is not None:
             finished.append(replace(section, flags=same.flags, summary=same.summary or summarised[at], gaps=same.gaps))
         else:
@@ -70,7 +70,7 @@ def finish(
     return tuple(finished)
 
 
-def _key(section: Section, span: Span) -> tuple[str, Span, int, int | None]:
+def _section_key(section: Section, span: Span) -> tuple[str, Span, int, int | None]:
     return section.title, span, section.end_page, section.end_anchor
 
 
@@ -88,7 +88,7 @@ def _passed(spans: Sequence[Span], before: Sequence[Section], pages: Sequence[Pa
     passed: list[set[str]] = [set() for _ in spans]
     ends = [end for _, end in spans]
     for section, (start, end) in zip(before, _spans(before, pages), strict=True):
-        flags = _PARSED.intersection(section.flags)
+        flags = _PARSER_FLAGS.intersection(section.flags)
         at = bisect_left(ends, start + 1)
         while flags and at < len(spans) and spans[at][0] < end:
             if 2 * (min(end, spans[at][1]) - max(start, spans[at][0])) > end - start:

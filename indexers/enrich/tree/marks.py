@@ -210,7 +210,7 @@ def abridged(page: PageView) -> str:
     for unit in page.units:
         goes_on = before is not None and _full(before, widest) and unit.y0 - before.y0 < 2 * (before.y1 - before.y0 + 2)
         follows = goes_on and (_full(unit, widest) or not unit.text[:1].isupper())
-        if follows or _figures(unit.text):
+        if follows or _is_table_row(unit.text):
             if shown and not shown[-1].endswith("…"):
                 shown[-1] += " …"
         else:
@@ -223,7 +223,7 @@ def _full(unit: Unit, widest: float) -> bool:
     return unit.x1 - unit.x0 > 0.8 * widest and len(unit.text) > 40
 
 
-def _figures(text: str) -> bool:
+def _is_table_row(text: str) -> bool:
     """Return whether a text is a row of a table, or a line without words."""
     return sum(map(str.isalpha, text)) < 0.5 * len(re.sub(r"\s+", "", text)) or (
         _CELL in text and any(map(str.isdigit, text.rsplit(_CELL, 1)[-1]))

@@ -191,7 +191,7 @@ def check(
     sure = True
     for at in places:
         if text := _passage(doc, marks[at]):
-            if (cached := session.get(_key(session, marks[at], text))) is None:
+            if (cached := session.get(_check_key(session, marks[at], text))) is None:
                 shown.append((at, text))
             else:
                 right[at], sure = "right" in cached, sure and "sure" in cached
@@ -222,17 +222,19 @@ def check(
         right[at] = begins_there
         if trusted:
             words = ("right" if begins_there else "wrong", "sure" if 0 == fooled < false else "")
-            verdicts[_key(session, marks[at], text)] = " ".join(words).strip()
+            verdicts[_check_key(session, marks[at], text)] = " ".join(words).strip()
     return CheckOutcome(right, trusted, sure and bool(right))
 
 
 def checked_before(session: Session, doc: DocumentView, marks: Sequence[HeadingMark]) -> frozenset[int]:
     """Return the places of headings of which a verdict is kept."""
     passages = ((at, mark, _passage(doc, mark)) for at, mark in enumerate(marks))
-    return frozenset(at for at, mark, text in passages if text and session.peek(_key(session, mark, text)) is not None)
+    return frozenset(
+        at for at, mark, text in passages if text and session.peek(_check_key(session, mark, text)) is not None
+    )
 
 
-def _key(session: Session, mark: HeadingMark, text: str) -> str:
+def _check_key(session: Session, mark: HeadingMark, text: str) -> str:
     return session.key("headings-check", mark.title, text)
 
 

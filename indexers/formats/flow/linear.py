@@ -65,10 +65,10 @@ _SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngr
 
 def equation(element: etree._Element) -> str:
     """Return an equation in a line: fractions with a stroke, powers with "^", indices with "_", rows with ";"."""
-    return " ".join(_line(element, 0).split())
+    return " ".join(_formula_text(element, 0).split())
 
 
-def _line(element: etree._Element | None, deep: int) -> str:
+def _formula_text(element: etree._Element | None, deep: int) -> str:
     if element is None or not isinstance(element.tag, str):
         return ""
     name = element.tag.rpartition("}")[2]
@@ -86,7 +86,7 @@ def _line(element: etree._Element | None, deep: int) -> str:
 
 def _word(element: etree._Element, name: str, deep: int) -> str:
     def of(child: str) -> str:
-        return _line(element.find(f"{_OMML}{child}"), deep + 1)
+        return _formula_text(element.find(f"{_OMML}{child}"), deep + 1)
 
     def value_of(kind: str, usual: str) -> str:
         value = element.find(f"{_OMML}{name}Pr/{_OMML}{kind}")
@@ -104,7 +104,7 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
     if name == "nary":
         return f"{_scripted(value_of('chr', '∫'), of('sub'), of('sup'))} {of('e')}"
     if name == "d":
-        inside = value_of("sepChr", "|").join(_line(node, deep + 1) for node in element.findall(f"{_OMML}e"))
+        inside = value_of("sepChr", "|").join(_formula_text(node, deep + 1) for node in element.findall(f"{_OMML}e"))
         return f"{value_of('begChr', '(')}{inside}{value_of('endChr', ')')}"
     if name in ("limLow", "limUpp"):
         return _scripted(of("e"), of("lim") if name == "limLow" else "", of("lim") if name == "limUpp" else "")
@@ -112,17 +112,18 @@ def _word(element: etree._Element, name: str, deep: int) -> str:
         return f" {of('fName')} {_atom(of('e'))} "
     if name == "m":
         return _matrix(
-            (_line(cell, deep + 1) for cell in row.findall(f"{_OMML}e")) for row in element.findall(f"{_OMML}mr")
+            (_formula_text(cell, deep + 1) for cell in row.findall(f"{_OMML}e"))
+            for row in element.findall(f"{_OMML}mr")
         )
     if name == "eqArr":
-        return "; ".join(_line(node, deep + 1) for node in element.findall(f"{_OMML}e"))
+        return "; ".join(_formula_text(node, deep + 1) for node in element.findall(f"{_OMML}e"))
     if name == "acc":
         return f"{of('e')}{value_of('chr', chr(0x302))}"
-    return _row([node for node in element if isinstance(node.tag, str)], deep)
+    return _join_row([node for node in element if isinstance(node.tag, str)], deep)
 
 
 def _math(element: etree._Element, name: str, children: list[etree._Element], deep: int) -> str:
-    parts = [_line(node, deep + 1) for node in children]
+    parts = [_formula_text(node, deep + 1) for node in children]
     first, second, third = [*parts, "", "", ""][:3]
     if name == "mfrac":
         return f"{_atom(first)}/{_atom(second)}"
@@ -139,15 +140,15 @@ def _math(element: etree._Element, name: str, children: list[etree._Element], de
     if name == "mfenced":
         return f"{element.get('open') or '('}{', '.join(parts)}{element.get('close') or ')'}"
     if name == "mtable":
-        return _matrix((_line(cell, deep + 2) for cell in row) for row in children)
-    return _row(children, deep)
+        return _matrix((_formula_text(cell, deep + 2) for cell in row) for row in children)
+    return _join_row(children, deep)
 
 
-def _row(children: list[etree._Element], deep: int) -> str:
+def _join_row(children: list[etree._Element], deep: int) -> str:
     """Join parts in a row; what follows an index, a power or a fraction does not read as part of it."""
     line, apart = "", False
     for node in children:
-        text = _line(node, deep + 1)
+        text = _formula_text(node, deep + 1)
         line += f" {text}" if apart and text[:1].isalnum() else text
         apart = node.tag.rpartition("}")[2] in _SCRIPTS if text else apart
     return line

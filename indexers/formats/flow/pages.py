@@ -105,14 +105,14 @@ class FlowFile(MarkedFile):
             for part in flow.parts:
                 start = text.start = len(text.lines)
                 for block in part.blocks:
-                    _write(block, text)
+                    _write_block(block, text)
                 text.end_part()
                 pages.cut(text, part, start)
                 limits.check("max_pages", len(pages.made), f"{path}: it has {len(pages.made):,} pages")
         finally:
             flow.close()
         metadata = {
-            key: shortened for key, value in flow.metadata.items() if (shortened := _plain(value)[:_LONGEST_FIELD])
+            key: shortened for key, value in flow.metadata.items() if (shortened := _clean_text(value)[:_LONGEST_FIELD])
         }
         headings = with_clauses(text.headings, text.lines, text.paragraphs if flow.clauses else ())
         marked = MarkedText(text.lines, text.roles, pages.made or [PageLines(0, 0, "")], headings, text.places)
@@ -151,7 +151,7 @@ class _Pages:
         text.pictures.clear()
         for at, (first, stop) in enumerate(spans, 1):
             label = f"{part.label} · {at}/{len(spans)}" if part.label and len(spans) > 1 else part.label
-            label = self._printed(text.places[first:stop]) or label or _named(text, first, stop)
+            label = self._printed(text.places[first:stop]) or label or _page_name(text, first, stop)
             self.made.append(PageLines(first, stop, label))
 
     def _printed(self, places: Sequence[str]) -> str:
@@ -162,7 +162,7 @@ class _Pages:
         return label
 
 
-def _named(text: _Text, first: int, end: int) -> str:
+def _page_name(text: _Text, first: int, end: int) -> str:
     """Name a page by the heading it begins under, else by the first on it, else by its paragraphs."""
     at = bisect_right(text.numbers, (first, "\uffff"))
     under = text.numbers[max(0, at - 1) : at] or text.numbers[at : at + 1]
@@ -176,19 +176,19 @@ def written_lines(blocks: Iterable[Block]) -> list[str]:
     """Return the lines that blocks are on a page."""
     text = _Text()
     for block in blocks:
-        _write(block, text)
+        _write_block(block, text)
     text.end_part()
     return text.lines
 
 
-def _write(block: Block, text: _Text) -> None:
+def _write_block(block: Block, text: _Text) -> None:
     place = block.place
     if isinstance(block, Heading):
-        title = _plain(f"{block.number} {block.text}")
-        if not _plain(block.text):
+        title = _clean_text(f"{block.number} {block.text}")
+        if not _clean_text(block.text):
             return None
         if len(title) > _LONGEST_TITLE:
-            return _write(Paragraph(title, place), text)
+            return _write_block(Paragraph(title, place), text)
         text.gap()
         at, level = len(text.lines), max(1, block.level)
         text.headings.append(TitledLine(at, level, title))
@@ -207,13 +207,15 @@ def _write(block: Block, text: _Text) -> None:
             text.gap()
         return None
     if isinstance(block, Table):
-        return _table(block, text)
+        return _write_table(block, text)
     line_text, before, role = _line_of(block)
     if isinstance(block, Picture) and block.image:
-        _write(Picture(block.text, place), text)
+        _write_block(Picture(block.text, place), text)
         text.pictures.append((len(text.lines), block.image))
         return None
-    pieces = [piece for line in line_text.split("\n") if (whole := _plain(line)) for piece in _pieces(whole)]
+    pieces = [
+        piece for line in line_text.split("\n") if (whole := _clean_text(line)) for piece in _split_paragraph(whole)
+    ]
     if not pieces:
         return None
     if not isinstance(block, Item) or not text.lines or text.roles[-1] != "text":
@@ -239,16 +241,16 @@ def _line_of(block: Paragraph | Item | Picture | Note) -> tuple[str, str, LineRo
     return block.text, "", "text"
 
 
-def _table(table: Table, text: _Text) -> None:
+def _write_table(table: Table, text: _Text) -> None:
     """Write a table with a line per row; one of a single cell is a box around paragraphs."""
-    rows = [[_plain(cell.replace("\n", " ")).replace("|", "\\|") for cell in row] for row in table.rows]
+    rows = [[_clean_text(cell.replace("\n", " ")).replace("|", "\\|") for cell in row] for row in table.rows]
     rows = [row for row in rows if any(row)]
     if not rows:
         return
     width = max(map(len, rows))
     if width == 1:
         for (cell,) in rows:
-            _write(Paragraph(cell.replace("\\|", "|"), table.place), text)
+            _write_block(Paragraph(cell.replace("\\|", "|"), table.place), text)
         return
     text.gap()
     for at, row in enumerate(rows):
@@ -263,7 +265,7 @@ def _table(table: Table, text: _Text) -> None:
     text.gap()
 
 
-def _plain(text: str) -> str:
+def _clean_text(text: str) -> str:
     return clean(_SURROGATES.sub("\ufffd", " ".join(text.split()))).strip()
 
 
@@ -272,7 +274,7 @@ def _verbatim(line: str) -> str:
     return _WORDS.sub(lambda word: clean(word.group()), line).rstrip()
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split_paragraph(text: str) -> Iterator[str]:
     """Split a long paragraph into sentences, or into words if these are too long."""
     while len(text) > _LONGEST_LINE:
         ends = list(_SENTENCE_END.finditer(text, _LONGEST_LINE // 2, _LONGEST_LINE))

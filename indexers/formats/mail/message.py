@@ -50,7 +50,7 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
     pictures = ShownPictures(lambda _: message_of(data))
     fields = {key: value for key, value in metadata.items() if value}
     warnings: list[str] = []
-    return Flow(_parts([message], pictures, warnings), fields, warnings, images=pictures.read)
+    return Flow(_message_parts([message], pictures, warnings), fields, warnings, images=pictures.read)
 
 
 def read_mbox(path: Path, limits: ParseLimits) -> Flow:
@@ -63,10 +63,12 @@ def read_mbox(path: Path, limits: ParseLimits) -> Flow:
     pictures = ShownPictures(lambda number: message_of(box.read(number)))
     messages = (message_of(box.read(number)) for number in range(1, count + 1))
     warnings: list[str] = []
-    return Flow(_parts(messages, pictures, warnings, several=True), warnings=warnings, images=pictures.read)
+    return Flow(_message_parts(messages, pictures, warnings, several=True), warnings=warnings, images=pictures.read)
 
 
-def _parts(messages: Any, pictures: ShownPictures, warnings: list[str], several: bool = False) -> Iterator[Part]:
+def _message_parts(
+    messages: Any, pictures: ShownPictures, warnings: list[str], several: bool = False
+) -> Iterator[Part]:
     for number, message in enumerate(messages, 1):
         names = pictures.of(number, message)
         inner: list[EmailMessage] = []
@@ -124,7 +126,7 @@ def message_blocks(
             yield Paragraph(text, f"{place} paragraph {at}")
     else:
         for source in texts["html"]:
-            page = parse_html(source, whole=True, place=f"{place} ", image=partial(_shown, pictures))
+            page = parse_html(source, whole=True, place=f"{place} ", image=partial(_picture_of_link, pictures))
             yield from map(_below, page.blocks)
     for name in pictures.values():
         yield Picture("", place, name)
@@ -132,7 +134,7 @@ def message_blocks(
         yield Item(f"Attached: {name}", place=place)
 
 
-def _shown(pictures: Mapping[str, str], link: str) -> str:
+def _picture_of_link(pictures: Mapping[str, str], link: str) -> str:
     return pictures.get(unquote(link), "")
 
 

@@ -38,7 +38,7 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
     try:
         with olefile.OleFileIO(str(path)) as file:
             pictures = _pictures(file)
-            blocks = list(_blocks(file, path, pictures))
+            blocks = list(_message_blocks(file, path, pictures))
             subject, date = _string(file, "", _SUBJECT), _date(file)
     except _DAMAGED as error:
         raise BrokenFileError(f"{path}: damaged, it cannot be read as a message ({error}).") from error
@@ -99,7 +99,7 @@ def _file(file: Any, stream: str) -> list[bytes]:
         raise DocumentError(f"damaged, it cannot be taken out ({error}).") from error
 
 
-def _blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Block]:
+def _message_blocks(file: Any, path: Path, pictures: Mapping[str, str]) -> Iterator[Block]:
     yield Heading(1, " ".join(_string(file, "", _SUBJECT).split()), place="message 1")
     sender = " ".join(filter(None, (_string(file, "", _SENDER), _string(file, "", _ADDRESS))))
     head = (("From", sender), ("To", _string(file, "", _TO)), ("Cc", _string(file, "", _CC)), ("Date", _date(file)))

@@ -104,13 +104,13 @@ class _Reader:
         for child in body:
             before, after = _ends(child)
             if before and blocks:
-                yield Part(list(_joined(blocks)))
+                yield Part(list(_join_code(blocks)))
                 blocks = []
             blocks += self._blocks([child], 0)
             if after and blocks:
-                yield Part(list(_joined(blocks)))
+                yield Part(list(_join_code(blocks)))
                 blocks = []
-        yield Part(list(_joined(blocks)))
+        yield Part(list(_join_code(blocks)))
         heads = [block for kind in ("header", "footer") for block in self._running(kind)]
         if heads:
             yield Part(heads, "headers and footers")
@@ -245,12 +245,12 @@ class _Reader:
         blocks: list[Block] = []
         merges: dict[int, str] = {}  # column: the words of a cell that goes on below
         heads = 0
-        for row in _inside(table, f"{W}tr", f"{W}tbl"):
+        for row in _descendants(table, f"{W}tr", f"{W}tbl"):
             cells: list[str] = []
             heads += heads == len(rows) and _is_on(row.find(f"{W}trPr/{W}tblHeader"))
             before = row.find(f"{W}trPr/{W}gridBefore")
             cells += [""] * min(50, whole_number(None if before is None else before.get(f"{W}val")) or 0)
-            for cell in _inside(row, f"{W}tc", f"{W}tr"):
+            for cell in _descendants(row, f"{W}tc", f"{W}tr"):
                 merged = cell.find(f"{W}tcPr/{W}vMerge")
                 words: list[str] = []
                 if merged is None or merged.get(f"{W}val") == "restart" or words_of(cell).strip():
@@ -339,7 +339,7 @@ def _block_text(block: Block) -> str:
     return f"{block.mark} {block.text}" if isinstance(block, Item) else block.text
 
 
-def _inside(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Element]:
+def _descendants(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Element]:
     """Yield elements of a tag, also inside content controls and insertions, none of a table inside."""
     waiting = list(reversed(parent))
     while waiting:
@@ -350,7 +350,7 @@ def _inside(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Elem
             waiting.extend(reversed(child))
 
 
-def _joined(blocks: Iterable[Block]) -> Iterator[Block]:
+def _join_code(blocks: Iterable[Block]) -> Iterator[Block]:
     """Join neighbouring paragraphs of code into one block."""
     code: list[Code] = []
     for block in blocks:

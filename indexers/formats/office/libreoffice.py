@@ -102,7 +102,7 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -
 
     with pymupdf.open("pdf", pdf) as document:
         texts = [printed.get_text() for printed in document]
-        at = _best_page(_pairs(text, _BEGINNING), texts, number, slide)
+        at = _best_page(_word_pairs(text, _BEGINNING), texts, number, slide)
         if at is None:
             raise DocumentError(f"page {number}: no page that LibreOffice prints shows its words.")
         return draw_page(document[at], how)
@@ -112,7 +112,7 @@ def _best_page(pairs: set[tuple[str, str]], printed: Sequence[str], number: int,
     """Return the page, from 0, with most of the words; of equal pages the first, of slides that nearest to
     ``number``, which alone counts without words.
     """
-    counts = [len(pairs & _pairs(text)) for text in printed]
+    counts = [len(pairs & _word_pairs(text)) for text in printed]
     best = max(counts, default=0)
     if not best:
         return number - 1 if (slide or not pairs) and number <= len(printed) else None
@@ -120,7 +120,7 @@ def _best_page(pairs: set[tuple[str, str]], printed: Sequence[str], number: int,
     return min(equal, key=lambda at: abs(at + 1 - number)) if slide else equal[0]
 
 
-def _pairs(text: str, limit: int | None = None) -> set[tuple[str, str]]:
+def _word_pairs(text: str, limit: int | None = None) -> set[tuple[str, str]]:
     """Return words with their successors, and single words, so that a page of few words is found."""
     words = tokenise(text)[:limit]
     return {(word, "") for word in words} | set(pairwise(words))

@@ -83,7 +83,7 @@ def _sections(code: str) -> tuple[_Section, ...]:
     condition: tuple[str, float] | None = None
     for match in (*_TOKEN.finditer(code[:_LONGEST_FORMAT]), None):
         if match is None or match[9] == ";":
-            sections.append(_Section(tuple(tokens), condition, _kind(tokens)))
+            sections.append(_Section(tuple(tokens), condition, _section_kind(tokens)))
             tokens, condition = [], None
             continue
         quoted, escaped, bracket, half, plain, exponent, letters, digits, sign = match.groups()
@@ -104,7 +104,7 @@ def _sections(code: str) -> tuple[_Section, ...]:
     return tuple(sections)
 
 
-def _kind(tokens: list[_Token]) -> str:
+def _section_kind(tokens: list[_Token]) -> str:
     kinds = {token.kind for token in tokens}
     letters = "".join(token.text.lower() for token in tokens if token.kind == "date")
     if "general" in kinds or any(token == ("sign", "@") for token in tokens):

@@ -68,19 +68,21 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
             raise PasswordError(f"{path}: encrypted ({kind}).", "Save it without a password.")
         if magic in _WORD_6:
             first, end = unpack_from("<II", data, 0x18)
-            return Flow(iter([Part(list(_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True)
+            return Flow(
+                iter([Part(list(_page_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True
+            )
         if magic != _WORD_97:
             raise BrokenFileError(f"{path}: damaged, it is no file of Word 97.")
         table = stored.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
-        text, pieces = _text(data, table)
+        text, pieces = _read_text(data, table)
         looks = _looks(data, table)
         counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
     except (struct.error, IndexError, ValueError) as error:
         raise BrokenFileError(f"{path}: damaged, its text cannot be put together.", "Save it as DOCX.") from error
-    return Flow(_parts(text, counts, pieces, looks), clauses=True)
+    return Flow(_document_parts(text, counts, pieces, looks), clauses=True)
 
 
-def _text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
+def _read_text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
     start, size = unpack_from("<II", data, 0x01A2)
     clx, at = table[start : start + size], 0
     while clx[at] == 1:
@@ -126,7 +128,7 @@ def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
     return looks
 
 
-def _parts(
+def _document_parts(
     text: str, counts: list[int], pieces: list[_Piece], looks: dict[int, tuple[int | None, bool]]
 ) -> Iterator[Part]:
     firsts = [piece.first for piece in pieces]
@@ -141,9 +143,9 @@ def _parts(
     for (kind, _), count in zip(_NOTES, counts, strict=True):
         end = min(len(text), begin + count)
         if not kind and begin == 0:
-            yield from _pages(text[:end], by_end)
+            yield from _page_parts(text[:end], by_end)
         elif count:
-            lines = [" ".join(_plain(line).split()) for line in re.split("[\r\x07\x0c]", text[begin:end])]
+            lines = [" ".join(_strip_fields(line).split()) for line in re.split("[\r\x07\x0c]", text[begin:end])]
             apart += (
                 Paragraph(line) if kind == "box" else Note(line, kind) for line in dict.fromkeys(filter(None, lines))
             )
@@ -152,27 +154,31 @@ def _parts(
         yield Part(apart, "notes")
 
 
-def _pages(text: str, looks: dict[int, tuple[int | None, bool]]) -> Iterator[Part]:
+def _page_parts(text: str, looks: dict[int, tuple[int | None, bool]]) -> Iterator[Part]:
     start = count = 0
     for page in text.split("\f"):
         ends = [at for at in range(start, start + len(page)) if text[at] in "\r\x07"]
         yield Part(
             list(
-                _blocks(page, [at - start for at in ends], {at - start: looks[at] for at in ends if at in looks}, count)
+                _page_blocks(
+                    page, [at - start for at in ends], {at - start: looks[at] for at in ends if at in looks}, count
+                )
             )
         )
         count += len(ends)
         start += len(page) + 1
 
 
-def _blocks(text: str, ends: list[int], looks: dict[int, tuple[int | None, bool]], count: int = 0) -> Iterator[Block]:
+def _page_blocks(
+    text: str, ends: list[int], looks: dict[int, tuple[int | None, bool]], count: int = 0
+) -> Iterator[Block]:
     ends = ends or [at for at, sign in enumerate(text) if sign in "\r\x07"]
     rows: list[tuple[str, ...]] = []
     cells: list[str] = []
     cell: list[str] = []
     start = 0
     for at in [*ends, len(text)]:
-        words, sign = _plain(text[start:at]).strip(), text[at : at + 1]
+        words, sign = _strip_fields(text[start:at]).strip(), text[at : at + 1]
         start, count = at + 1, count + 1
         level, row_ends = looks.get(at, (None, False))
         place = f"paragraph {count}"
@@ -195,7 +201,7 @@ def _blocks(text: str, ends: list[int], looks: dict[int, tuple[int | None, bool]
         yield Table((*rows, tuple(cells)) if cells else tuple(rows), place=f"paragraph {count}")
 
 
-def _plain(text: str) -> str:
+def _strip_fields(text: str) -> str:
     for _ in range(_DEEPEST_FIELD):
         text, changed = _FIELD.subn(lambda field: field[1] or "", text)
         if not changed:

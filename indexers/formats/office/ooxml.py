@@ -173,7 +173,7 @@ def office_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
         names = [name for name in package.names if any(folder in f"/{name}" for folder in _FOLDERS)]
         names = [name for name in names if "/_rels/" not in name and not name.endswith("/")]
         charts = set(_of_charts(package)) if names else set()
-        entries = [_named(package, name) for name in names if name not in charts]
+        entries = [_label_entry(package, name) for name in names if name not in charts]
     finally:
         package.close()
     for name, shown in entries:
@@ -189,7 +189,7 @@ def _of_charts(package: Package) -> Iterator[str]:
                 continue  # a damaged list names no workbook
 
 
-def _named(package: Package, name: str) -> tuple[str, str]:
+def _label_entry(package: Package, name: str) -> tuple[str, str]:
     """Return an entry, and what it is called: its own name where it has one."""
     path = PurePosixPath(name)
     if path.suffix.lower() not in (".bin", ".ole"):

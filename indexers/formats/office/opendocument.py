@@ -270,7 +270,7 @@ class _Reader:
         how = self._outline.get(level, _Level())
         self._counts[level] = how.start if self._counts[level] == 0 else self._counts[level] + 1
         self._counts[level + 1 :] = [0] * (len(self._counts) - level - 1)
-        return _shown(self._outline, self._counts, level)
+        return _format_number(self._outline, self._counts, level)
 
     def _list(self, element: etree._Element, deep: int, lists: tuple[str, int]) -> Iterator[Block]:
         name, level = element.get(f"{TEXT}style-name") or lists[0], lists[1] + 1
@@ -293,10 +293,10 @@ class _Reader:
         rows: list[tuple[str, ...]] = []
         inner: list[Block] = []
         below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
-        heads = sum(1 for group in table.findall(f"{TABLE}table-header-rows") for _ in _inside(group, _ROW))
-        for row in _inside(table, _ROW):
+        heads = sum(1 for group in table.findall(f"{TABLE}table-header-rows") for _ in _table_children(group, _ROW))
+        for row in _table_children(table, _ROW):
             cells: list[str] = []
-            for cell in _inside(row, f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
+            for cell in _table_children(row, f"{TABLE}table-cell", f"{TABLE}covered-table-cell"):
                 blocks = list(self._blocks(cell, deep + 1)) if deep < _DEEPEST else []
                 inner += [block for block in blocks if isinstance(block, Table | Heading)]
                 text = " ".join(_block_text(block) for block in blocks if not isinstance(block, Table))
@@ -319,13 +319,13 @@ def _block_text(block: Block) -> str:
     return f"{block.mark} {block.text}" if isinstance(block, Item) else block.text
 
 
-def _inside(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
+def _table_children(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
     """Yield elements of some tags, also inside groups (header rows), none of a table inside."""
     for child in parent:
         if child.tag in tags:
             yield child
         elif child.tag.startswith(TABLE) and child.tag.endswith(("rows", "row-group", "columns", "column-group")):
-            yield from _inside(child, *tags)
+            yield from _table_children(child, *tags)
 
 
 def _levels(style: etree._Element) -> dict[int, _Level]:
@@ -340,7 +340,7 @@ def _levels(style: etree._Element) -> dict[int, _Level]:
     return levels
 
 
-def _shown(levels: dict[int, _Level], counts: list[int], level: int) -> str:
+def _format_number(levels: dict[int, _Level], counts: list[int], level: int) -> str:
     how = levels.get(level, _Level())
     if not how.kind:
         return ""

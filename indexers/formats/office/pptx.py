@@ -47,10 +47,10 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
             f"{path}: damaged, its slides cannot be listed ({plain_reason(error, str(path))})."
         ) from error
     images = packed_pictures(path, limits)
-    return Flow(_parts(slides, count, size, warnings), metadata, warnings, images=images)
+    return Flow(_slide_parts(slides, count, size, warnings), metadata, warnings, images=images)
 
 
-def _parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
+def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
     heads: set[str] = set()  # of pages of notes
     for number in range(1, count + 1):
         blocks: list[Block] = []
@@ -69,15 +69,15 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
         title = None
     titled = title.shape_id if title is not None else None
     if title is not None and title.has_text_frame and (words := _frame(title.text_frame)).strip():
-        yield Heading(1, words, place=_place(title, number, size))
-    for shape in _in_order(_shapes(slide.shapes, 0)):
+        yield Heading(1, words, place=_shape_place(title, number, size))
+    for shape in _sort_shapes(_shapes(slide.shapes, 0)):
         if shape.shape_id != titled:
             try:
-                yield from _shape(shape, _place(shape, number, size))
+                yield from _shape(shape, _shape_place(shape, number, size))
             except Exception as error:  # noqa: BLE001 - nor a damaged shape the slide
                 warnings.append(f"a shape of slide {number} could not be read ({plain_reason(error)})")
     if slide.has_notes_slide:
-        yield from _notes(slide.notes_slide, number, heads)
+        yield from _note_blocks(slide.notes_slide, number, heads)
     for relation in slide.part.rels.values():
         if relation.reltype.rpartition("/")[2] in ("comments", "comment") and not relation.is_external:
             root, _ = read_xml(relation.target_part.blob, f"the comments of slide {number}")
@@ -90,14 +90,14 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
                 yield Note(" ".join(words.split()), "comment", f"slide {number} comments")
 
 
-def _notes(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
+def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
     """Return the speaker's notes of a slide and other text on the notes page; running heads only once."""
     choose_alternatives(notes.shapes._spTree)
     body = notes.notes_text_frame
     place = f"slide {number} notes"
     if body is not None:
         yield Note(_frame(body), "notes", place)
-    for shape in _in_order(_shapes(notes.shapes, 0)):
+    for shape in _sort_shapes(_shapes(notes.shapes, 0)):
         kind = shape.placeholder_format.type if shape.is_placeholder else None
         if getattr(shape, "has_table", False) and shape.has_table:
             yield from _shape(shape, place)
@@ -120,7 +120,7 @@ def _shapes(shapes: Any, deep: int) -> Iterator[Any]:
             yield shape
 
 
-def _in_order(shapes: Iterable[Any]) -> Iterator[Any]:
+def _sort_shapes(shapes: Iterable[Any]) -> Iterator[Any]:
     """Sort shapes from top to bottom, then left to right; those with an inherited place come first."""
     line: list[Any] = []
     for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
@@ -131,7 +131,7 @@ def _in_order(shapes: Iterable[Any]) -> Iterator[Any]:
     yield from sorted(line, key=lambda shape: shape.left or 0)
 
 
-def _place(shape: Any, number: int, size: tuple[int, int]) -> str:
+def _shape_place(shape: Any, number: int, size: tuple[int, int]) -> str:
     """Return the slide, the shape's id and its box in percent of the slide."""
     try:
         left, top, width, height = shape.left, shape.top, shape.width, shape.height
@@ -145,14 +145,14 @@ def _place(shape: Any, number: int, size: tuple[int, int]) -> str:
 
 def _shape(shape: Any, place: str) -> Iterator[Block]:
     if getattr(shape, "has_table", False) and shape.has_table:
-        yield Table(_rows(shape.table), place=place)
+        yield Table(_table_rows(shape.table), place=place)
     elif getattr(shape, "has_chart", False) and shape.has_chart:
         yield from _chart(shape.chart, place)
     elif shape.has_text_frame:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
         counts: dict[int, int] = {}  # numbers of the lists that are open, by their level
         for paragraph in shape.text_frame.paragraphs:
-            if text := _text(paragraph_text(paragraph._p)).strip():
+            if text := _break_lines(paragraph_text(paragraph._p)).strip():
                 mark = _number(paragraph._p, paragraph.level, counts)
                 if mark or listed or paragraph.level:
                     yield Item(text, mark or "-", paragraph.level, place)
@@ -170,7 +170,7 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
                 yield Picture("", place, image)
 
 
-def _rows(table: Any) -> tuple[tuple[str, ...], ...]:
+def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
     """Return a table's rows; a merged cell's words stand on each of its rows, in its first column."""
     rows: list[tuple[str, ...]] = []
     below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
@@ -215,7 +215,7 @@ def _chart(chart: Any, place: str) -> Iterator[Block]:
     """Yield a chart as the table that it draws."""
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
     if title:
-        yield Paragraph(_text(title), place)
+        yield Paragraph(_break_lines(title), place)
     series = list(chart._chartSpace.iter(f"{CHART}ser"))  # python-pptx knows some kinds of charts only
     names = {at: name for row in series for tag in ("cat", "xVal") for at, name in _points(row, tag).items()}
     columns = [{**_points(row, "val"), **_points(row, "yVal")} for row in series]
@@ -234,8 +234,8 @@ def _points(series: Any, tag: str) -> dict[int, str]:
 
 def _frame(frame: Any) -> str:
     """Return the paragraphs of a text frame, a line each."""
-    return _text("\n".join(paragraph_text(paragraph._p) for paragraph in frame.paragraphs))
+    return _break_lines("\n".join(paragraph_text(paragraph._p) for paragraph in frame.paragraphs))
 
 
-def _text(text: str) -> str:
+def _break_lines(text: str) -> str:
     return text.replace("\v", "\n")

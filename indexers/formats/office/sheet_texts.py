@@ -57,9 +57,9 @@ def _ods_sheets(
             continue
         grid = Grid(limits, f"{path}: a sheet")
         number = 0
-        for row in _rows(table, 0):
+        for row in _row_elements(table, 0):
             times = _int(row.get(f"{_TABLE}number-rows-repeated"), 1)
-            cells, spans, notes = _row(row, number + 1, raised)
+            cells, spans, notes = _read_row(row, number + 1, raised)
             for again in range(min(times, _MOST_REPEATED) if cells else 0):
                 grid.add(number + 1 + again, cells)
             grid.merged += spans
@@ -72,15 +72,15 @@ def _ods_sheets(
         yield table.get(f"{_TABLE}name") or "Sheet", grid
 
 
-def _rows(parent: etree._Element, deep: int) -> Iterator[etree._Element]:
+def _row_elements(parent: etree._Element, deep: int) -> Iterator[etree._Element]:
     for child in parent:
         if child.tag == f"{_TABLE}table-row":
             yield child
         elif deep < _DEEPEST and str(child.tag).removeprefix(_TABLE) in _GROUPS:
-            yield from _rows(child, deep + 1)
+            yield from _row_elements(child, deep + 1)
 
 
-def _row(
+def _read_row(
     row: etree._Element, number: int, raised: dict[str, tuple[int, bool]]
 ) -> tuple[dict[int, str], list[Span], list[tuple[int, Block]]]:
     cells: dict[int, str] = {}
@@ -100,7 +100,7 @@ def _row(
                 apart += [(number, Paragraph(text)) for p in node.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
             else:
                 lines += [_paragraph(p, raised) for p in node.iter(f"{_TEXT}p", f"{_TEXT}h")]
-        if text := "\n".join(filter(None, lines)).strip() or _value(cell):
+        if text := "\n".join(filter(None, lines)).strip() or _stored_value(cell):
             cells |= {at + again: text for again in range(min(times, _MOST_REPEATED))}
         wide = _int(cell.get(f"{_TABLE}number-columns-spanned"), 1)
         tall = _int(cell.get(f"{_TABLE}number-rows-spanned"), 1)
@@ -116,7 +116,7 @@ _CELLS = re.compile(r"\[\.?([^\[\]]{1,200})\]")
 _LONGEST_FORMULA = 500
 
 
-def _value(cell: etree._Element) -> str:
+def _stored_value(cell: etree._Element) -> str:
     """Return what a cell holds that bears no text of what it shows."""
     for name in ("date-value", "time-value", "string-value", "boolean-value"):
         if stored := cell.get(f"{_OFFICE}{name}"):
@@ -181,9 +181,9 @@ def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -
             for cell in row.findall(f"{_SS}Cell"):
                 at = _int(cell.get(f"{_SS}Index"), at + 2) - 1
                 data, note = cell.find(f"{_SS}Data"), cell.find(f"{_SS}Comment")
-                if data is not None and (text := _shown(data)):
+                if data is not None and (text := _format_data(data)):
                     cells[at] = text
-                if note is not None and (text := _words(note)):
+                if note is not None and (text := _element_text(note)):
                     grid.apart.append((number, Note(text, "comment")))
                 wide, tall = _int(cell.get(f"{_SS}MergeAcross"), 0), _int(cell.get(f"{_SS}MergeDown"), 0)
                 if wide or tall:
@@ -193,8 +193,8 @@ def _xml_sheets(sheets: list[etree._Element], path: Path, limits: ParseLimits) -
         yield sheet.get(f"{_SS}Name") or "Sheet", grid
 
 
-def _shown(data: etree._Element) -> str:
-    text, kind = _words(data), data.get(f"{_SS}Type")
+def _format_data(data: etree._Element) -> str:
+    text, kind = _element_text(data), data.get(f"{_SS}Type")
     if kind == "DateTime":
         return text.removesuffix(".000").removesuffix("T00:00:00").replace("T", " ")
     try:
@@ -203,7 +203,7 @@ def _shown(data: etree._Element) -> str:
         return text
 
 
-def _words(element: etree._Element) -> str:
+def _element_text(element: etree._Element) -> str:
     return " ".join("".join(map(str, element.itertext())).split())
 
 

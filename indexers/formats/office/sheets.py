@@ -70,7 +70,7 @@ def _fill(grid: Grid, book: Any, sheet: Any) -> int:
         cells: dict[int, str] = {}
         values, kinds, styles = sheet.row_values(row), sheet.row_types(row), sheet._cell_xf_indexes[row]
         for place, (value, kind, style) in enumerate(zip(values, kinds, styles, strict=True)):
-            if text := _text(book, sheet, (row, place), value, kind, style).strip():
+            if text := _cell_text(book, sheet, (row, place), value, kind, style).strip():
                 cells[place] = text
         grid.add(row + 1, cells)
         look = sheet.rowinfo_map.get(row)
@@ -78,13 +78,13 @@ def _fill(grid: Grid, book: Any, sheet: Any) -> int:
     return hidden
 
 
-def _text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: int, style: int) -> str:
+def _cell_text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: int, style: int) -> str:
     if kind not in (_TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR):
         return ""
     look = book.xf_list[style] if 0 <= style < len(book.xf_list) else None
     font = book.font_list[look.font_index] if look is not None and look.font_index < len(book.font_list) else None
     if kind == _TEXT:
-        return _words(book, font, value, sheet.rich_text_runlist_map.get(cell, ()))
+        return _format_runs(book, font, value, sheet.rich_text_runlist_map.get(cell, ()))
     if kind == _ERROR:
         import xlrd
 
@@ -97,7 +97,7 @@ def _text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: int, s
     return linear([Piece(text, struck=bool(font is not None and font.struck_out))])
 
 
-def _words(book: Any, font: Any, text: str, runs: Any) -> str:
+def _format_runs(book: Any, font: Any, text: str, runs: Any) -> str:
     """Return the words of a cell in their forms; ``runs`` are places from which on another font is used."""
     borders = [(0, font), *((at, book.font_list[number]) for at, number in runs if number < len(book.font_list))]
     ends = [*(at for at, _ in borders[1:]), len(text)]
@@ -169,7 +169,7 @@ def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[
         with _panics():
             book = calamine.CalamineWorkbook.from_path(str(path))
     except calamine.PasswordError as error:
-        raise PasswordError(f"{path}: encrypted{_kind(path)}.", "Save it without a password.") from error
+        raise PasswordError(f"{path}: encrypted{_encryption_kind(path)}.", "Save it without a password.") from error
     except (calamine.CalamineError, OSError, ValueError) as error:
         why = plain_reason(error, str(path))
         raise BrokenFileError(f"{path}: damaged, it cannot be read as a workbook ({why}).") from error
@@ -181,7 +181,7 @@ def _grids(grids: Iterable[tuple[str, Grid]]) -> Iterator[Part]:
         yield from sheet_parts(name, grid)
 
 
-def _kind(path: Path) -> str:
+def _encryption_kind(path: Path) -> str:
     """Return how a workbook of Excel 97 is encrypted, "" if its beginning does not say so."""
     import olefile
 
@@ -252,7 +252,7 @@ def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
         return
     grid.repeat_merged()
     heads = grid.heads()
-    columns = _letters(grid.first), _letters(grid.last)
+    columns = _column_name(grid.first), _column_name(grid.last)
     at = begin = 0
     while at < len(grid):
         shown: list[list[str]] = []
@@ -342,7 +342,7 @@ def written(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _letters(column: int) -> str:
+def _column_name(column: int) -> str:
     """Return a column's name, counted from 0."""
     letters = ""
     column += 1

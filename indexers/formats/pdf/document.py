@@ -233,12 +233,12 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
                 if stream not in streams:
                     streams.add(stream)
                     names.add(name)
-                    yield Member(_readable(name), partial(_pieces, partial(document.xref_stream, stream)))
+                    yield Member(_readable(name), partial(_read_embedded, partial(document.xref_stream, stream)))
         for key in document.embfile_names():  # file specifications may stand within the tree of names
             info = document.embfile_info(key)
             name = info["ufilename"] or info["filename"] or key
             if name not in names:
-                yield Member(_readable(name), partial(_pieces, partial(document.embfile_get, key)))
+                yield Member(_readable(name), partial(_read_embedded, partial(document.embfile_get, key)))
     finally:
         document.close()
 
@@ -265,7 +265,7 @@ def _specifications(document: pymupdf.Document, xref: int) -> Iterator[tuple[str
             yield name, int(reference[1])
 
 
-def _pieces(read: Callable[[], bytes | None]) -> Iterator[bytes]:
+def _read_embedded(read: Callable[[], bytes | None]) -> Iterator[bytes]:
     try:
         data = read()
     except Exception as error:

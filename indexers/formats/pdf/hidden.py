@@ -25,7 +25,7 @@ _LEAST_SIDE = 3.0  # points of a shape that is no rule
 _SLACK = 1.0  # points by which a cover may be smaller than its text
 _DPI = 100
 _MOST_PIXELS = 8_000_000
-_SEEN = 0.01  # share of pixels in the text's colour that shows the text is there
+_VISIBLE_SHARE = 0.01  # share of pixels in the text's colour that shows the text is there
 
 Box = tuple[float, float, float, float]
 
@@ -86,8 +86,8 @@ class Visibility:
     def _on_picture(self, box: Box) -> bool:
         """Return whether a picture, or letters drawn as curves, shows what an invisible text says."""
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-        return (self._pictured and any(_inside(picture, x, y) for picture in self._pictures)) or any(
-            not is_rectangle and _inside(shape, x, y) for _, shape, _, is_rectangle in self._shapes
+        return (self._pictured and any(_contains(picture, x, y) for picture in self._pictures)) or any(
+            not is_rectangle and _contains(shape, x, y) for _, shape, _, is_rectangle in self._shapes
         )
 
     @cached_property
@@ -114,7 +114,7 @@ class Visibility:
             return True
         share = float((np.abs(part - np.array(_channels(colour))).max(axis=2) <= 2 * _ALIKE).mean())
         uniform = int(np.ptp(part.reshape(-1, 3), axis=0).max()) <= _ALIKE
-        return share > _SEEN and not uniform
+        return share > _VISIBLE_SHARE and not uniform
 
     @property
     def _scale(self) -> float:
@@ -167,5 +167,5 @@ def _may_cover(box: Box) -> bool:
     return box[2] - box[0] >= _LEAST_SIDE and box[3] - box[1] >= _LEAST_SIDE
 
 
-def _inside(box: Box, x: float, y: float) -> bool:
+def _contains(box: Box, x: float, y: float) -> bool:
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]

@@ -126,7 +126,7 @@ def mend_sizes(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
         span["size"] = sizes[span["font"]]
     for block in blocks:
         if "lines" in block:
-            block["lines"] = _joined(block["lines"], sizes)
+            block["lines"] = _join_lines(block["lines"], sizes)
     return blocks
 
 
@@ -136,7 +136,7 @@ def _is_understated(span: Mapping[str, Any]) -> bool:
     return bool(span["text"].strip() and span["size"] < _DOUBTED and width > _WIDE * span["size"] * len(span["text"]))
 
 
-def _joined(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list[dict[str, Any]]:
+def _join_lines(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list[dict[str, Any]]:
     """Put lines of these fonts together that go on at the same height."""
     joined: list[dict[str, Any]] = []
     for line in lines:

@@ -52,7 +52,7 @@ class Ink:
             return line_words(line, ())
         return [
             word
-            for part, (start, end) in zip(parts, _stretches([len(part) for part in parts], gaps, x0, x1), strict=True)
+            for part, (start, end) in zip(parts, _fit_words([len(part) for part in parts], gaps, x0, x1), strict=True)
             for word in line_words((part, (start, y0, end, y1)), ())
         ]
 
@@ -73,7 +73,7 @@ class Ink:
         return grey < 255 - _DARK * (255 - int(grey.min(initial=255)))
 
 
-def _stretches(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: float) -> list[_Gap]:
+def _fit_words(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: float) -> list[_Gap]:
     """Return the stretches between gaps, widest gaps first, whose widths best fit the words' lengths."""
     needed = len(letters) - 1
     unit = max(0.1, (x1 - x0 - sum(b - a for a, b in gaps[:needed])) / sum(letters))
@@ -203,14 +203,17 @@ def _glyphs(page: pymupdf.Page, lines: Sequence[PlacedLine]) -> dict[int, list[B
     for block in page.get_textpage(flags=TEXT_FLAGS).extractRAWDICT()["blocks"]:
         for raw in block.get("lines", ()):
             boxes = [
-                _shown(glyph["bbox"], shown) for span in raw["spans"] for glyph in span["chars"] if glyph["c"].strip()
+                _place_box(glyph["bbox"], shown)
+                for span in raw["spans"]
+                for glyph in span["chars"]
+                if glyph["c"].strip()
             ]
             if boxes and (at := holder(lines, around(boxes))) is not None:
                 pieces.setdefault(at, []).append((around(boxes), boxes))
-    return {at: list(_in_order(line_pieces, lines[at])) for at, line_pieces in pieces.items()}
+    return {at: list(_sort_boxes(line_pieces, lines[at])) for at, line_pieces in pieces.items()}
 
 
-def _in_order(pieces: list[tuple[Box, list[Box]]], line: PlacedLine) -> Iterator[Box]:
+def _sort_boxes(pieces: list[tuple[Box, list[Box]]], line: PlacedLine) -> Iterator[Box]:
     text, (x0, y0, x1, y1) = line
     if is_right_to_left(text):
         yield from sorted((box for _, boxes in pieces for box in boxes), key=lambda box: -box[0])
@@ -220,7 +223,7 @@ def _in_order(pieces: list[tuple[Box, list[Box]]], line: PlacedLine) -> Iterator
         yield from boxes
 
 
-def _shown(box: Any, matrix: pymupdf.Matrix | None) -> Box:
+def _place_box(box: Any, matrix: pymupdf.Matrix | None) -> Box:
     x0, y0, x1, y1 = box if matrix is None else pymupdf.Rect(box) * matrix
     return round(float(x0), 1), round(float(y0), 1), round(float(x1), 1), round(float(y1), 1)
 

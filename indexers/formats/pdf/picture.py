@@ -28,7 +28,7 @@ def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Pi
 
     Raise DocumentError if it cannot be drawn, LimitError if that takes too much memory.
     """
-    with viewing(path, password, limits) as document, drawing(f"{path}: {_named(pages)}", "image_dpi"):
+    with viewing(path, password, limits) as document, drawing(f"{path}: {_name_pages(pages)}", "image_dpi"):
         return _picture([(number, document[number - 1]) for number in pages], how)
 
 
@@ -36,7 +36,7 @@ def draw_texts(
     texts: Sequence[tuple[int, str]], how: Picture, pictures: Sequence[Sequence[Illustration]] = ()
 ) -> bytes:
     """Draw pages without a look as ``draw_picture`` does, each given by its number and text, with its pictures."""
-    with ExitStack() as opened, drawing(_named([number for number, _ in texts]), "image_dpi"):
+    with ExitStack() as opened, drawing(_name_pages([number for number, _ in texts]), "image_dpi"):
         shown = pictures or [()] * len(texts)
         pdfs = [drawn(text, with_text)[0] for (_, text), with_text in zip(texts, shown, strict=True)]
         documents = [opened.enter_context(pymupdf.open("pdf", pdf)) for pdf in pdfs]
@@ -49,7 +49,7 @@ def draw_page(page: pymupdf.Page, how: Picture) -> bytes:
         return _encoded(page, how)
 
 
-def _named(pages: Sequence[int]) -> str:
+def _name_pages(pages: Sequence[int]) -> str:
     return f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]} to {pages[-1]}"
 
 

@@ -143,15 +143,15 @@ def _read_page(
     pictures = len(page.get_images())
     blocks = mend_sizes(blocks)
     visibility = Visibility(page, blocks, pictures > 0)
-    pieces = list(_pieces(blocks, shown, visibility))
+    pieces = list(_text_pieces(blocks, shown, visibility))
     limits.check("max_page_lines", len(pieces), f"page {number} has {len(pieces):,} lines of text")
     characters = sum(len(piece.line.text) for piece in pieces)
     limits.check("max_page_characters", characters, f"page {number} has {characters:,} characters")
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
-        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
+        pieces = list(_text_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
     elif not shown and any(_RUN_ON_HANGUL.search(piece.line.text) for piece in pieces):
-        pieces = list(_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility))
+        pieces = list(_text_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility))
     if outside or any(piece.line.role for piece in pieces):
         texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
         pieces += [piece for piece in _pieces_beside(outside, shown) if piece.line.text not in texts]
@@ -193,12 +193,12 @@ def _text_of(
             break
     else:
         return textpage, blocks, []
-    outside = [line for line in _lines(blocks) if line["spans"] and not whole.intersects(line["bbox"])]
+    outside = [line for line in _block_lines(blocks) if line["spans"] and not whole.intersects(line["bbox"])]
     textpage = page.get_textpage(flags=flags)
     return textpage, textpage.extractDICT()["blocks"], outside
 
 
-def _lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _block_lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for block in blocks:
         yield from block.get("lines", ())
 
@@ -210,7 +210,7 @@ def _lacks_glyphs(textpage: pymupdf.TextPage, blocks: list[dict[str, Any]]) -> b
     output = mupdf.FzOutput(buffer)
     mupdf.fz_print_stext_page_as_text(output, textpage.this)
     output.fz_close_output()
-    text = "".join([span["text"] for line in _lines(blocks) for span in line["spans"]])
+    text = "".join([span["text"] for line in _block_lines(blocks) for span in line["spans"]])
     whole, part = bytes(buffer.fz_buffer_extract()), text.encode("utf-8", "replace")
     if _unspaced(whole) <= _unspaced(part):
         return False
@@ -273,7 +273,7 @@ def _draws(page: pymupdf.Page) -> bool:
     return not mupdf.fz_is_empty_rect(drawn)
 
 
-def _pieces(
+def _text_pieces(
     blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, visibility: Visibility | None, from_right: bool = False
 ) -> Iterator[Piece]:
     """Yield stretches of text as MuPDF gives them; from "rawdict" blocks if order needs the glyphs' places."""
@@ -331,7 +331,7 @@ def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) ->
     blocks = [
         {"number": 0, "lines": [line]} for line in lines if any(has_word(text_of(span)) for span in line["spans"])
     ]
-    for piece in _pieces(blocks, shown, None):
+    for piece in _text_pieces(blocks, shown, None):
         yield replace(piece, line=replace(piece.line, role="hidden"))
 
 

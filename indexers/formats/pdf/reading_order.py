@@ -74,10 +74,10 @@ def arrange(pieces: Sequence[Piece]) -> list[Line]:
     turned = any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces)
     if _interleaved(pieces):
         pieces = _by_columns(pieces, turned) or pieces
-    return list(_rows_from_right(pieces) if turned else _rows(pieces))
+    return list(_rows_from_right(pieces) if turned else _join_rows(pieces))
 
 
-def _rows(pieces: Iterable[Piece]) -> Iterator[Line]:
+def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:
     """Join pieces that stand side by side (the cells of a table row) into one line."""
     row: Line | None = None
     row_level = False

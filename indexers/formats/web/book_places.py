@@ -35,7 +35,7 @@ def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[
     at = 0
     placed_blocks: list[Block] = []
     for block in blocks:
-        words = _letters(_words(block))
+        words = _keep_letters(_block_text(block))
         start = text.find(words, at)
         is_found = start is not None
         at = at if start is None else start
@@ -101,7 +101,7 @@ class _Text:
     def _add(self, text: str | None, path: str) -> None:
         if text:
             self._nodes.append(_Node(self._count, self.length, text, path))
-            self._said.append(_letters(text))
+            self._said.append(_keep_letters(text))
             self._count += len(self._said[-1])
             self.length += len(text)
 
@@ -128,21 +128,21 @@ class _Text:
         before, at, passed = self._passed
         if before != number or node.letter + passed > position:
             at = passed = 0
-        while at < len(node.text) and (passed < position - node.letter or not _letters(node.text[at])):
-            passed += len(_letters(node.text[at]))
+        while at < len(node.text) and (passed < position - node.letter or not _keep_letters(node.text[at])):
+            passed += len(_keep_letters(node.text[at]))
             at += 1
         self._passed = number, at, passed
         at += not is_found and letter > 0
         return id, node.character + at, f"{node.path}:{at}"
 
 
-def _words(block: Block) -> str:
+def _block_text(block: Block) -> str:
     if isinstance(block, Table):
         return "".join(cell for row in block.rows for cell in row)
     return "" if isinstance(block, Picture) else block.text
 
 
-def _letters(text: str) -> str:
+def _keep_letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 

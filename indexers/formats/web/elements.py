@@ -115,7 +115,7 @@ _RULE = re.compile(r"(@[^{};]*)[{;]|([^{}@;][^{}]*)\{([^{}]*)\}|\}")
 _EVERY_SCREEN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)\s*|supports\b.*|layer\b.*)", re.I | re.S)
 _NAME = re.compile(r"[.#]([\w-]+)")
 _STATE = re.compile(r"::?[\w-]+(?:\([^()]*\))?")
-_WANTED = ("display", "visibility", "text-decoration", "vertical-align", "list-style")
+_PROPERTIES = ("display", "visibility", "text-decoration", "vertical-align", "list-style")
 _NUMBERS = {"decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A",
             "lower-roman": "i", "upper-roman": "I"}  # fmt: skip
 
@@ -128,7 +128,7 @@ class Styles:
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._of: dict[int, Style] = {}
         css = "\n".join(node.text(deep=True) for node in tree.css("style") if _for_screens(node))[:_MOST_CSS]
-        if not any(name in css for name in _WANTED):
+        if not any(name in css for name in _PROPERTIES):
             return
         length = len(tree.body.text(deep=True)) if tree.body is not None else 0
         rules = list(_rules(css))
@@ -205,7 +205,7 @@ def _declared(body: str) -> Style:
         name, _, value = declaration.partition(":")
         name = name.strip().lower()
         value = value.lower().replace("!important", "").strip()
-        if name in _WANTED or (name := name.rpartition("-")[0]) in _WANTED:
+        if name in _PROPERTIES or (name := name.rpartition("-")[0]) in _PROPERTIES:
             style[name] = value
     return style
 

@@ -63,7 +63,7 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
         warnings.append(str(error).removeprefix(f"{path}: "))
     marks: dict[str, str] = {}
     return Flow(
-        _parts(package, path, files, contents, printed, marks, warnings), _metadata(root), warnings, marks,
+        _book_parts(package, path, files, contents, printed, marks, warnings), _metadata(root), warnings, marks,
         close=package.close, images=packed_pictures(path, limits),
     )  # fmt: skip
 
@@ -76,12 +76,12 @@ def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) ->
             for number, reference in enumerate(spine.iterchildren("*"), 1):
                 if (item := items.get(reference.get("idref", ""))) is not None:
                     step = f"{above}/{2 * number}{cfi_assertion(reference.get('id', ''))}"
-                    yield _File(_inside(book, item.get("href", "")), item.get("media-type", ""), step)
+                    yield _File(_resolve_reference(book, item.get("href", "")), item.get("media-type", ""), step)
 
 
 def _pictured(package: Package, name: str, link: str) -> str:
     """Return the picture that a file of the book shows by a link, "" where it is none that may show words."""
-    return "" if ":" in link else picture_in(package, _inside(name, link))
+    return "" if ":" in link else picture_in(package, _resolve_reference(name, link))
 
 
 def _book(package: Package, path: Path) -> str:
@@ -106,7 +106,7 @@ def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:
             raise PasswordError(f"{path}: protected against copying (DRM), so it cannot be read.", "")
 
 
-def _parts(
+def _book_parts(
     package: Package,
     path: Path,
     files: list[_File],
@@ -169,7 +169,7 @@ def titled(blocks: list[Block], entries: list[tuple[int, _Entry]], above: int) -
             unchanged.append(Heading(entry.level, entry.title, place=block.place if block is not None else entry.name))
             above, base = entry.level, 1
         if at in titles and block is not None:
-            unchanged.append(Heading(titles[at].level, _words(block), place=block.place))
+            unchanged.append(Heading(titles[at].level, _title_text(block), place=block.place))
             above = titles[at].level
             base = block.level + 1 if isinstance(block, Heading) else 1
         elif isinstance(block, Heading):
@@ -189,7 +189,7 @@ def _same(block: Block, entry: _Entry) -> bool:
     return title[:_SAME] == words[:_SAME] or (isinstance(block, Heading) and (title in words or words in title))
 
 
-def _words(block: Block) -> str:
+def _title_text(block: Block) -> str:
     return block.text if isinstance(block, Heading | Paragraph) else ""
 
 
@@ -199,12 +199,12 @@ def _navigation(
     """Return the book's contents and its list of printed pages."""
     for item in items.values():
         if "nav" in (item.get("properties") or "").split():
-            name = _inside(book, item.get("href", ""))
+            name = _resolve_reference(book, item.get("href", ""))
             if name in package:
                 return _nav(package.xml(name), name)
     for item in items.values():
         if item.get("media-type") == "application/x-dtbncx+xml":
-            name = _inside(book, item.get("href", ""))
+            name = _resolve_reference(book, item.get("href", ""))
             if name in package:
                 return _ncx(package.xml(name), name)
     return [], []
@@ -226,7 +226,7 @@ def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
             file, _, id = link.get("href", "").partition("#")
             title = " ".join(words_of(entry).split())
             if title:
-                into.append(_Entry(title, max(1, depth), _inside(name, file) if file else name, unquote(id)))
+                into.append(_Entry(title, max(1, depth), _resolve_reference(name, file) if file else name, unquote(id)))
     return contents, printed
 
 
@@ -249,11 +249,11 @@ def _ncx(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
             file, _, id = (source.get("src") or "").partition("#")
             depth = 1 + sum(1 for _ in point.iterancestors("{*}navPoint"))
             if title := " ".join(words_of(label).split()):
-                into.append(_Entry(title, depth, _inside(name, file), unquote(id)))
+                into.append(_Entry(title, depth, _resolve_reference(name, file), unquote(id)))
     return lists["navPoint"], lists["pageTarget"]
 
 
-def _inside(name: str, href: str) -> str:
+def _resolve_reference(name: str, href: str) -> str:
     """Return the name in the package of the file that a reference means."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(name), unquote(href.partition("#")[0]))).lstrip("/")
 

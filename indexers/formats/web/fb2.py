@@ -25,8 +25,8 @@ def read_fb2(path: Path, limits: ParseLimits) -> Flow:
     if _tag(root) != "FictionBook":
         raise BrokenFileError(f"{path}: not a FictionBook.")
     info = next(iter(root.iter("{*}title-info")), root)
-    metadata = {"title": _words(next(iter(info.iter("{*}book-title")), None)),
-                "author": _words(next(iter(info.iter("{*}author")), None))}  # fmt: skip
+    metadata = {"title": _element_line(next(iter(info.iter("{*}book-title")), None)),
+                "author": _element_line(next(iter(info.iter("{*}author")), None))}  # fmt: skip
     binaries = {binary.get("id", ""): binary.text or "" for binary in root.iter("{*}binary") if _shows_words(binary)}
     reader = _Reader(binaries)
     cover = [block for page in info.iter("{*}coverpage") for block in reader.pictures(page, "cover")]
@@ -52,15 +52,15 @@ class _Reader:
             self._count += 1
             tag, place = _tag(child), f"paragraph {self._count}"
             if tag == "title":
-                yield Heading(level, _words(child), place=place)
+                yield Heading(level, _element_line(child), place=place)
                 yield from self.pictures(child, place)
             elif tag in _LINES:
-                yield Paragraph(_words(child), place)
+                yield Paragraph(_element_line(child), place)
                 yield from self.pictures(child, place)
             elif tag == "image":
                 yield from self.pictures(child, place)
             elif tag == "table":
-                yield Table(_rows(child), place=place)
+                yield Table(_table_rows(child), place=place)
             elif deep < _DEEPEST:
                 yield from self.blocks(child, level + (tag == "section"), deep + 1)
 
@@ -76,7 +76,7 @@ def _tag(element: etree._Element) -> str:
     return etree.QName(element).localname
 
 
-def _rows(table: etree._Element) -> tuple[tuple[str, ...], ...]:
+def _table_rows(table: etree._Element) -> tuple[tuple[str, ...], ...]:
     """Return the rows of a table, each cell in its column."""
     rows: list[tuple[str, ...]] = []
     below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
@@ -89,7 +89,7 @@ def _rows(table: etree._Element) -> tuple[tuple[str, ...], ...]:
                 across = 1
             else:
                 cell = waiting.pop(0)
-                text, across, down = _words(cell), _span(cell, "colspan"), _span(cell, "rowspan")
+                text, across, down = _element_line(cell), _span(cell, "colspan"), _span(cell, "rowspan")
             for at in range(across):
                 if down > 1:
                     below[len(cells)] = (down - 1, text)
@@ -103,12 +103,12 @@ def _span(cell: etree._Element, name: str) -> int:
     return min(_WIDEST, max(1, int(value))) if value.isascii() and value.isdigit() else 1
 
 
-def _words(element: etree._Element | None) -> str:
+def _element_line(element: etree._Element | None) -> str:
     """Return the words of an element in one line, in their forms."""
-    return "" if element is None else " ".join(linear(_pieces(element, Piece(""))).split())
+    return "" if element is None else " ".join(linear(_element_pieces(element, Piece(""))).split())
 
 
-def _pieces(element: etree._Element, form: Piece, deep: int = 0) -> Iterator[Piece]:
+def _element_pieces(element: etree._Element, form: Piece, deep: int = 0) -> Iterator[Piece]:
     tag = _tag(element)
     if tag in ("sup", "sub"):
         form = form._replace(shift=1 if tag == "sup" else -1)
@@ -122,7 +122,7 @@ def _pieces(element: etree._Element, form: Piece, deep: int = 0) -> Iterator[Pie
     yield form._replace(text=element.text or "")
     for child in element:
         if isinstance(child.tag, str):
-            yield from _pieces(child, form, deep + 1) if deep < _DEEPEST else ()
+            yield from _element_pieces(child, form, deep + 1) if deep < _DEEPEST else ()
         yield form._replace(text=child.tail or "")
     if apart:
         yield Piece(" ")

@@ -80,10 +80,10 @@ def read_html(path: Path, limits: ParseLimits) -> Flow:
     pictures = NearbyPictures(path)
     page = parse_html(source, image=pictures.name)
     warnings += page.warnings
-    return Flow(map(Part, _parts(page)), page.metadata, warnings, clauses=True, images=pictures.read)
+    return Flow(map(Part, _split_at_breaks(page)), page.metadata, warnings, clauses=True, images=pictures.read)
 
 
-def _parts(page: HtmlPage) -> list[list[Block]]:
+def _split_at_breaks(page: HtmlPage) -> list[list[Block]]:
     """Return the page's blocks, cut at the writer's page breaks."""
     blocks = titled(page)
     more = len(blocks) - len(page.blocks)
@@ -320,7 +320,7 @@ class _Writer:
         self.end()
         self._note_id(node)
         before = self._kind
-        if tag == "table" and (table := _table(node, self._styles)) is not None:
+        if tag == "table" and (table := _read_table(node, self._styles)) is not None:
             for caption in node.css("caption"):
                 self._page.blocks.append(Paragraph(" ".join(caption.text().split()), self._place()))
             self._page.blocks.append(Table(table[0], place=self._place(), heads=table[1]))
@@ -356,7 +356,7 @@ class _Writer:
             self._words.append(f" {alt} ")
 
 
-def _table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int] | None:
+def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int] | None:
     """Return rows of cells, spans filled, and how many of them are heads.
 
     None where the table only lays out the page: it holds tables, or one column.
