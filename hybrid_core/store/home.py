@@ -261,7 +261,7 @@ def temporary_folder(need: int, purpose: str) -> Path:
     ``purpose`` begins the message. Raise DiskFullError, naming each place and what it has free, where none has room.
     """
     refused = []
-    for place in _places():
+    for place in _temp_folders():
         try:
             folder = _own_folder(place)
             free = shutil.disk_usage(folder).free
@@ -289,7 +289,7 @@ def working_folder(folder: Path, need: int, purpose: str) -> Path:
     return temporary_folder(need, purpose)
 
 
-def _places() -> Iterator[Path]:
+def _temp_folders() -> Iterator[Path]:
     named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
     yield from dict.fromkeys(Path(place).absolute() for place in (*named, *_USUAL) if place)
 

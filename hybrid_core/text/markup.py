@@ -96,7 +96,7 @@ class TableRow(NamedTuple):
 
 def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, TableRow]:
     """Return the table row of each of these lines (by their numbers) that is one."""
-    kinds = [_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
+    kinds = [_line_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
     rows: dict[int, TableRow] = {}
     heads: tuple[int, ...] = ()
     captions: tuple[int, ...] = ()
@@ -135,7 +135,7 @@ def _prose(lines: Sequence[str]) -> bool:
     return False
 
 
-def _kind(line: str) -> str:
+def _line_kind(line: str) -> str:
     """``row`` ends in figures, ``head`` has cells that are none, or years alone; ``rule`` stands below the heads."""
     if line[:1] == _BAR:
         return "rule" if _RULE.fullmatch(line) else "row"

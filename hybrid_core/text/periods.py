@@ -94,7 +94,7 @@ class Mention:
 def find_periods(text: str) -> Iterator[Mention]:
     """Periods in the order they are named. Takes time in proportion to the text's length."""
     for match in _PERIOD.finditer(text):
-        period = _read(match)
+        period = _parse_period(match)
         if period is not None:
             fiscal = match.lastgroup is not None and bool(re.match(r"(?i)fy|fisc|fin", match.group()))
             quarterly = period.quarter is not None
@@ -150,7 +150,7 @@ def days_between(earlier: str, later: str) -> int:
     return (_date.fromisoformat(later) - _date.fromisoformat(earlier)).days
 
 
-def _read(match: re.Match[str]) -> Period | None:
+def _parse_period(match: re.Match[str]) -> Period | None:
     groups = match.groupdict()
     kind = next(name for name in _READERS if groups[name])
     return _READERS[kind](groups)
@@ -167,12 +167,12 @@ def _read_numeric(groups: _Found) -> Period | None:
 
 def _read_word(groups: _Found) -> Period | None:
     number, half = _ORDINALS[(groups["wn"] or "").lower()], (groups["wk"] or "").lower() == "half"
-    return _of(groups["wy"] or groups["ws"], 2 * min(number, 2) if half else number)
+    return _make_period(groups["wy"] or groups["ws"], 2 * min(number, 2) if half else number)
 
 
 def _read_number_first(groups: _Found) -> Period | None:
     number, half = int(groups["nqq"] or 0), (groups["nqk"] or "").lower() == "h"
-    return None if half and number > 2 else _of(groups["nqy"], 2 * number if half else number)
+    return None if half and number > 2 else _make_period(groups["nqy"], 2 * number if half else number)
 
 
 def _read_chinese(groups: _Found) -> Period | None:
@@ -180,8 +180,8 @@ def _read_chinese(groups: _Found) -> Period | None:
     if groups["cnm"] and groups["cnd"]:
         return _dated(year, groups["cnm"], groups["cnd"])
     if groups["cnq"]:
-        return _of(year, int(groups["cnq"].translate(_CHINESE_DIGITS)))
-    return _of(year, {"上": 2, "下": 4}.get(groups["cnh"] or ""))
+        return _make_period(year, int(groups["cnq"].translate(_CHINESE_DIGITS)))
+    return _make_period(year, {"上": 2, "下": 4}.get(groups["cnh"] or ""))
 
 
 def _month(name: str | None) -> int:
@@ -195,17 +195,17 @@ _READERS: dict[str, Callable[[_Found], Period | None]] = {
     "numeric": _read_numeric,
     "mdy": lambda f: _dated(f["my"], _month(f["mm"]), f["md"]),
     "dmy": lambda f: _dated(f["dy"], _month(f["dm"]), f["dd"]),
-    "yq": lambda f: _of(f["yqy"], _quarter(f["yqq"], f["yqh"])),
-    "yqf": lambda f: _of(f["yfy"], _quarter(f["yfq"], f["yfh"])),
-    "qy": lambda f: _of(f["qyt"] or f["qyy"] or f["qys"], _quarter(f["qyq"], f["qyh"])),
+    "yq": lambda f: _make_period(f["yqy"], _quarter(f["yqq"], f["yqh"])),
+    "yqf": lambda f: _make_period(f["yfy"], _quarter(f["yfq"], f["yfh"])),
+    "qy": lambda f: _make_period(f["qyt"] or f["qyy"] or f["qys"], _quarter(f["qyq"], f["qyh"])),
     "nq": _read_number_first,
     "word": _read_word,
-    "fy": lambda f: _of(f["fyy"]),
-    "year": lambda f: _of(f["yy"]),
+    "fy": lambda f: _make_period(f["fyy"]),
+    "year": lambda f: _make_period(f["yy"]),
 }
 
 
-def _of(year: str | None, quarter: int | None = None) -> Period:
+def _make_period(year: str | None, quarter: int | None = None) -> Period:
     return Period(int(full_year(year)) if year else 0, quarter)
 
 

@@ -164,16 +164,16 @@ def _run_terms(run: str) -> tuple[str, ...]:
         if (plain := run.replace("-", "")).isalpha():
             return tuple(term for term in map(stem, run.split("-")) if term)
         if plain.replace("'", "", 1).isalpha():
-            return tuple(term for term, _ in _pieces(run) if term)
-    return tuple(term for term, _ in _written(run) if term)
+            return tuple(term for term, _ in _words_with_terms(run) if term)
+    return tuple(term for term, _ in _words_and_identifiers(run) if term)
 
 
-def _written(run: str) -> list[tuple[str, str]]:
+def _words_and_identifiers(run: str) -> list[tuple[str, str]]:
     """Return the words of a run with their terms, then its identifiers; the term of a stop word is ""."""
     if run.startswith(_SCHEMES):
         address = _address(run)
         return [(identifier_term(address), address)] if address else []
-    return [*_pieces(run), *((identifier_term(whole), whole) for whole in identifiers(run))]
+    return [*_words_with_terms(run), *((identifier_term(whole), whole) for whole in identifiers(run))]
 
 
 def _address(run: str) -> str:
@@ -182,7 +182,7 @@ def _address(run: str) -> str:
     return address[1].rstrip(_ADDRESS_END) if address else ""
 
 
-def _pieces(run: str) -> list[tuple[str, str]]:
+def _words_with_terms(run: str) -> list[tuple[str, str]]:
     """Return the words of a run with their terms; the term of a stop word is ""."""
     pairs: list[tuple[str, str]] = []
     for token in _TOKEN.findall(run):
@@ -219,7 +219,7 @@ def written_words(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=50_000)
 def _written_words(run: str) -> tuple[tuple[str, str], ...]:
-    return tuple(_written(run))
+    return tuple(_words_and_identifiers(run))
 
 
 def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:

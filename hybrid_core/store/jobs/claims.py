@@ -229,7 +229,7 @@ def _group(row: Row[Any]) -> dict[str, str]:
     return {name: getattr(row, name) for name in _GROUP}
 
 
-def _in_order(table: Any) -> list[Any]:
+def _order_columns(table: Any) -> list[Any]:
     return [*(table.c[name] for name in _GROUP[1:]), table.c.priority.desc(), table.c.turn, table.c.id]
 
 
@@ -237,7 +237,7 @@ def _firsts() -> Select[Any]:
     """Build the statement for the first job of each group of a stage. Each is looked up behind the group before it."""
     stage: BindParameter[str] = bindparam("stage")
     first = select(*(jobs.c[name] for name in _COLUMNS)).where(IS_WAITING, jobs.c.stage == stage)
-    firsts = select(first.order_by(*_in_order(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
+    firsts = select(first.order_by(*_order_columns(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
     later, job = jobs.alias("later"), jobs.alias("job")
 
     def next_id(last: int) -> Any:
@@ -245,7 +245,7 @@ def _firsts() -> Select[Any]:
         same = [later.c[name] == firsts.c[name] for name in _GROUP[1:last]]
         behind = later.c[_GROUP[last]] > firsts.c[_GROUP[last]]
         query = select(later.c.id).where(is_waiting(later), later.c.stage == stage, *same, behind)
-        return query.order_by(*_in_order(later)).limit(1).correlate(firsts).scalar_subquery()
+        return query.order_by(*_order_columns(later)).limit(1).correlate(firsts).scalar_subquery()
 
     following = func.coalesce(*(next_id(last) for last in (3, 2, 1)))
     further = select(*(job.c[name] for name in _COLUMNS)).select_from(firsts.join(job, job.c.id == following))
@@ -257,7 +257,7 @@ def _first_open() -> Select[Any]:
     return (
         select(*(jobs.c[name] for name in _COLUMNS))
         .where(*open_now(), *group, jobs.c.id.not_in(bindparam("passed", expanding=True)))
-        .order_by(*_in_order(jobs))
+        .order_by(*_order_columns(jobs))
         .limit(1)
     )
 

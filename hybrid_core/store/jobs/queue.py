@@ -49,7 +49,7 @@ def enqueue(
     take_turn(connection)
     by_key: dict[str, JobRequest] = {}
     for request in requests:
-        by_key.setdefault(_key(request), request)
+        by_key.setdefault(_dedupe_key(request), request)
     outcome: dict[str, Enqueued] = {}
     happened: list[Happening] = []
     for _ in range(_ROUNDS):
@@ -74,7 +74,7 @@ def enqueue(
     first = {id(request) for request in by_key.values()}
     enqueued = []
     for request in requests:
-        entry = outcome[_key(request)]
+        entry = outcome[_dedupe_key(request)]
         enqueued.append(entry if id(request) in first else Enqueued(entry.job, "joined"))
     return enqueued, happened
 
@@ -99,7 +99,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
         _request_values(request)
         | {
             "library": request.library, "owner": request.owner, "kind": request.kind, "subject": request.subject,
-            "key": _key(request), "status": "waiting", "detached": detached, "created_at": now,
+            "key": _dedupe_key(request), "status": "waiting", "detached": detached, "created_at": now,
         }
         for request in requests
     ]  # fmt: skip
@@ -107,7 +107,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
     return {row.key: row.id for row in sorted(connection.execute(insertion, values), key=lambda row: row.id)}
 
 
-def _key(request: JobRequest) -> str:
+def _dedupe_key(request: JobRequest) -> str:
     return clean(request.dedupe_key)  # as it comes back
 
 

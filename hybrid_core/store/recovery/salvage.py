@@ -127,7 +127,7 @@ class Salvage:
                     continue
                 rows.append(row)
                 if keyed:
-                    walk.keys.add(_key(walk.layout, record[0], row))
+                    walk.keys.add(_row_key(walk.layout, record[0], row))
             self._write(walk, rows)
 
     def _write(self, walk: _Walk, rows: list[Row]) -> None:
@@ -163,7 +163,7 @@ class Salvage:
                 if not index.whole:
                     continue
                 named += 1
-                key = _key(layout, rowid, row)
+                key = _row_key(layout, rowid, row)
                 if key not in walk.keys:
                     walk.missing.setdefault(key, {}).update(row)
             walk.index_damage += tree.damage
@@ -205,7 +205,7 @@ class Salvage:
         row = walk.layout.row(record)
         if row is None:
             return False
-        named = walk.missing.get(_key(walk.layout, record[0], row))
+        named = walk.missing.get(_row_key(walk.layout, record[0], row))
         return named is not None and all(row[name] == value for name, value in named.items())
 
     def _complete(self, walk: _Walk) -> None:
@@ -250,5 +250,5 @@ class Salvage:
         return Saved(rows, gone, walk.partly, walk.certain or not (walk.tree.damage or astray))
 
 
-def _key(layout: Layout, rowid: int, row: Row) -> Key:
+def _row_key(layout: Layout, rowid: int, row: Row) -> Key:
     return rowid if layout.rowids else tuple(row[name] for name in layout.key)
