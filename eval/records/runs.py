@@ -207,12 +207,12 @@ def read_run(folder: str | Path) -> Run:
     """Everything in a run folder; a torn last line is left out. Raises NotFoundError and DocumentError."""
     folder = Path(folder)
     head = read_head(folder)
-    questions = tuple(_question(data) for data in _lines(folder / QUESTIONS_FILE, QuestionRecord))
-    trees = tuple(_from_fields(TreeRecord, data) for data in _lines(folder / TREES_FILE, TreeRecord))
+    questions = tuple(_question(data) for data in _read_records(folder / QUESTIONS_FILE, QuestionRecord))
+    trees = tuple(_from_fields(TreeRecord, data) for data in _read_records(folder / TREES_FILE, TreeRecord))
     return Run(folder, head, questions, trees)
 
 
-def _lines(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
+def _read_records(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     needed = (

@@ -38,7 +38,7 @@ def run_judges(options: argparse.Namespace) -> int:
     about = dict(judge.about) if judge is not None else {}
     figures = judge_figures(judged, str(about.get("model", "")))
     if options.verdicts:
-        _write(options.verdicts, [json.dumps(asdict(judge_row), ensure_ascii=False) for judge_row in judged])
+        _write_lines(options.verdicts, [json.dumps(asdict(judge_row), ensure_ascii=False) for judge_row in judged])
     if options.json:
         agreed = [
             asdict(judge_row) | {name: asdict(a) | {"accuracy": a.accuracy, "kappa": a.kappa}
@@ -54,7 +54,7 @@ def run_judges(options: argparse.Namespace) -> int:
         if judge_row.not_judged
     ]
     notes = notes if judge else ["No judge was named (--judge-model): only the rules are compared."]
-    show([_table(figures)], [*unusable(dataset.left_out), *notes])
+    show([_judge_table(figures)], [*unusable(dataset.left_out), *notes])
     return 0
 
 
@@ -76,7 +76,7 @@ def run_rejudge(options: argparse.Namespace) -> int:
     return 0
 
 
-def _table(judges: list[JudgeFigures]) -> Table:
+def _judge_table(judges: list[JudgeFigures]) -> Table:
     rows = [
         (
             text(row.judge), text(name), number(agreed.answers), number(row.not_judged), share(agreed.accuracy),
@@ -94,7 +94,7 @@ def _table(judges: list[JudgeFigures]) -> Table:
     return Table("Judges against labels", columns, tuple(rows), note)
 
 
-def _write(path: Path, lines: list[str]) -> None:
+def _write_lines(path: Path, lines: list[str]) -> None:
 
     try:
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

@@ -190,7 +190,7 @@ def ask(
         return indexed, _located(corpus, ranker.rank(question.text, indexed, depth))
     everything = min(_MOST, max(depth, sum(corpus.documents[name].pages for name in indexed)))
     ranking = ranker.rank(question.text, indexed, everything)
-    allowed = _sections(corpus, gold) if setting == "oracle-section" else _pages(gold)
+    allowed = _sections(corpus, gold) if setting == "oracle-section" else _gold_pages(gold)
     allowed_positions = [at for at, page in enumerate(ranking.pages) if (page.document, page.page) in allowed][:depth]
     pages = tuple(ranking.pages[at] for at in allowed_positions)
     if setting == "oracle-pages":
@@ -209,7 +209,7 @@ def _sections(corpus: Corpus, gold: Sequence[GoldPlace]) -> set[tuple[str, int]]
     return allowed
 
 
-def _pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
+def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
     return {(place.document, place.page) for place in gold if place.page is not None}
 
 

@@ -70,13 +70,13 @@ def settings_that_matter(settings: Settings) -> dict[str, Any]:
     """Without secrets: neither keys nor what a URL holds beside its place."""
     secret = {field.name for field in fields(settings) if not field.repr}
     return {
-        name: _place(str(value)) if name.endswith("_url") and value else value
+        name: _redact_url(str(value)) if name.endswith("_url") and value else value
         for name, value in asdict(settings).items()
         if name not in _NO_MATTER | secret and value is not None and isinstance(value, (str, int, float))
     }
 
 
-def _place(url: str) -> str:
+def _redact_url(url: str) -> str:
     """A URL without user, password and query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
