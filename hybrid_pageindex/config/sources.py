@@ -58,7 +58,7 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     variables = _with_secrets(variables)
     if file is not None:
-        values = _written(file)
+        values = _read_yaml(file)
         _all_known((f"{file}: {key}", str(key)) for key in values)
         _keep_secret(file, values)
     _all_known((key, key.removeprefix(PREFIX).lower().partition("__")[0]) for key in variables)
@@ -94,7 +94,7 @@ def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     return resolved
 
 
-def _written(file: Path) -> dict[str, Any]:
+def _read_yaml(file: Path) -> dict[str, Any]:
     try:
         return YamlConfigSettingsSource(_Sources, file).yaml_data
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:

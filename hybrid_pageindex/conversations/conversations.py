@@ -47,7 +47,7 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
         parts += [f"*{escaped(remark)}*" for remark in _remarks(message)]
         cited = [citation for citation in message.citations if citation.cited]
         if cited:
-            parts.append("\n".join(map(_line, cited)))
+            parts.append("\n".join(map(_citation_line, cited)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -61,7 +61,7 @@ def _remarks(message: ConversationMessage) -> list[str]:
     return [remark for remark in remarks if remark]
 
 
-def _line(citation: Citation) -> str:
+def _citation_line(citation: Citation) -> str:
     label = f" ({citation.label})" if citation.label and citation.label != str(citation.page) else ""
     where = " › ".join((f"page {citation.page}{label}", *citation.section_path))
     state = f" *({_STATES[citation.state]})*" if citation.state in _STATES else ""

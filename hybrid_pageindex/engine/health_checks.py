@@ -151,7 +151,7 @@ def check_contents(
     if not mend:
         advice = "mend it with doctor --deep --mend"
         return checks + [
-            Check(_name(comparison), False, f"{comparison.detail} are not those of its file; {advice}")
+            Check(_check_name(comparison), False, f"{comparison.detail} are not those of its file; {advice}")
             for comparison in wrong
         ]
     catalog.discard([comparison.content_id for comparison in wrong], f"{_WRONG}; index it again.")
@@ -208,14 +208,14 @@ def _mended_check(comparison: Comparison, failed: dict[str, str]) -> Check:
     left = [f"{document.path}: {failed[document.path]}" for document in comparison.documents if document.path in failed]
     if left:
         return Check(
-            _name(comparison),
+            _check_name(comparison),
             False,
             f"{comparison.detail} were not those of its file and were taken out; {'; '.join(left)}",
         )
-    return Check(_name(comparison), True, f"{comparison.detail} were not those of its file; it was made again")
+    return Check(_check_name(comparison), True, f"{comparison.detail} were not those of its file; it was made again")
 
 
-def _name(comparison: Comparison) -> str:
+def _check_name(comparison: Comparison) -> str:
     return f"content of {', '.join(document.name for document in comparison.documents)}"
 
 

@@ -212,7 +212,7 @@ class Counting:
             missing = ", ".join(phrase.forms[0] for phrase in sets if not phrase.documents)
             self.note = f"no document holds the words “{missing}”, so pages that mean it in other words were looked for"
             return None
-        ids = _joined(sets, question.together)
+        ids = _combine_documents(sets, question.together)
         ids -= set().union(*(phrase.documents for phrase in without))
         if question.absent:
             ids = set(documents) - ids
@@ -356,7 +356,7 @@ def _naming(document: Document) -> str:
     return " ".join((document.name, document.title, *document.card.names, *document.card.tags))
 
 
-def _joined(sets: Sequence[Held], together: bool) -> set[str]:
+def _combine_documents(sets: Sequence[Held], together: bool) -> set[str]:
     ids = [set(phrase.documents) for phrase in sets]
     return set.intersection(*ids) if together else set().union(*ids)
 

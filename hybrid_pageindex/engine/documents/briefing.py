@@ -60,7 +60,7 @@ def figures(pages: Sequence[Page], limit: int) -> list[Figure]:
     """Sentences that state an amount, no two of a page, in the order of their pages: those first that are short, and
     about what the pages speak of most.
     """
-    spoken = Counter(word for page in pages for word in _words(page.text))
+    spoken = Counter(word for page in pages for word in _lowercase_words(page.text))
     best: dict[int, tuple[float, Figure]] = {}
     for page in pages:
         for sentence in _sentences(page.text):
@@ -73,13 +73,13 @@ def figures(pages: Sequence[Page], limit: int) -> list[Figure]:
     return sorted((figure for _, figure in chosen), key=lambda one: one.page)
 
 
-def _words(text: str) -> list[str]:
+def _lowercase_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
 def _centrality(text: str, spoken: Counter[str]) -> float:
     """From 0: how often the pages say its words."""
-    words = set(_words(text)) - STOP_WORDS
+    words = set(_lowercase_words(text)) - STOP_WORDS
     return sum(log10(1 + spoken[word]) for word in words) / len(words) if words else 0.0
 
 
@@ -198,7 +198,7 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name)
         sections = snapshot.sections(document.content_id)
-        stated = _figures(snapshot, document, _READ)
+        stated = _read_figures(snapshot, document, _READ)
     card = document.card
     briefing = Briefing(
         document.title or document.name, document.description, 1, document.pages,
@@ -208,7 +208,7 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
     )  # fmt: skip
     offered = list(_candidates(document, stated, sections))
     if model is not None:
-        briefing, questions = _written(briefing, model)
+        briefing, questions = _rewrite_with_model(briefing, model)
         offered = [*(_Candidate(question, document) for question in questions), *offered]
     only = [document.doc_id]
     return replace(briefing, questions=tuple(_answerable(offered, lambda question: search(question, only))))
@@ -221,7 +221,11 @@ def brief_library(catalog: Catalog, library: str, search: Search, model: ChatMod
         documents.sort(key=lambda document: (document.indexed_at, document.path), reverse=True)
         newest = documents[:_NEWEST]
         of_each = [
-            list(_candidates(document, _figures(snapshot, document, _SKIMMED), snapshot.sections(document.content_id)))
+            list(
+                _candidates(
+                    document, _read_figures(snapshot, document, _SKIMMED), snapshot.sections(document.content_id)
+                )
+            )
             for document in newest
         ]
     cards = [document.card for document in documents]
@@ -240,12 +244,12 @@ def brief_library(catalog: Catalog, library: str, search: Search, model: ChatMod
         each[depth] for depth in range(max(map(len, of_each), default=0)) for each in of_each if depth < len(each)
     ]
     if model is not None and documents:
-        briefing, questions = _written(briefing, model)
+        briefing, questions = _rewrite_with_model(briefing, model)
         offered = [*(_Candidate(question, newest[0]) for question in questions), *offered]
     return replace(briefing, questions=tuple(_answerable(offered, lambda question: search(question, None))))
 
 
-def _figures(snapshot: Snapshot, document: Document, limit: int) -> list[Figure]:
+def _read_figures(snapshot: Snapshot, document: Document, limit: int) -> list[Figure]:
     return figures(snapshot.pages(document.content_id, range(1, min(document.pages, limit) + 1)), _FIGURES)
 
 
@@ -321,7 +325,7 @@ class _Written(BaseModel):
     questions: list[str]
 
 
-def _written(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]:
+def _rewrite_with_model(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]:
     """The briefing as a model says it, and the questions that it would ask. Raises ChatError."""
     from hybrid_core.llm.prompts import prompt
 

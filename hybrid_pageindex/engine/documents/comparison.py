@@ -145,8 +145,8 @@ def compare(
         raise UsageError(f"most is {most}, each is {each}.", f"Choose 1 to {MOST}.")
     start = _position(cursor)
     with catalog.snapshot() as snapshot:
-        old, before = _read(snapshot, *left)
-        new, after = _read(snapshot, *right)
+        old, before = _read_sections(snapshot, *left)
+        new, after = _read_sections(snapshot, *right)
     pairs = _align(before, after)
     changes = list(_changes(before, after, pairs, old, new))
     kinds = Counter(change.kind for change, _, _ in changes)
@@ -175,7 +175,7 @@ def _compared(document: Document) -> ComparedDocument:
     )
 
 
-def _read(snapshot: Snapshot, library: str, name: str, node: str) -> tuple[Document, list[_Own]]:
+def _read_sections(snapshot: Snapshot, library: str, name: str, node: str) -> tuple[Document, list[_Own]]:
     document = reading.find_document(snapshot, library, name)
     sections = snapshot.sections(document.content_id)
     by_id = {section.node_id: section for section in sections}
@@ -317,7 +317,7 @@ def _changes(
     before: Sequence[_Own], after: Sequence[_Own], pairs: Sequence[tuple[int, int]], old: Document, new: Document
 ) -> Iterator[tuple[SectionChange, _Own | None, _Own | None]]:
     """Yield what differs in the order of the right side; what was removed stands where it was."""
-    still = _in_order([b for _, b in pairs])
+    still = _longest_ascending_run([b for _, b in pairs])
     parents = {after[b].section.node_id: before[a].section.node_id for a, b in pairs}
     of_right = {b: a for a, b in pairs}
     paired = dict(pairs)
@@ -346,7 +346,7 @@ def _changes(
         yield change, left, right
 
 
-def _in_order(places: Sequence[int]) -> frozenset[int]:
+def _longest_ascending_run(places: Sequence[int]) -> frozenset[int]:
     """Return the longest run of places that ascend: all others have moved."""
     tails: list[int] = []
     ends: list[int] = []
@@ -375,16 +375,16 @@ def _detailed(change: SectionChange, a: _Own, b: _Own, each: int) -> SectionChan
         return change
     changes: list[TextChange] = []
     figures: list[FigureChange] = []
-    for stretch in _stretches(a, b):
+    for stretch in _differing_stretches(a, b):
         changes.append(_text_change(a, b, stretch))
-        figures += _figures(a, b, stretch)
+        figures += _figure_changes(a, b, stretch)
     return replace(
         change, differences=len(changes), figures=len(figures), changes=tuple(changes[:each]),
         figure_changes=tuple(figures[:each]),
     )  # fmt: skip
 
 
-def _stretches(a: _Own, b: _Own) -> Iterator[tuple[int, int, int, int]]:
+def _differing_stretches(a: _Own, b: _Own) -> Iterator[tuple[int, int, int, int]]:
     """Yield where words differ, (from, to) of each side: passages are compared first, then words within them."""
     left, right = (_passages(section) for section in (a, b))
     ends = [(*section.units, len(section.words)) for section in (a, b)]
@@ -408,10 +408,12 @@ def _passages(section: _Own) -> list[tuple[str, ...]]:
 
 def _text_change(a: _Own, b: _Own, stretch: tuple[int, int, int, int]) -> TextChange:
     first, last, start, end = stretch
-    return TextChange(_shown(a.words[first:last]), _shown(b.words[start:end]), _page_at(a, first), _page_at(b, start))
+    return TextChange(
+        _shorten_words(a.words[first:last]), _shorten_words(b.words[start:end]), _page_at(a, first), _page_at(b, start)
+    )
 
 
-def _shown(words: Sequence[str]) -> str:
+def _shorten_words(words: Sequence[str]) -> str:
     if len(words) <= _SHOWN:
         return " ".join(words)
     return " ".join((*words[: _SHOWN // 2], "…", *words[-_SHOWN // 2 :]))
@@ -423,7 +425,7 @@ def _page_at(section: _Own, at: int) -> int:
     return section.pages[min(at, len(section.pages) - 1)]
 
 
-def _figures(a: _Own, b: _Own, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
+def _figure_changes(a: _Own, b: _Own, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
     """Yield the numbers that take each other's place, where both sides have as many."""
     first, last, start, end = stretch
     numbers = [

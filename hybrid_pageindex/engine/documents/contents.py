@@ -89,13 +89,13 @@ def outline(
             score, best = (None, ()) if scored is None else scored.sections.get(section.node_id, (0.0, ()))
             count = children.get(section.node_id, 0)
             folded = count if section.level == deepest else 0
-            inside = _text(section, texts) if text else None
+            inside = _section_text(section, texts) if text else None
             nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, score, best, inside))
     query, notes = (None, ()) if scored is None else (scored.query, scored.notes)
     return Outline(document, query, tuple(nodes), notes)
 
 
-def _text(section: Section, pages: Sequence[str]) -> str:
+def _section_text(section: Section, pages: Sequence[str]) -> str:
     """From where the section begins to where it ends, with all that hangs below it."""
     first, last = section.start_page, section.end_page
     inside = list(pages[first - 1 : last])

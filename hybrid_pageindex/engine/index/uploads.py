@@ -226,7 +226,7 @@ def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
                 continue
             if response.status != http.client.OK:
                 raise DocumentError(f"{url}: the server answered {response.status} {response.reason}.")
-            name = _name(parts, response.getheader("Content-Type") or "", url)
+            name = _name_from_url(parts, response.getheader("Content-Type") or "", url)
             return Fetched(name, _body(response, url, limit, until))
     raise DocumentError(f"{url}: it is redirected more than {_REDIRECTS} times.")
 
@@ -271,7 +271,7 @@ def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
     return addresses[0]
 
 
-def _name(parts: SplitResult, media_type: str, url: str) -> str:
+def _name_from_url(parts: SplitResult, media_type: str, url: str) -> str:
     path = PurePosixPath(own_name(unquote(parts.path).strip("/")) or "index")
     kind = media_type.partition(";")[0].strip().lower()
     suffix = path.suffix if kind in _UNTOLD else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""

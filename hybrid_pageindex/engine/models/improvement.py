@@ -35,7 +35,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[s
     """The models and how they are used, None where there are none; and what is done without."""
     if settings.enrich == "never":
         return None, (_OFF,)
-    named, missing = _named(chat, settings)
+    named, missing = _configured_models(chat, settings)
     if not named:
         return None, missing
     from indexers.assembly.chunks import ChunkSize
@@ -96,7 +96,7 @@ def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
     return (_WITHOUT["vlm"],) if always and not chat.named("vlm", every_page=True) else ()
 
 
-def _named(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
+def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
     """The names of the models that are configured, and what is done without the others."""
     named: dict[Kind, str] = {}
     missing = []

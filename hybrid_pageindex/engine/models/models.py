@@ -31,7 +31,7 @@ Kind = Literal["llm", "vlm"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _ModelSettings:
     """The settings of one model."""
 
     provider: str
@@ -64,7 +64,7 @@ class Models:
 
     def named(self, kind: Kind) -> str:
         """The interface and the model's name, "" where none is named."""
-        named = _named(self._settings, kind)
+        named = _model_settings(self._settings, kind)
         if self._settings.replay_replies and (named.model or kind == "llm"):
             return f"replayed:{named.model}"
         return f"{named.provider}:{named.model}" if named.model else ""
@@ -109,7 +109,7 @@ class Models:
 
     def _load(self, kind: Kind, *, probing: bool = False) -> ChatModel | None:
         """``probing``: without recording, kept replies and patience."""
-        settings, named = self._settings, _named(self._settings, kind)
+        settings, named = self._settings, _model_settings(self._settings, kind)
         if not named.model and not (settings.replay_replies and kind == "llm"):
             return None
         from hybrid_core.llm.budget import read_prices
@@ -141,17 +141,19 @@ class Models:
         )
 
 
-def _named(settings: Settings, kind: Kind) -> _Named:
-    llm = _Named(settings.llm_provider, settings.llm_model, settings.llm_base_url, settings.llm_api_key)
+def _model_settings(settings: Settings, kind: Kind) -> _ModelSettings:
+    llm = _ModelSettings(settings.llm_provider, settings.llm_model, settings.llm_base_url, settings.llm_api_key)
     if kind == "llm":
         return llm
     own = settings.vlm_provider, settings.vlm_base_url, settings.vlm_api_key
     if not any(own):
-        return _Named(llm.provider, settings.vlm_model, llm.base_url, llm.api_key)
-    return _Named(settings.vlm_provider or "openai", settings.vlm_model, settings.vlm_base_url, settings.vlm_api_key)
+        return _ModelSettings(llm.provider, settings.vlm_model, llm.base_url, llm.api_key)
+    return _ModelSettings(
+        settings.vlm_provider or "openai", settings.vlm_model, settings.vlm_base_url, settings.vlm_api_key
+    )
 
 
-def _endpoint(kind: Kind, named: _Named) -> Endpoint:
+def _endpoint(kind: Kind, named: _ModelSettings) -> Endpoint:
     from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
     from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 
@@ -272,7 +274,7 @@ def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str
     lines = [f"reads {_rate(speed.reading)} and writes {_rate(speed.writing)} tokens/s"]
     lines += [f"took about {loading:.0f} s to be loaded"] if loading else []
     if sees:
-        return "; ".join([", ".join(lines), *_pages(speed, loading, settings)])
+        return "; ".join([", ".join(lines), *_page_speed_lines(speed, loading, settings)])
     round_seconds = speed.seconds(round(_ROUND * settings.reason_tokens), _VERDICT)
     answer = speed.seconds(settings.answer_tokens, _ANSWER)
     batch = speed.seconds(*_SECTIONS)
@@ -291,7 +293,7 @@ def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str
     return "; ".join([", ".join(lines), *advised])
 
 
-def _pages(speed: Speed, loading: float, settings: Settings) -> list[str]:
+def _page_speed_lines(speed: Speed, loading: float, settings: Settings) -> list[str]:
     page, at_once = speed.seconds(*_PAGE), settings.max_concurrent_pages
     lines = [f"a page takes about {_time(page)}"]
     if page + loading > settings.model_timeout:

@@ -77,7 +77,7 @@ class ViewFiles:
         for path in folder.glob(f"{mark}-*.view"):
             if _position(path) < view.position:
                 _delete(path)
-        others = sorted(folder.glob("*.view"), key=_written, reverse=True)
+        others = sorted(folder.glob("*.view"), key=_modified_at, reverse=True)
         for path in others[_KEPT:]:
             _delete(path)
 
@@ -98,7 +98,7 @@ def _position(path: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _written(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     with suppress(OSError):
         return path.stat().st_mtime
     return 0.0
