@@ -35,7 +35,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
 FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_SHARED = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ALIVE = ".alive"
 _USUAL = ("/tmp", "/var/tmp")
 
@@ -58,7 +58,7 @@ def open_home(home: Path) -> None:
     if unwritable(home):  # a copy to read keeps its rights
         return
     with contextlib.suppress(OSError):  # a folder of somebody else's
-        if not home.stat().st_mode & _SHARED and all(
+        if not home.stat().st_mode & _WRITABLE_BY_OTHERS and all(
             entry.name in FOLDERS or not entry.is_dir() for entry in home.iterdir()
         ):
             close_to_others(home)

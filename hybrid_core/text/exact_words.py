@@ -16,7 +16,7 @@ from functools import lru_cache
 from hybrid_core.errors import UsageError
 from hybrid_core.text.tokens import fold
 
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LAST = 0x2FFFF
 _ASCII_LETTERS = bytes(c if chr(c).isalnum() else 32 for c in range(128)) + b" " * 128
 _ASCII_BREAK = re.compile(r"[a-z0-9]*[a-z](?:-\n\s*[a-z][a-z0-9]*)+")
@@ -170,7 +170,7 @@ def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> st
 
 
 def _unspaced(word: str) -> bool:
-    return len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None
+    return len(word) == 1 and re.match(f"[{_UNSPACED_SCRIPTS}]", word) is not None
 
 
 def _unit_pattern(folded: str) -> str:
@@ -255,7 +255,7 @@ def _class(letters: list[str]) -> str:
 @lru_cache(maxsize=1)
 def _letter_class() -> str:
     """Return the class of characters that words in scripts with spaces are made of."""
-    unspaced = re.compile(f"[{_UNSPACED}]")
+    unspaced = re.compile(f"[{_UNSPACED_SCRIPTS}]")
     positions: list[list[int]] = []
     for code in range(_LAST + 1):
         letter = chr(code)
@@ -271,7 +271,7 @@ def _letter_class() -> str:
 
 @lru_cache(maxsize=1)
 def _word() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED}]|{_letter_class()}+")
+    return re.compile(f"[{_UNSPACED_SCRIPTS}]|{_letter_class()}+")
 
 
 @lru_cache(maxsize=1)

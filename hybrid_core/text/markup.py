@@ -177,12 +177,12 @@ def _continues(lines: Sequence[str], kinds: Sequence[str], at: int) -> bool:
 
 _Value = TypeVar("_Value", int, str)
 _LABEL = re.compile(r"(?<=[\s.·…_])\d{1,4}$")
-_INDEXED = re.compile(r"(?:(?:,|,?\s)\s?\d{1,4}(?:[-–]\d{1,4})?)+$")
+_INDEX_PAGES = re.compile(r"(?:(?:,|,?\s)\s?\d{1,4}(?:[-–]\d{1,4})?)+$")
 _SEVERAL = re.compile(r"\d,\s\d{1,4}(?:[-–]\d{1,4})?$", re.MULTILINE)
 _LEADERS = " .·…_"
 _TAIL = 60  # characters of a line that hold its page numbers
 _FEWEST, _SHARE = 5, 0.5  # entries of contents, and their share of the lines
-_ORDERED = 0.8  # of the entries stand in the order of pages, or of the alphabet
+_ORDERED_SHARE = 0.8  # of the entries stand in the order of pages, or of the alphabet
 _BEYOND = 200  # a printed number may exceed the number of pages by so much
 
 
@@ -215,11 +215,11 @@ def _entry(line: str) -> int:
 
 def _index_head(line: str, limit: int) -> str:
     """Return the beginning of a line of an index, for its order; "" where it is none."""
-    match = _INDEXED.search(line, max(0, len(line) - _TAIL))
+    match = _INDEX_PAGES.search(line, max(0, len(line) - _TAIL))
     if match is None or not line[0].isalpha() or any(int(n) > limit for n in re.findall(r"\d+", match[0])):
         return ""
     return line[:2].casefold()
 
 
 def _ordered(values: Sequence[_Value]) -> bool:
-    return sum(before <= after for before, after in pairwise(values)) >= _ORDERED * (len(values) - 1)
+    return sum(before <= after for before, after in pairwise(values)) >= _ORDERED_SHARE * (len(values) - 1)

@@ -74,7 +74,7 @@ _NUMBERS = {"three": 3, "six": 6, "nine": 9, "twelve": 12, "thirteen": 13, "twen
 _NUMBERS |= {"fifty two": 52, "fifty three": 53}
 _WEEKS_A_MONTH = 52 / 12
 _OVERRUN = 10  # days by which a quarter of whole weeks may end after its last month
-_ENDED = re.compile(
+_PERIOD_END = re.compile(
     r"(?:year|quarter|quarterly\s{1,3}period|period|months|weeks|half)\s{1,3}(?:then\s{1,3})?end(?:ed|ing)[:\s]{1,3}|截至\s?",
     re.IGNORECASE,
 )
@@ -103,7 +103,7 @@ def find_periods(text: str) -> Iterator[Mention]:
 
 def period_end(text: str) -> str | None:
     """The ISO date after the first "year ended", "quarterly period ended" … of a text, None where none."""
-    for match in _ENDED.finditer(text):
+    for match in _PERIOD_END.finditer(text):
         following = next(find_periods(text[match.end() : match.end() + 40]), None)
         if following is not None and following.start <= 3 and following.period.date:
             return following.period.date
@@ -156,26 +156,26 @@ def _parse_period(match: re.Match[str]) -> Period | None:
     return _READERS[kind](groups)
 
 
-_Found = dict[str, str | None]
+_Groups = dict[str, str | None]
 
 
-def _read_numeric(groups: _Found) -> Period | None:
+def _read_numeric(groups: _Groups) -> Period | None:
     first, second = int(groups["n1"] or 0), int(groups["n2"] or 0)
     month, day = (second, first) if first > 12 else (first, second)
     return _dated(groups["ny"], month, day)
 
 
-def _read_word(groups: _Found) -> Period | None:
+def _read_word(groups: _Groups) -> Period | None:
     number, half = _ORDINALS[(groups["wn"] or "").lower()], (groups["wk"] or "").lower() == "half"
     return _make_period(groups["wy"] or groups["ws"], 2 * min(number, 2) if half else number)
 
 
-def _read_number_first(groups: _Found) -> Period | None:
+def _read_number_first(groups: _Groups) -> Period | None:
     number, half = int(groups["nqq"] or 0), (groups["nqk"] or "").lower() == "h"
     return None if half and number > 2 else _make_period(groups["nqy"], 2 * number if half else number)
 
 
-def _read_chinese(groups: _Found) -> Period | None:
+def _read_chinese(groups: _Groups) -> Period | None:
     year = (groups["cny"] or "").translate(_CHINESE_DIGITS)
     if groups["cnm"] and groups["cnd"]:
         return _dated(year, groups["cnm"], groups["cnd"])
@@ -188,7 +188,7 @@ def _month(name: str | None) -> int:
     return _MONTH_NUMBER[(name or "")[:3].lower()]
 
 
-_READERS: dict[str, Callable[[_Found], Period | None]] = {
+_READERS: dict[str, Callable[[_Groups], Period | None]] = {
     "cn": _read_chinese,
     "iso": lambda f: _dated(f["iy"], f["im"], f["id"]),
     "compact": lambda f: _dated(f["cy"], f["cm"], f["cd"]),

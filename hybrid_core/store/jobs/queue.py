@@ -33,9 +33,11 @@ _ROUNDS = 5  # others may end jobs of the same keys between two statements
 
 LEASE_MS = 60_000
 
-_LAPSED = LEASED.expired(bindparam("lease", type_=BigInteger))
-_LATE = select(jobs.c.id).where(IS_RUNNING, _LAPSED).limit(1)
-_LATE_ROWS = select(jobs).where(IS_RUNNING, _LAPSED).with_for_update(skip_locked=True)  # if sorted, it would read all
+_LEASE_EXPIRED = LEASED.expired(bindparam("lease", type_=BigInteger))
+_LATE = select(jobs.c.id).where(IS_RUNNING, _LEASE_EXPIRED).limit(1)
+_LATE_ROWS = (
+    select(jobs).where(IS_RUNNING, _LEASE_EXPIRED).with_for_update(skip_locked=True)
+)  # if sorted, it would read all
 _LEASED_TO = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 
 

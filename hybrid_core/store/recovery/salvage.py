@@ -31,7 +31,7 @@ _LOOKS_LIKE: Mapping[str, Callable[[Row], object]] = {
 }
 """Tells tables with columns of the same kinds apart."""
 
-_COMPLETED: Mapping[str, Callable[[Row], Row]] = {
+_MISSING_VALUES: Mapping[str, Callable[[Row], Row]] = {
     "documents": lambda row: {
         "content_id": None, "name": str(row["path"]).rpartition("/")[2], "card": "{}", "size": 0, "mtime": 0.0,
         "indexed_at": "1970-01-01T00:00:00+00:00", "error": LOST,
@@ -210,7 +210,7 @@ class Salvage:
 
     def _complete(self, walk: _Walk) -> None:
         """Make rows of what indexes hold of them, where that is enough."""
-        if walk.layout.name not in _COMPLETED:
+        if walk.layout.name not in _MISSING_VALUES:
             return
         for key in walk.missing.keys() - walk.keys:
             row = self._complete_row(walk.layout, walk.missing[key])
@@ -221,7 +221,7 @@ class Salvage:
 
     def _complete_row(self, layout: Layout, part: Row) -> Row | None:
         try:
-            row = part | _COMPLETED[layout.name](part)
+            row = part | _MISSING_VALUES[layout.name](part)
         except KeyError:
             return None
         for column in layout.columns.values():
