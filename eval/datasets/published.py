@@ -164,7 +164,7 @@ WORDINGS = ("official", "short")
 _OFFICIAL = (
     'Highlight the parts (if any) of this contract related to "{}" that should be reviewed by a lawyer. Details: {}'
 )
-_OMITTED = "<omitted>"  # stands in a span where the clause skips text
+_OMISSION = "<omitted>"  # stands in a span where the clause skips text
 
 
 def read_cuad(root: Path, wording: str = "official") -> Dataset:
@@ -180,7 +180,7 @@ def read_cuad(root: Path, wording: str = "official") -> Dataset:
             raise ValueError(f"'{clause}' is none of the set's clauses")
         text = _OFFICIAL.format(clause, descriptions()[clause]) if wording == "official" else clause
         spans = ast.literal_eval(entry["spans"]) if isinstance(entry["spans"], str) else entry["spans"]
-        pieces = [piece.strip() for span in spans for piece in span.split(_OMITTED)]
+        pieces = [piece.strip() for span in spans for piece in span.split(_OMISSION)]
         gold = tuple(Gold(document, text=piece) for piece in dict.fromkeys(pieces) if piece)
         return EvalQuestion(
             f"cuad-{number}", text, gold, kind=clause, group=document, answerable=bool(gold), given=(document,)

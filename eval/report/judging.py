@@ -102,7 +102,7 @@ def _write_lines(path: Path, lines: list[str]) -> None:
         raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
 
 
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 def unusable(left_out: Sequence[str], where: str = "") -> list[str]:
@@ -110,5 +110,9 @@ def unusable(left_out: Sequence[str], where: str = "") -> list[str]:
     if not left_out:
         return []
     what = counted(len(left_out), "entry of the set cannot be used and is", "entries of the set cannot be used and are")
-    named = [f"{what} left out: {left_out[0]}", *left_out[1:_NAMED], *([where] if len(left_out) > _NAMED else [])]
+    named = [
+        f"{what} left out: {left_out[0]}",
+        *left_out[1:_MAX_NAMED],
+        *([where] if len(left_out) > _MAX_NAMED else []),
+    ]
     return [" ".join(filter(None, named))]

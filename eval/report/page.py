@@ -15,7 +15,7 @@ from eval.report.summary import HIT, Summary, answer_tables, missing
 from eval.report.table import Table
 from eval.report.tables import degradation
 
-_UNBROKEN = 36  # characters: a column of such texts is not broken into lines
+_UNBROKEN_LENGTH = 36  # characters: a column of such texts is not broken into lines
 
 
 def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None) -> str:
@@ -107,7 +107,7 @@ def _render_table(table: Table) -> Markup:
 
 def _grid(table: Table) -> Markup:
     columns = range(len(table.columns))
-    short = [all(len(row[column].text) <= _UNBROKEN for row in table.rows) for column in columns]
+    short = [all(len(row[column].text) <= _UNBROKEN_LENGTH for row in table.rows) for column in columns]
     numeric = ["n" if table.numeric(column) else "s" if short[column] else "t" for column in columns]
     head = [
         element("th", element("button", name, type="button"), scope="col", class_=kind)

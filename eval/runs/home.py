@@ -87,7 +87,7 @@ def folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-_MADE = "made-by-eval.json"
+_MARKER_FILE = "made-by-eval.json"
 _FIRST_QUESTION = "What is this document about?"
 
 
@@ -121,7 +121,7 @@ def prepare(
     home nothing is deleted. ``settings`` are the engine's, None for those of the home. Raises UsageError where the home
     holds documents that are not of this run.
     """
-    made_file = home / _MADE
+    made_file = home / _MARKER_FILE
     state = json.loads(made_file.read_text(encoding="utf-8")) if made_file.exists() else {}
     engine = Engine(home, chat=chat) if settings is None else Engine(settings=settings, chat=chat)
     try:
