@@ -28,7 +28,7 @@ _SECRET = ("_key", "_token")
 _FILE = "_FILE"
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
-_told: set[Path] = set()  # files that could not be closed and were spoken of
+_warned_files: set[Path] = set()  # files that could not be closed and were spoken of
 _log = logging.getLogger(__name__)
 
 
@@ -126,12 +126,12 @@ def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
     before = stat.S_IMODE(mode)
     close_to_others(file)
     if file.stat().st_mode & _READ_BY_OTHERS:
-        if file in _told:
+        if file in _warned_files:
             return
         done = f"Run chmod 600 {file}, and change"
     else:
         done = "It is now yours alone; change"
-    _told.add(file)
+    _warned_files.add(file)
     _log.warning(
         "%s holds %s and could be read by other users of this machine (mode %o). %s what they may have read.",
         file, " and ".join(secrets), before, done,

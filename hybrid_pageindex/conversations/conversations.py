@@ -76,7 +76,7 @@ def _at(ms: int) -> str:
 
 
 _LOOK = 0.25  # seconds between two looks at a turn that another process makes
-_OWN = ("libraries", "library", "all_libraries", "documents")
+_SCOPE_FIELDS = ("libraries", "library", "all_libraries", "documents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Conversations:
         ``after`` is the answer to go on from, 0 for the beginning; by default the last one. ``fields`` are those of
         ``SearchRequest``, but for what is searched. Raises TurnRunningError while another question is being answered.
         """
-        if wrong := [name for name in _OWN if name in fields]:
+        if wrong := [name for name in _SCOPE_FIELDS if name in fields]:
             raise UsageError(f"{wrong[0]} is the conversation's own.", "Begin another one about something else.")
         if not question.strip():
             raise UsageError("The question is empty.", "Ask something.")

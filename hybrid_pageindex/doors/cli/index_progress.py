@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from indexers.jobs.report import FileResult, IndexProgress
 
 _WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
-_FORETOLD = 100  # times as long as was measured: what would take longer is not known yet
+_FORECAST_FACTOR = 100  # times as long as was measured: what would take longer is not known yet
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 _EVENT_EVERY = 1.0
 _ROWS = 8  # files of a table
@@ -333,7 +333,7 @@ class Rate:
             return 0.0
         rate = self.per_second
         measured = self._clock() - self._began
-        return left / rate if rate > 0 and left / rate <= _FORETOLD * measured else None
+        return left / rate if rate > 0 and left / rate <= _FORECAST_FACTOR * measured else None
 
 
 @dataclass(frozen=True, slots=True)

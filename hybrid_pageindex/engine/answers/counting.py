@@ -176,7 +176,7 @@ def _quoted(forms: Sequence[str], german: bool) -> str:
 
 
 _SECONDS = 20.0
-_AROUND = 160  # characters of a passage on either side of the words
+_CONTEXT_LENGTH = 160  # characters of a passage on either side of the words
 _GENERIC = frozenset(tokenise("document documents file files pdf text texts source sources dokumente dokumenten dateien"
                               " unterlagen texte quellen"))  # fmt: skip
 _PLURALS_DE = ("s", "es", "e", "en", "n", "er")
@@ -405,5 +405,5 @@ def _forms(words: str, language: str) -> dict[str, None]:
 def _passage(text: str, queries: Sequence[WordQuery]) -> str:
     spans = [span for query in queries for span in query.spans(text)]
     start, end = min(spans, default=(0, 0))
-    first, last = max(0, start - _AROUND), min(len(text), end + _AROUND)
+    first, last = max(0, start - _CONTEXT_LENGTH), min(len(text), end + _CONTEXT_LENGTH)
     return f"{'…' if first else ''}{' '.join(text[first:last].split())}{'…' if last < len(text) else ''}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _SNIPPET = 280  # characters
-_LISTED = 4  # documents
+_MAX_DOCUMENTS = 4  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class LibraryPages:
     def listed(self, pages: Sequence[PageFound]) -> list[ListedDocument]:
         """The documents of the best pages, in their order."""
         first = {page.doc_id: page for page in reversed(pages)}
-        best = list(dict.fromkeys(page.doc_id for page in pages))[:_LISTED]
+        best = list(dict.fromkeys(page.doc_id for page in pages))[:_MAX_DOCUMENTS]
         with self._catalog.snapshot() as snapshot:
             documents = [document for doc_id in best if (document := snapshot.document(doc_id)) is not None]
             return [ListedDocument(d, snapshot.sections(d.content_id), first[d.doc_id]) for d in documents]

@@ -118,8 +118,11 @@ def _plainness(sentence: str) -> float:
 
 _PARTS = 12  # sections of a document, documents of a library
 _FIGURES, _QUESTIONS = 4, 3
-_READ, _SKIMMED = 120, 40  # pages that are read for figures, of one document and of each of a library's
-_TRIED = 12  # questions that are searched for
+_MAX_PAGES_READ, _MAX_PAGES_SKIMMED = (
+    120,
+    40,
+)  # pages that are read for figures, of one document and of each of a library's
+_MAX_SEARCHES = 12  # questions that are searched for
 _DEEP_ENOUGH = 3  # pages of a result among which the right one stands
 _NEWEST = 6  # documents of a library that questions are made from
 _NUMBERING = re.compile(
@@ -198,7 +201,7 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name)
         sections = snapshot.sections(document.content_id)
-        stated = _read_figures(snapshot, document, _READ)
+        stated = _read_figures(snapshot, document, _MAX_PAGES_READ)
     card = document.card
     briefing = Briefing(
         document.title or document.name, document.description, 1, document.pages,
@@ -223,7 +226,9 @@ def brief_library(catalog: Catalog, library: str, search: Search, model: ChatMod
         of_each = [
             list(
                 _candidates(
-                    document, _read_figures(snapshot, document, _SKIMMED), snapshot.sections(document.content_id)
+                    document,
+                    _read_figures(snapshot, document, _MAX_PAGES_SKIMMED),
+                    snapshot.sections(document.content_id),
                 )
             )
             for document in newest
@@ -282,7 +287,7 @@ def _candidates(document: Document, stated: Sequence[Figure], sections: Sequence
         for section in sections
         if (title := _telling(section)) and section.start_page > cover and title not in document.title
     ]
-    titles = titles[:: max(1, len(titles) // _TRIED)]  # from all over the document
+    titles = titles[:: max(1, len(titles) // _MAX_SEARCHES)]  # from all over the document
     for at in range(max(len(counted), len(titles))):
         yield from counted[at : at + 1]
         yield from titles[at : at + 1]
@@ -305,7 +310,7 @@ def _answerable(offered: Iterable[_Candidate], search: Callable[[str], SearchRes
     seen: set[str] = set()
     count = 0
     for tried, question in enumerate(offered):
-        if tried == _TRIED or count == _QUESTIONS:
+        if tried == _MAX_SEARCHES or count == _QUESTIONS:
             return
         if question.question.casefold() in seen:
             continue
@@ -320,7 +325,7 @@ def _answerable(offered: Iterable[_Candidate], search: Callable[[str], SearchRes
                 break
 
 
-class _Written(BaseModel):
+class _ModelBriefing(BaseModel):
     description: str
     questions: list[str]
 
@@ -337,7 +342,7 @@ def _rewrite_with_model(briefing: Briefing, model: ChatModel) -> tuple[Briefing,
         "title": briefing.title, "description": briefing.description, "parts": parts,
         "figures": "\n".join(f"- {figure.text}" for figure in briefing.figures),
     }  # fmt: skip
-    reply = model.ask(written.messages(values), _Written, prompt=written.id, max_tokens=600)
+    reply = model.ask(written.messages(values), _ModelBriefing, prompt=written.id, max_tokens=600)
     if reply.value is None or not reply.value.description.strip():
         return briefing, []
     rewritten = replace(briefing, description=reply.value.description.strip(), written_by=model.name)

@@ -266,7 +266,7 @@ def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]
 
 _QUOTE = 80  # characters of a place's words
 _ALIKE = 0.6  # the share of a quotation's groups of three letters that must be left of it
-_LEAST = 12  # letters of a quotation that may have been edited itself
+_MIN_QUOTE_LETTERS = 12  # letters of a quotation that may have been edited itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: st
         for line, text in enumerate(lines):
             if words and words in text:
                 nearest.add(0 if text.startswith(words) else 1, page, line)
-    if nearest.found is not None or len(words) < _LEAST:
+    if nearest.found is not None or len(words) < _MIN_QUOTE_LETTERS:
         return nearest.found
     triples = _triples(words)
     for page in pages():

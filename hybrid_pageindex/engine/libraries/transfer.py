@@ -143,7 +143,7 @@ _MOST_FILES = 100_000
 _MOST_MANIFEST = 100 * 10**6  # bytes
 _PIECE = 1 << 20
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
-_UNPACKED = 5  # times the size of an upload
+_UNPACKED_FACTOR = 5  # times the size of an upload
 _AT_ONCE = 50  # files
 _LONGEST = 100_000  # characters
 _LONGEST_INSIDE = 4_000  # characters of a place inside a document
@@ -223,7 +223,7 @@ def import_library(
     """``ask`` has uploads of a library indexed; it is called for some after the other, so that the disk need not hold
     all of them twice.
     """
-    catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED
+    catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED_FACTOR
     with scratch_folder(settings.storage_path / "tmp") as folder:
         manifest, uploads = unpacked(file, Path(folder), limit)
         library = create_library(

@@ -261,7 +261,7 @@ _ROUND, _VERDICT = 0.5, 250  # of reason_tokens, read by a call of a deep search
 _ANSWER = 400  # tokens written
 _SECTIONS = (16_000, 4_000)  # read and written by the largest call of index: a batch of sections
 _PAGE = (2_500, 600)  # the same of a page that is seen, with its picture
-_LOADING = 5.0  # seconds beyond what a call takes that say that the model was loaded for it
+_LOADING_SECONDS = 5.0  # seconds beyond what a call takes that say that the model was loaded for it
 _SPARE = 1.5  # times what is expected
 
 
@@ -270,7 +270,7 @@ def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str
     that pages are shown to.
     """
     loading = first - speed.seconds(100, 20)
-    loading = loading if loading > _LOADING else 0.0
+    loading = loading if loading > _LOADING_SECONDS else 0.0
     lines = [f"reads {_rate(speed.reading)} and writes {_rate(speed.writing)} tokens/s"]
     lines += [f"took about {loading:.0f} s to be loaded"] if loading else []
     if sees:
@@ -319,7 +319,7 @@ PORTS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM", 13
 _OWNERS = {"library": "Ollama", "llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
 _SECONDS = 2.0  # for a server to list its models
 _LONGEST = 2**20  # bytes of a list
-_MOST = 200  # models of one server
+_MAX_MODELS = 200  # models of one server
 _EMBEDDERS = ("embed", "bge-", "rerank")  # in names of models that do not answer
 
 
@@ -360,7 +360,7 @@ def _server(port: int, listed: object) -> LocalServer | None:
     if not isinstance(entries, list):
         return None
     models, owners = list[str](), set[str]()
-    for entry in entries[:_MOST]:
+    for entry in entries[:_MAX_MODELS]:
         if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]:
             models.append(entry["id"][:200])
             with suppress(TypeError):
