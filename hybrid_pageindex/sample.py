@@ -53,12 +53,12 @@ def write_sample_report(path: Path) -> Path:
     import pymupdf  # imported here: it takes most of a second and only this function needs it
 
     document = pymupdf.open()
-    for number, markup in enumerate(_pages(), start=1):
+    for number, markup in enumerate(_read_page_texts(), start=1):
         page = document.new_page(width=_WIDTH, height=_HEIGHT)
         writer = _PageWriter(page)
         if number > 1:
             writer.frame(page_label(number))
-        for kind, argument in _blocks(markup):
+        for kind, argument in _parse_blocks(markup):
             writer.write(kind, argument)
     document.set_page_labels([
         {"startpage": 0, "prefix": "", "style": "r", "firstpagenum": 1},
@@ -78,11 +78,11 @@ def page_label(number: int) -> str:
     return _ROMAN[number - 1] if number <= FRONT_MATTER else str(number - FRONT_MATTER)
 
 
-def _pages() -> list[str]:
+def _read_page_texts() -> list[str]:
     return (resources.files("hybrid_pageindex") / _TEXT).read_text(encoding="utf-8").split("\n~~~\n")
 
 
-def _blocks(markup: str) -> Iterator[tuple[str, str]]:
+def _parse_blocks(markup: str) -> Iterator[tuple[str, str]]:
     """The blocks of a page: (sign, text); lines of a paragraph are joined."""
     paragraph: list[str] = []
     for line in [*markup.strip().split("\n"), ""]:
@@ -201,7 +201,7 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         sys.stderr.write(f"{arguments[0]}: cannot be written ({error.strerror}).\n")
         return 1
-    sys.stdout.write(f"{path}: {len(_pages())} pages\n")
+    sys.stdout.write(f"{path}: {len(_read_page_texts())} pages\n")
     return 0
 
 

@@ -205,11 +205,11 @@ class PageTexts:
 
     def _by_words(self, text: str) -> int | None:
         """The page that holds most of the words, if it holds enough of them."""
-        sought = _words(text)
+        sought = _word_set(text)
         if len(sought) < _FEWEST:
             return None
         if self._words is None:
-            self._words = [_words(page) for page in self._pages]
+            self._words = [_word_set(page) for page in self._pages]
         rarity = {w: log(1 + len(self._words) / (1 + sum(w in page for page in self._words))) for w in sought}
         weights = [sum(rarity[word] for word in sought & page) for page in self._words]
         best = max(range(len(weights)), key=weights.__getitem__)
@@ -221,7 +221,7 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", _folded(text))
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", _folded(text)))
 
 

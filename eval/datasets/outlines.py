@@ -21,10 +21,10 @@ def outline_rows(path: Path, left_out: list[str]) -> tuple[Row, ...]:
     """The rows of a file; bad ones are left out and named. Raises NotFoundError and DocumentError."""
     rows = enumerate(text(path).splitlines(), 1)
     named = ((f"{path.name}, line {number}", row) for number, row in rows if row.strip())
-    return tuple(parsed for place, row in named for parsed in usable_entries(place, left_out, _row, row))
+    return tuple(parsed for place, row in named for parsed in usable_entries(place, left_out, _parse_row, row))
 
 
-def _row(written: str) -> Row:
+def _parse_row(written: str) -> Row:
     match = _ROW.fullmatch(written)
     if not match:
         raise ValueError(f"'{written}' is not level,heading,page")

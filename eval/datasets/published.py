@@ -36,7 +36,7 @@ def read_financebench(root: Path) -> Dataset:
     public = root / "data" / "financebench_open_source.jsonl"
     files = documents(root / "pdfs", ".pdf")
     left_out: list[str] = []
-    source, make = (public, _published) if public.is_file() else (root / "questions.jsonl", _plain)
+    source, make = (public, _published) if public.is_file() else (root / "questions.jsonl", _plain_question)
     questions = tuple(lines(source, make, left_out))
     labelled = tuple(published_results(root / "results", left_out))
     return Dataset("financebench", files, questions, labelled=labelled, left_out=tuple(left_out))
@@ -50,7 +50,7 @@ def _published(entry: Mapping[str, Any], _: int) -> EvalQuestion:
     return _financebench_question(entry, entry["financebench_id"], entry["question_type"], gold)
 
 
-def _plain(entry: Mapping[str, Any], _: int) -> EvalQuestion:
+def _plain_question(entry: Mapping[str, Any], _: int) -> EvalQuestion:
     gold = tuple(Gold(f"{e['doc']}.pdf", physical(e["page"])) for e in entry["evidence"])
     return _financebench_question(entry, entry["id"], entry["type"], gold)
 
@@ -137,14 +137,14 @@ def _mmlongbench_question(entry: Mapping[str, Any], number: int) -> EvalQuestion
         words(entry["question"], "question"),
         gold if answerable else (),
         answer=str(entry["answer"]),
-        kind=_kind(_list(entry["evidence_sources"])) if answerable else "unanswerable",
+        kind=_evidence_kind(_list(entry["evidence_sources"])) if answerable else "unanswerable",
         group=document,
         answerable=answerable,
         given=(document,),
     )
 
 
-def _kind(sources: list[str]) -> str:
+def _evidence_kind(sources: list[str]) -> str:
     if not sources:
         return "unknown"
     if unknown := [source for source in sources if source not in _KINDS]:
@@ -164,7 +164,7 @@ WORDINGS = ("official", "short")
 _OFFICIAL = (
     'Highlight the parts (if any) of this contract related to "{}" that should be reviewed by a lawyer. Details: {}'
 )
-_OMITTED = "<omitted>"  # stands in a span where the clause skips text
+_OMISSION = "<omitted>"  # stands in a span where the clause skips text
 
 
 def read_cuad(root: Path, wording: str = "official") -> Dataset:
@@ -180,7 +180,7 @@ def read_cuad(root: Path, wording: str = "official") -> Dataset:
             raise ValueError(f"'{clause}' is none of the set's clauses")
         text = _OFFICIAL.format(clause, descriptions()[clause]) if wording == "official" else clause
         spans = ast.literal_eval(entry["spans"]) if isinstance(entry["spans"], str) else entry["spans"]
-        pieces = [piece.strip() for span in spans for piece in span.split(_OMITTED)]
+        pieces = [piece.strip() for span in spans for piece in span.split(_OMISSION)]
         gold = tuple(Gold(document, text=piece) for piece in dict.fromkeys(pieces) if piece)
         return EvalQuestion(
             f"cuad-{number}", text, gold, kind=clause, group=document, answerable=bool(gold), given=(document,)
@@ -225,7 +225,7 @@ def read_statutes_zh(root: Path) -> Dataset:
         content = text(path)
         title = _TITLE.search(content)
         name = title[1] if title else _DATE.sub("", path.stem)
-        laws.setdefault(_name(name), []).append(_Law(path.name, _letters(content)))
+        laws.setdefault(_law_name(name), []).append(_Law(path.name, _strip_punctuation(content)))
     absent: list[str] = []
     left_out: list[str] = []
     questions = tuple(entries(root / "queries.json", lambda entry, _: _statute_question(entry, laws, absent), left_out))
@@ -258,9 +258,9 @@ def _statute_question(entry: Mapping[str, Any], laws: Mapping[str, Sequence[_Law
         article = _ARTICLE.fullmatch(name)
         if not article:
             raise ValueError(f"'{name}' is not a law and the number of an article")
-        names.append(_name(article["law"]))
+        names.append(_law_name(article["law"]))
         place = f"{article['number']} {words(content, name)}"
-        holding = [law.file for law in laws.get(names[-1], ()) if _letters(place) in law.letters]
+        holding = [law.file for law in laws.get(names[-1], ()) if _strip_punctuation(place) in law.letters]
         if holding:
             gold.append(Gold(max(holding, key=_dated), text=place))
         else:
@@ -283,9 +283,9 @@ def _dated(file: str) -> str:
     return date[0] if date else ""
 
 
-def _name(law: str) -> str:
-    return _letters(law).removeprefix(_STATE)
+def _law_name(law: str) -> str:
+    return _strip_punctuation(law).removeprefix(_STATE)
 
 
-def _letters(written: str) -> str:
+def _strip_punctuation(written: str) -> str:
     return re.sub(r"[\W_]+", "", written)

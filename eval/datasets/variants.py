@@ -62,7 +62,7 @@ _BESIDE = {
     for row in _ROWS
     for at, letter in enumerate(row)
 }
-_SCANNED = (("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c"), ("c", "e"), ("h", "b"), ("i", "l"))
+_SCAN_CONFUSIONS = (("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c"), ("c", "e"), ("h", "b"), ("i", "l"))
 
 
 def misspelt(dataset: Dataset, words: int, seed: int) -> Dataset:
@@ -104,7 +104,7 @@ def _doubled(word: str, at: int, _: random.Random) -> str:
 
 
 def _scanned(word: str, at: int, chance: random.Random) -> str:
-    read, shown = chance.choice(_SCANNED)
+    read, shown = chance.choice(_SCAN_CONFUSIONS)
     return word[:at] + word[at:].replace(read, shown, 1)
 
 

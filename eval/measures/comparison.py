@@ -123,7 +123,7 @@ def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 1
         tuple(names), tuple(shared),
         {name: len(records) - len(shared) for name, records in zip(names, by_run, strict=True)},
         tuple(summarise([records[question] for question in shared]) for records in by_run),
-        tuple(against), flips_at, tuple(_notes(runs, names, by_run, shared)),
+        tuple(against), flips_at, tuple(_comparison_notes(runs, names, by_run, shared)),
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def _flips(
     return tuple(f for f in both if f.after > f.before), tuple(f for f in both if f.after < f.before)
 
 
-def _notes(
+def _comparison_notes(
     runs: Sequence[Run], names: Sequence[str], by_run: Sequence[Mapping[str, QuestionRecord]], shared: Sequence[str]
 ) -> list[str]:
     notes = []

@@ -128,16 +128,18 @@ def judge_labelled(
 def judge_figures(judged: Sequence[JudgedLabel], name: str) -> list[JudgeFigures]:
     """The rules, and the judge of that name where there was one."""
     rules = [(result.labelled.label, result.by_rules) for result in judged]
-    figures = [_figures("rules", len(judged), rules, "", Usage())]
+    figures = [_judge_figures("rules", len(judged), rules, "", Usage())]
     judgements = [(result.labelled.label, result.judgement) for result in judged if result.judgement]
     if judgements:
         pairs = [(label, judgement.verdict) for label, judgement in judgements if judgement.verdict]
         failure = next((judgement.why for _, judgement in judgements if not judgement.verdict), "")
-        figures.append(_figures(name, len(judgements), pairs, failure, sum((j.usage for _, j in judgements), Usage())))
+        figures.append(
+            _judge_figures(name, len(judgements), pairs, failure, sum((j.usage for _, j in judgements), Usage()))
+        )
     return figures
 
 
-def _figures(
+def _judge_figures(
     judge: str, answers: int, pairs: Sequence[tuple[Verdict, Verdict]], failure: str, usage: Usage
 ) -> JudgeFigures:
     strict, lenient = agreement(pairs, strict=True), agreement(pairs, strict=False)

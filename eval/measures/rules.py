@@ -23,10 +23,10 @@ _SCALES = {
 _UNITS = "|".join(re.escape(unit) for unit in sorted(_SCALES, key=len, reverse=True))
 _UNIT = re.compile(rf"(?:[\s-](?=\w\w|[^a-z])|)({_UNITS})s?(?![a-z])", re.IGNORECASE)  # "5bn", but not "10-K" or "5 b"
 _MINUS = re.compile(r"(?:^|[^\w)%])[-−–][$€£¥]?$")
-_OPENED = re.compile(r"\([$€£¥]? ?$")
-_ASKED = re.compile(rf"\bin (?:units of )?(?:US ?D? |U\.S\. )?(?:dollars? )?({_UNITS})s?\b", re.IGNORECASE)
+_OPEN_BRACKET = re.compile(r"\([$€£¥]? ?$")
+_REQUESTED_UNIT = re.compile(rf"\bin (?:units of )?(?:US ?D? |U\.S\. )?(?:dollars? )?({_UNITS})s?\b", re.IGNORECASE)
 _LETTERS, _MONEY = tuple("kmbKMB"), ("$", "€", "£", "¥")
-_ABOUT = 0.01  # relative: figures that are so far apart are about the same
+_TOLERANCE = 0.01  # relative: figures that are so far apart are about the same
 _SMALL = 10  # a number below it, without a word for its scale, is taken as it is
 _ANY = (0, 3, -3, 6, -6, 9, -9)
 _SHARES = (0, 2, -2)
@@ -72,12 +72,12 @@ def figures(text: str) -> list[Figure]:
 
 def _negative(before: str, after: str) -> bool:
     """A minus sign that joins no range ("3-5"), or brackets around the number alone, as in accounts."""
-    return bool(_MINUS.search(before)) or bool(_OPENED.search(before) and after.lstrip().startswith(")"))
+    return bool(_MINUS.search(before)) or bool(_OPEN_BRACKET.search(before) and after.lstrip().startswith(")"))
 
 
 def asked_scale(question: str) -> int | None:
     """The scale that a question wants its answer in ("in USD millions"), None where it says none."""
-    match = _ASKED.search(question)
+    match = _REQUESTED_UNIT.search(question)
     return _SCALES[match[1].lower()] if match else None
 
 
@@ -97,7 +97,7 @@ def same(gold: Figure, stated: Figure, scale: int | None) -> bool:
 def near(gold: Figure, stated: Figure, scale: int | None) -> bool:
     """Return whether an answer's number is within one percent of the gold's, also of the other sign."""
     expected, actual = abs(gold.value), abs(stated.value)
-    return any(abs(actual * 10.0**shift - expected) <= _ABOUT * expected for shift in _shifts(gold, stated, scale))
+    return any(abs(actual * 10.0**shift - expected) <= _TOLERANCE * expected for shift in _shifts(gold, stated, scale))
 
 
 def _shifts(gold: Figure, stated: Figure, scale: int | None) -> tuple[int, ...]:

@@ -207,12 +207,12 @@ def read_run(folder: str | Path) -> Run:
     """Everything in a run folder; a torn last line is left out. Raises NotFoundError and DocumentError."""
     folder = Path(folder)
     head = read_head(folder)
-    questions = tuple(_question(data) for data in _lines(folder / QUESTIONS_FILE, QuestionRecord))
-    trees = tuple(_from_fields(TreeRecord, data) for data in _lines(folder / TREES_FILE, TreeRecord))
+    questions = tuple(_question(data) for data in _read_records(folder / QUESTIONS_FILE, QuestionRecord))
+    trees = tuple(_from_fields(TreeRecord, data) for data in _read_records(folder / TREES_FILE, TreeRecord))
     return Run(folder, head, questions, trees)
 
 
-def _lines(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
+def _read_records(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     needed = (
@@ -261,7 +261,7 @@ def _from_fields(kind: type[T], data: Mapping[str, Any]) -> T:
     return kind(**{name: value for name, value in data.items() if name in names})
 
 
-_FAILED = "the model failed"  # as the engine's notes begin where it went on without
+_FAILURE_NOTE = "the model failed"  # as the engine's notes begin where it went on without
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ def degraded(record: QuestionRecord) -> Degraded:
     unjudged = judged is not None and judged.verdict is None and bool(record.gold_answer) and not failed
     return Degraded(
         record.error,
-        next((note for note in record.notes if note.startswith(_FAILED)), ""),
+        next((note for note in record.notes if note.startswith(_FAILURE_NOTE)), ""),
         "" if record.error else failed,
         judged.why if judged is not None and unjudged else "",
     )

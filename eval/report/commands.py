@@ -78,7 +78,7 @@ def run_measure(options: argparse.Namespace) -> int:
 def run_compare(options: argparse.Namespace) -> int:
     floors = [comparison.parse_floor(text) for text in options.fail_under]
 
-    runs = _read(options.runs)
+    runs = _read_runs(options.runs)
     compared = compare(runs, flips_at=options.flips)
     shown = [tables.compared(compared, options.all), tables.flips(compared)]
     data: dict[str, Any] = asdict(compared)
@@ -100,7 +100,7 @@ def run_compare(options: argparse.Namespace) -> int:
 
 def run_report(options: argparse.Namespace) -> int:
 
-    runs = _read(options.runs)
+    runs = _read_runs(options.runs)
     all_asked = all(run.questions for run in runs)
     summaries = [summary(name, run) for name, run in zip(names_of(runs), runs, strict=True)]
     compared = compare(runs) if len(runs) > 1 and all_asked else None
@@ -128,7 +128,7 @@ def run_report(options: argparse.Namespace) -> int:
 
 def run_folds(options: argparse.Namespace) -> int:
 
-    runs = _read(options.runs)
+    runs = _read_runs(options.runs)
     crossed = _cross(runs, options.measure, options.folds, options.seed)
     names = names_of(runs)
     print_report(options, [tables.folds(crossed, names, options.measure)], {"runs": names} | asdict(crossed), ())
@@ -149,6 +149,6 @@ def _cross(runs: Sequence[Run], measure: str, folds: int = 5, seed: int = 0) -> 
     return across([{id: each[id][measure] for id in shared} for each in values], groups, folds=folds, seed=seed)
 
 
-def _read(folders: Sequence[str]) -> list[Run]:
+def _read_runs(folders: Sequence[str]) -> list[Run]:
 
     return [read_run(folder) for folder in folders]

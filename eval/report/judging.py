@@ -38,7 +38,7 @@ def run_judges(options: argparse.Namespace) -> int:
     about = dict(judge.about) if judge is not None else {}
     figures = judge_figures(judged, str(about.get("model", "")))
     if options.verdicts:
-        _write(options.verdicts, [json.dumps(asdict(judge_row), ensure_ascii=False) for judge_row in judged])
+        _write_lines(options.verdicts, [json.dumps(asdict(judge_row), ensure_ascii=False) for judge_row in judged])
     if options.json:
         agreed = [
             asdict(judge_row) | {name: asdict(a) | {"accuracy": a.accuracy, "kappa": a.kappa}
@@ -54,7 +54,7 @@ def run_judges(options: argparse.Namespace) -> int:
         if judge_row.not_judged
     ]
     notes = notes if judge else ["No judge was named (--judge-model): only the rules are compared."]
-    show([_table(figures)], [*unusable(dataset.left_out), *notes])
+    show([_judge_table(figures)], [*unusable(dataset.left_out), *notes])
     return 0
 
 
@@ -76,7 +76,7 @@ def run_rejudge(options: argparse.Namespace) -> int:
     return 0
 
 
-def _table(judges: list[JudgeFigures]) -> Table:
+def _judge_table(judges: list[JudgeFigures]) -> Table:
     rows = [
         (
             text(row.judge), text(name), number(agreed.answers), number(row.not_judged), share(agreed.accuracy),
@@ -94,7 +94,7 @@ def _table(judges: list[JudgeFigures]) -> Table:
     return Table("Judges against labels", columns, tuple(rows), note)
 
 
-def _write(path: Path, lines: list[str]) -> None:
+def _write_lines(path: Path, lines: list[str]) -> None:
 
     try:
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
@@ -102,7 +102,7 @@ def _write(path: Path, lines: list[str]) -> None:
         raise StoreError(f"{path}: cannot be written ({error.strerror}).", "Choose another file.") from error
 
 
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 def unusable(left_out: Sequence[str], where: str = "") -> list[str]:
@@ -110,5 +110,9 @@ def unusable(left_out: Sequence[str], where: str = "") -> list[str]:
     if not left_out:
         return []
     what = counted(len(left_out), "entry of the set cannot be used and is", "entries of the set cannot be used and are")
-    named = [f"{what} left out: {left_out[0]}", *left_out[1:_NAMED], *([where] if len(left_out) > _NAMED else [])]
+    named = [
+        f"{what} left out: {left_out[0]}",
+        *left_out[1:_MAX_NAMED],
+        *([where] if len(left_out) > _MAX_NAMED else []),
+    ]
     return [" ".join(filter(None, named))]

@@ -15,7 +15,7 @@ from eval.report.summary import HIT, Summary, answer_tables, missing
 from eval.report.table import Table
 from eval.report.tables import degradation
 
-_UNBROKEN = 36  # characters: a column of such texts is not broken into lines
+_UNBROKEN_LENGTH = 36  # characters: a column of such texts is not broken into lines
 
 
 def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None) -> str:
@@ -30,8 +30,8 @@ def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparis
     sections = _sections(runs, summaries, comparison)
     links = [element("a", name, href=f"#{identity}") for identity, name, _ in sections]
     body = [
-        element("header", element("h1", title), *(_headline(run) for run in summaries), *_notes(summaries, comparison),
-                element("nav", *links, aria_label="Sections")),
+        element("header", element("h1", title), *(_headline(run) for run in summaries),
+                *_render_notes(summaries, comparison), element("nav", *links, aria_label="Sections")),
         element("main", *(element("section", content, id=identity) for identity, _, content in sections)),
         element("footer", "Made by ", element("code", "eval report"), " from the runs' folders: everything here can be "
                 "computed again from them."),
@@ -53,23 +53,25 @@ def _sections(
 ) -> list[tuple[str, str, Markup]]:
     """(id, name in the navigation, content), those without content left out; where questions were lost comes first."""
     lost = [table for table in (degradation(summaries), *tables.attributions(summaries)) if table.rows or table.note]
-    traced, untraced = ([_table(table) for table in lost if bool(table.rows) is has_rows] for has_rows in (True, False))
+    traced, untraced = (
+        [_render_table(table) for table in lost if bool(table.rows) is has_rows] for has_rows in (True, False)
+    )
     parts: list[tuple[str, str, list[Markup]]] = [
         ("lost", "Where questions were lost", [*traced, *_stages(summaries), *untraced]),
         ("measures", "Measures", _measures(summaries, comparison)),
         ("answers", "Answers", _answers(summaries)),
-        ("kinds", "By kind", [_table(tables.kinds(summaries))]),
+        ("kinds", "By kind", [_render_table(tables.kinds(summaries))]),
         (
             "time",
             "Time and cost",
-            [_table(tables.latency(summaries)), *_times(summaries), _table(tables.steps(summaries))],
+            [_render_table(tables.latency(summaries)), *_times(summaries), _render_table(tables.steps(summaries))],
         ),
-        ("trees", "Section trees", [_table(tables.trees(summaries))]),
-        ("flips", "Flips", [_table(tables.flips(comparison))] if comparison else []),
-        ("problems", "Gold", [_table(tables.problems(summaries))]),
+        ("trees", "Section trees", [_render_table(tables.trees(summaries))]),
+        ("flips", "Flips", [_render_table(tables.flips(comparison))] if comparison else []),
+        ("problems", "Gold", [_render_table(tables.problems(summaries))]),
         ("questions", "Questions", [questions(runs, [run.run for run in summaries])]),
-        ("index", "Index", [_table(tables.index(summaries))]),
-        ("settings", "Settings", [_table(tables.settings(summaries))]),
+        ("index", "Index", [_render_table(tables.index(summaries))]),
+        ("settings", "Settings", [_render_table(tables.settings(summaries))]),
         ("judge", "Judge", _judges(summaries)),
     ]
     return [(identity, name, content) for identity, name, elements in parts if (content := join(elements))]
@@ -86,12 +88,12 @@ def _headline(run: Summary) -> Markup:
     return element("p", element("strong", run.run), f":{description}.", class_="soft")
 
 
-def _notes(summaries: Sequence[Summary], comparison: Comparison | None) -> list[Markup]:
+def _render_notes(summaries: Sequence[Summary], comparison: Comparison | None) -> list[Markup]:
     notes = [*(comparison.notes if comparison else ()), *missing(summaries)]
     return [element("p", note, class_="soft") for note in notes]
 
 
-def _table(table: Table) -> Markup:
+def _render_table(table: Table) -> Markup:
     """The table under its title; without rows only its note."""
     if not table.shown:
         return Markup("")
@@ -105,7 +107,7 @@ def _table(table: Table) -> Markup:
 
 def _grid(table: Table) -> Markup:
     columns = range(len(table.columns))
-    short = [all(len(row[column].text) <= _UNBROKEN for row in table.rows) for column in columns]
+    short = [all(len(row[column].text) <= _UNBROKEN_LENGTH for row in table.rows) for column in columns]
     numeric = ["n" if table.numeric(column) else "s" if short[column] else "t" for column in columns]
     head = [
         element("th", element("button", name, type="button"), scope="col", class_=kind)
@@ -139,7 +141,7 @@ def _measures(summaries: Sequence[Summary], comparison: Comparison | None) -> li
         tables.compared(comparison, every) if comparison else tables.measures(summaries, every)
         for every in (False, True)
     )
-    parts = [_table(main), element("details", element("summary", "Every measure"), _grid(every), class_="more")]
+    parts = [_render_table(main), element("details", element("summary", "Every measure"), _grid(every), class_="more")]
     curves = {run.run: run.curve for run in summaries}
     if any(curves.values()):
         parts.append(_figure("Share of questions with a gold page among the first k", plots.hit_curves(curves)))
@@ -147,7 +149,7 @@ def _measures(summaries: Sequence[Summary], comparison: Comparison | None) -> li
 
 
 def _answers(summaries: Sequence[Summary]) -> list[Markup]:
-    return [*map(_table, answer_tables(summaries)), *_accuracy(summaries)]
+    return [*map(_render_table, answer_tables(summaries)), *_accuracy(summaries)]
 
 
 def _accuracy(summaries: Sequence[Summary]) -> list[Markup]:

@@ -29,7 +29,7 @@ def hit_curves(curves: Mapping[str, Sequence[float]]) -> str:
     """The share of questions with a gold page among the first k, for k from 1; a line for each run."""
     figure, axes = _figure(3.4)
     for number, name, shares in _with_data(curves):
-        axes.plot(range(1, len(shares) + 1), shares, label=_short(name), **_line(number))
+        axes.plot(range(1, len(shares) + 1), shares, label=_short_label(name), **_line_style(number))
     axes.set(xlabel="k, pages read", ylabel="hit@k", ylim=(0, 1.02))
     deepest = max(len(shares) for shares in curves.values())
     axes.set_xticks([1, *range(5, deepest + 1, 5 * (1 + deepest // 60))])
@@ -45,8 +45,8 @@ def scatter(points: Mapping[str, tuple[float, float] | None], measure: str, acro
     """Each run at (x, measure); ``across`` names x with its unit."""
     figure, axes = _figure(3.0, _HALF)
     for number, name, (x, y) in _with_data(points):
-        line = _line(number) | {"linestyle": "none", "markersize": 9}
-        axes.plot([x], [y], label=_short(name), **line)
+        line = _line_style(number) | {"linestyle": "none", "markersize": 9}
+        axes.plot([x], [y], label=_short_label(name), **line)
         axes.annotate(f"{y:.3f}", (x, y), xytext=(8, 6), textcoords="offset points", color=_INK)
     axes.set(xlabel=across, ylabel=measure, ylim=(0, 1.02))
     axes.set_xlim(0, max(x for _, _, (x, _) in _with_data(points)) * 1.25 or 1)
@@ -65,7 +65,7 @@ def attribution_bars(counts: Mapping[str, Mapping[str, int]]) -> str:
     figure, axes = _figure(max(2.2, 0.9 + len(stages) * (0.2 + 0.2 * len(drawn))))
     for slot, (number, name, by_stage) in enumerate(drawn):
         places = [place + (slot - (len(drawn) - 1) / 2) * thick for place in range(len(stages))]
-        bars = axes.barh(places, [by_stage[stage] for stage in stages], thick * 0.9, label=_short(name),
+        bars = axes.barh(places, [by_stage[stage] for stage in stages], thick * 0.9, label=_short_label(name),
                          color=_SERIES[number % len(_SERIES)])  # fmt: skip
         axes.bar_label(bars, padding=3, color=_INK)
     axes.set_yticks(range(len(stages)), stages)
@@ -95,7 +95,7 @@ def latency_histogram(times: Mapping[str, Sequence[float]]) -> str:
         colour = _SERIES[number % len(_SERIES)]
         axes.hist(numpy.maximum(each, 1e-3), bins=bins, histtype="stepfilled", color=colour,
                   alpha=0.25)  # fmt: skip
-        axes.hist(numpy.maximum(each, 1e-3), bins=bins, label=_short(name), histtype="step", color=colour,
+        axes.hist(numpy.maximum(each, 1e-3), bins=bins, label=_short_label(name), histtype="step", color=colour,
                   linewidth=1.6, linestyle=_DASHES[number // len(_SERIES) % len(_DASHES)])  # fmt: skip
     if wide:
         axes.set_xscale("log")
@@ -146,7 +146,7 @@ def _figure(height: float, width: float = _WIDTH) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _line(number: int) -> dict[str, Any]:
+def _line_style(number: int) -> dict[str, Any]:
     """Runs differ in colour and in shape, so that nobody needs to tell colours apart."""
     return {
         "color": _SERIES[number % len(_SERIES)], "marker": _MARKERS[number % len(_MARKERS)], "markersize": 4.5,
@@ -157,12 +157,12 @@ def _line(number: int) -> dict[str, Any]:
 def _legend(axes: Any, names: Collection[str]) -> None:
     """Below the plot, in as many columns as the names leave room for; a single run needs none."""
     if len(names) > 1:
-        column = 0.6 + 0.08 * max(len(_short(name)) for name in names)  # inches
+        column = 0.6 + 0.08 * max(len(_short_label(name)) for name in names)  # inches
         columns = max(1, min(len(names), int(axes.figure.get_figwidth() / column)))
         axes.figure.legend(loc="outside lower left", ncols=columns, frameon=False, labelcolor=_INK)
 
 
-def _short(name: str) -> str:
+def _short_label(name: str) -> str:
     """A dollar sign would begin a formula."""
     return (name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…").replace("$", r"\$")
 

@@ -76,10 +76,10 @@ def _question(records: Sequence[tuple[str, QuestionRecord]], several: bool) -> M
 def _gold(record: QuestionRecord) -> Markup:
     if not record.gold:
         return element("p", "The library does not hold the answer." if not record.answerable else "None.")
-    return _grid(("document", "page", "section", "text"), [(_place(place), "") for place in record.gold])
+    return _grid(("document", "page", "section", "text"), [(_gold_cells(place), "") for place in record.gold])
 
 
-def _place(place: GoldPlace) -> list[str]:
+def _gold_cells(place: GoldPlace) -> list[str]:
     also = f" (also {', '.join(map(str, place.also))})" if place.also else ""
     page = "not placed" if place.page is None else f"{place.page}{also}"
     return [place.document, page, place.section, _cut(place.text)]

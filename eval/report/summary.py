@@ -210,8 +210,8 @@ def _answers(answered: Held) -> Table:
             share(values.get("answers-strict")), share(values.get("answers-lenient")),
             share(values.get("answers-rules")), share(values.get("answers-rules-lenient")),
             number(figures.not_judged if run.head.judge else None),
-            _of(figures.refused_right, figures.unanswerable),
-            _of(figures.refused_wrong, figures.asked - figures.unanswerable), number(figures.failed),
+            _count_cell(figures.refused_right, figures.unanswerable),
+            _count_cell(figures.refused_wrong, figures.asked - figures.unanswerable), number(figures.failed),
         ))  # fmt: skip
     columns = (
         "run", "questions", "strict", "lenient", "rules strict", "rules lenient", "not judged", "refused rightly",
@@ -242,9 +242,9 @@ def _agreements(answered: Held) -> Table:
 def _citations(answered: Held) -> Table:
     rows = [
         (
-            text(run.run), number(figures.answered), _of(figures.supported, figures.claims),
+            text(run.run), number(figures.answered), _count_cell(figures.supported, figures.claims),
             share(run.measures.get("citations-supported")), share(run.measures.get("answers-supported")),
-            _of(figures.on_gold, figures.citations), share(run.measures.get("citations-gold")),
+            _count_cell(figures.on_gold, figures.citations), share(run.measures.get("citations-gold")),
         )
         for run, figures in answered
     ]  # fmt: skip
@@ -280,5 +280,5 @@ def _each(usage: Usage, count: int) -> tuple[Cell, Cell]:
     return number(usage.input_tokens / count), number(usage.output_tokens / count)
 
 
-def _of(count: int, total: int) -> Cell:
+def _count_cell(count: int, total: int) -> Cell:
     return Cell(f"{count} of {total}", count / total) if total else NONE

@@ -64,21 +64,21 @@ def number(value: float | None, digits: int = 0, unit: str = "") -> Cell:
 
 def to_markdown(table: Table) -> str:
     """A GitHub table. What a cell says cannot end the cell, the row or the table."""
-    lines = [f"## {_plain(table.title)}", ""]
+    lines = [f"## {_escape_markdown(table.title)}", ""]
     if table.note:
-        lines += [_plain(table.note), ""]
+        lines += [_escape_markdown(table.note), ""]
     if table.rows:
-        lines.append(_row([_plain(name) for name in table.columns]))
-        lines.append(_row(["--:" if table.numeric(column) else "---" for column in range(len(table.columns))]))
-    lines += [_row([_plain(cell.text) for cell in row]) for row in table.rows]
+        lines.append(_markdown_row([_escape_markdown(name) for name in table.columns]))
+        lines.append(_markdown_row(["--:" if table.numeric(column) else "---" for column in range(len(table.columns))]))
+    lines += [_markdown_row([_escape_markdown(cell.text) for cell in row]) for row in table.rows]
     return "\n".join(lines) + "\n"
 
 
-def _row(cells: Sequence[str]) -> str:
+def _markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _plain(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     for sign, entity in (
         ("&", "&amp;"),
         ("<", "&lt;"),

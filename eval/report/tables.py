@@ -195,10 +195,10 @@ def _gains(means: Sequence[float]) -> list[Cell]:
 def ordered(columns: Sequence[Mapping[str, float]], every: bool = True) -> list[str]:
     """Each measure once: the main ones, then the others (``every``), one family together, by cutoff."""
     named = {name for values in columns for name in values}
-    return sorted(named if every else named.intersection(_MAIN), key=_place)
+    return sorted(named if every else named.intersection(_MAIN), key=_measure_order)
 
 
-def _place(name: str) -> tuple[int, int, str, int]:
+def _measure_order(name: str) -> tuple[int, int, str, int]:
     family, _, cutoff = name.partition("@")
     main = _MAIN.index(name) if name in _MAIN else len(_MAIN)
     level = next((at for at, start in enumerate(("section.", "document.", "citation.")) if name.startswith(start)), -1)

@@ -36,7 +36,7 @@ from hybrid_core.types.documents import EvidenceLevel
 from hybrid_core.types.results import EffortUsed, Evidence, PageFound, Receipt, SearchResult, SectionFound
 from hybrid_pageindex import Engine, run
 
-_ABSTAINED = "it says that the library does not hold the answer"
+_ABSTENTION = "it says that the library does not hold the answer"
 _NO_REFERENCE = "not judged: the set has no answer to compare with"
 
 
@@ -103,7 +103,7 @@ def judged(question: EvalQuestion, answered: AnswerRecord, judge: Judge | None) 
     by_judge: Judgement | None
     why = answered.why
     if answered.status == "not_in_library":
-        settled, why = "wrong" if question.answerable else "right", _ABSTAINED
+        settled, why = "wrong" if question.answerable else "right", _ABSTENTION
     elif answered.status != "answered":
         settled = "wrong"
     reference = question.answer if question.answerable else NOT_HELD
@@ -164,7 +164,7 @@ def _again(record: QuestionRecord, judge: Judge, everything: bool) -> AnswerReco
     return replace(answered, judgement=replace(answered.judgement, usage=before.usage + answered.judgement.usage))
 
 
-_MOST = 1000  # results that the engine returns at most
+_MAX_RESULTS = 1000  # results that the engine returns at most
 
 
 def ask(
@@ -188,9 +188,9 @@ def ask(
         )
     if setting in ("library", "given"):
         return indexed, _located(corpus, ranker.rank(question.text, indexed, depth))
-    everything = min(_MOST, max(depth, sum(corpus.documents[name].pages for name in indexed)))
+    everything = min(_MAX_RESULTS, max(depth, sum(corpus.documents[name].pages for name in indexed)))
     ranking = ranker.rank(question.text, indexed, everything)
-    allowed = _sections(corpus, gold) if setting == "oracle-section" else _pages(gold)
+    allowed = _sections(corpus, gold) if setting == "oracle-section" else _gold_pages(gold)
     allowed_positions = [at for at, page in enumerate(ranking.pages) if (page.document, page.page) in allowed][:depth]
     pages = tuple(ranking.pages[at] for at in allowed_positions)
     if setting == "oracle-pages":
@@ -209,7 +209,7 @@ def _sections(corpus: Corpus, gold: Sequence[GoldPlace]) -> set[tuple[str, int]]
     return allowed
 
 
-def _pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
+def _gold_pages(gold: Sequence[GoldPlace]) -> set[tuple[str, int]]:
     return {(place.document, place.page) for place in gold if place.page is not None}
 
 

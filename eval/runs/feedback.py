@@ -27,7 +27,7 @@ NEEDED = 30
 NAME = "feedback"
 _L2 = 0.1  # towards the shipped weights: ratings are few
 _HELD_OUT = 3  # every third question, by its hash
-_CHECKED = ("hit@1", "hit@5")
+_CHECKED_MEASURES = ("hit@1", "hit@5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class FeedbackFit:
     @property
     def worse(self) -> tuple[str, ...]:
         """The measures at which the learned weights lose: with any of them they are not to be used."""
-        return tuple(name for name in _CHECKED if self.learned[name] < self.shipped[name])
+        return tuple(name for name in _CHECKED_MEASURES if self.learned[name] < self.shipped[name])
 
 
 def rated_questions(feedback: Sequence[Feedback], documents: Mapping[str, tuple[str, int]]) -> list[RatedQuestion]:

@@ -70,13 +70,13 @@ def settings_that_matter(settings: Settings) -> dict[str, Any]:
     """Without secrets: neither keys nor what a URL holds beside its place."""
     secret = {field.name for field in fields(settings) if not field.repr}
     return {
-        name: _place(str(value)) if name.endswith("_url") and value else value
+        name: _redact_url(str(value)) if name.endswith("_url") and value else value
         for name, value in asdict(settings).items()
         if name not in _NO_MATTER | secret and value is not None and isinstance(value, (str, int, float))
     }
 
 
-def _place(url: str) -> str:
+def _redact_url(url: str) -> str:
     """A URL without user, password and query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -87,7 +87,7 @@ def folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
-_MADE = "made-by-eval.json"
+_MARKER_FILE = "made-by-eval.json"
 _FIRST_QUESTION = "What is this document about?"
 
 
@@ -121,7 +121,7 @@ def prepare(
     home nothing is deleted. ``settings`` are the engine's, None for those of the home. Raises UsageError where the home
     holds documents that are not of this run.
     """
-    made_file = home / _MADE
+    made_file = home / _MARKER_FILE
     state = json.loads(made_file.read_text(encoding="utf-8")) if made_file.exists() else {}
     engine = Engine(home, chat=chat) if settings is None else Engine(settings=settings, chat=chat)
     try:

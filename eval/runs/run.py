@@ -94,7 +94,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
         Asking(plan, ranker, answerer, corpus, gold).ask_all(folder, questions, progress)
     records = read_run(folder).questions
     measured = {"all": retrieval.summarise(records), "kinds": retrieval.summarise_kinds(records)}
-    write_head(folder, replace(head, measures=measured, finished=_now()))
+    write_head(folder, replace(head, measures=measured, finished=_now_iso()))
     return read_run(folder)
 
 
@@ -207,11 +207,11 @@ def _head(
             "placed by words": located.fuzzy, "of documents only": located.document_only,
             "left out": len(dataset.left_out),
         },
-        index=prepared.figures, started=_now(),
+        index=prepared.figures, started=_now_iso(),
         left_out=dataset.left_out,
         problems=(*dataset.notes, *prepared.problems, *left_out, *located.problems),
     )  # fmt: skip
 
 
-def _now() -> str:
+def _now_iso() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

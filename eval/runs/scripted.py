@@ -229,7 +229,7 @@ class Oracle:
     def __call__(self, request: Request) -> dict[str, Any] | str:
         text = request.messages[-1].text
         question = data_of(text, "Question")
-        gold = _of(self.gold, question) or ()
+        gold = _find_by_question(self.gold, question) or ()
         if request.schema is None:
             return self._answer(question, text, [number for number, *place in _sources(text) if tuple(place) in gold])
         if shown_as := SHOWN.get(request.title):
@@ -244,7 +244,7 @@ class Oracle:
             document_pages = [page for document, page in gold_pages if document == short]
             ratings = [
                 {"part": number, "probability": float(any(page in pages for page in document_pages))}
-                for number, pages in _parts(text).items()
+                for number, pages in _part_pages(text).items()
             ]
             return {"reasoning": "it is known", "ratings": ratings}
         shown = shown_in(text)
@@ -262,7 +262,7 @@ class Oracle:
         return {"reasoning": "it is known", "expand": expand[:4], "read": read, "pages": pages, "sections": []}
 
     def _answer(self, question: str, text: str, cited: list[int]) -> str:
-        reference = " ".join((_of(self.answers, question) or "").split())
+        reference = " ".join((_find_by_question(self.answers, question) or "").split())
         if not reference or not cited:
             return _NOT_THERE
         if self.reads:
@@ -291,7 +291,7 @@ def guess(request: Request) -> dict[str, Any] | str:
     if request.title == "Ratings":
         return {
             "reasoning": "a guess",
-            "ratings": [{"part": number, "probability": rng.random()} for number in _parts(text)],
+            "ratings": [{"part": number, "probability": rng.random()} for number in _part_pages(text)],
         }
     if request.title == "PicksReply":
         names = [name for name, _ in _OUTLINE_DOCUMENT.findall(text)]
@@ -319,7 +319,7 @@ def scripted(name: str, gold: Mapping[str, Pages], answers: Mapping[str, str] | 
     return ChatModel(ScriptedEndpoint(answer, name.removeprefix("scripted:")))
 
 
-def _of(by_question: Mapping[str, T], question: str) -> T | None:
+def _find_by_question(by_question: Mapping[str, T], question: str) -> T | None:
     """Return the value of a question, also where a search has mended its spelling."""
     if question not in by_question:
         question = next(iter(difflib.get_close_matches(question, by_question, 1, _ALIKE)), "")
@@ -359,7 +359,7 @@ def _deepest(shown: ShownOutline, pages: Collection[tuple[str, int]]) -> list[st
     return list(dict.fromkeys(names))
 
 
-def _parts(text: str) -> dict[int, range]:
+def _part_pages(text: str) -> dict[int, range]:
     """The parts of a list and their pages."""
     parts = {}
     for number, first, last, page in _PART.findall(data_of(text, "Parts") or data_of(text, "Pages")):

@@ -199,7 +199,7 @@ def measure_shown(plan: Plan, progress: Progress) -> ShownSet:
         rows = []
         with progress.bar(f"what {plan.label} shows", len(located)) as step:
             for question in located:
-                if row := _shown(engine, plan, question, corpus, silent):
+                if row := _measure_shown_gold(engine, plan, question, corpus, silent):
                     rows.append(row)
                 step()
     return ShownSet(plan.dataset, plan.setting, tuple(rows))
@@ -230,7 +230,9 @@ def judged(prompt: str, gold: Sequence[tuple[str, int]], candidates: Sequence[st
     return (*SHOWN, *MISSES)[min(best.values())], all(value <= 1 for value in best.values())
 
 
-def _shown(engine: Engine, plan: Plan, question: EvalQuestion, corpus: Corpus, silent: SilentModel) -> ShownGold | None:
+def _measure_shown_gold(
+    engine: Engine, plan: Plan, question: EvalQuestion, corpus: Corpus, silent: SilentModel
+) -> ShownGold | None:
     gold = [
         (item.document, page)
         for item in question.evidence

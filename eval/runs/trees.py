@@ -67,12 +67,14 @@ def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress
         progress.say(f"{folder} is a finished run of the same documents: nothing is measured again.")
         return read_run(folder)
     home = plan.home_folder(dataset.files)
-    begun = previous.started if previous else _now()
+    begun = previous.started if previous else _now_iso()
     head = _measured(plan, dataset, folder, dataset.files, home, KEPT, begun, progress)
     bare = [_stripped(path, home.with_name(home.name + ".stripped-files")) for path in dataset.files]
     _measured(plan, dataset, folder, bare, home.with_name(home.name + "-stripped"), STRIPPED, begun, progress)
     kinds = retrieval.summarise_trees(read_run(folder).trees)
-    write_head(folder, replace(head, measures={"all": kinds[f"bookmarks {STRIPPED}"], "kinds": kinds}, finished=_now()))
+    write_head(
+        folder, replace(head, measures={"all": kinds[f"bookmarks {STRIPPED}"], "kinds": kinds}, finished=_now_iso())
+    )
     return read_run(folder)
 
 
@@ -108,16 +110,16 @@ def score(outline: HumanOutline, sections: Sequence[Section]) -> TreeScore:
     gold, optional, doubtful = (_folded(rows) for rows in (outline.rows, outline.optional, outline.doubtful))
     last = outline.last or max((section.end_page for section in sections), default=0)
     in_scope = [heading for heading in headings(sections) if outline.first <= heading.page <= last]
-    pairs = _pairs(gold, in_scope)
+    pairs = _pair_headings(gold, in_scope)
     precision, recall, f1 = _shares(len(pairs), len(in_scope), len(gold))
     gold_parents, found_parents = _parents(gold), _parents(in_scope)
     same = sum(_likeness(gold_parents[j], found_parents[i]) >= _ALIKE for j, i in pairs)
     needed = [heading for heading in gold if not _among(heading, doubtful) or _among(heading, in_scope)]
     meant = [heading for heading in in_scope if not _among(heading, optional) or _among(heading, gold)]
-    _, _, tolerant = _shares(len(_pairs(needed, meant)), len(meant), len(needed))
+    _, _, tolerant = _shares(len(_pair_headings(needed, meant)), len(meant), len(needed))
     deepest = max((heading.level for heading in gold), default=0)
     upper = [heading for heading in in_scope if heading.level <= deepest]
-    _, _, at_depth = _shares(len(_pairs(gold, upper)), len(upper), len(gold))
+    _, _, at_depth = _shares(len(_pair_headings(gold, upper)), len(upper), len(gold))
     return TreeScore(f1, precision, recall, same / len(pairs) if pairs else 0.0, tolerant, at_depth)
 
 
@@ -125,7 +127,7 @@ def _folded(rows: Sequence[Row]) -> list[OutlineHeading]:
     return [OutlineHeading(level, fold(title), page) for level, title, page in rows]
 
 
-def _pairs(gold: Sequence[OutlineHeading], tree: Sequence[OutlineHeading]) -> list[tuple[int, int]]:
+def _pair_headings(gold: Sequence[OutlineHeading], tree: Sequence[OutlineHeading]) -> list[tuple[int, int]]:
     """Pair headings of ``gold`` with those of ``tree``, each used once."""
     free = set(range(len(gold)))
     pairs: list[tuple[int, int]] = []
@@ -228,5 +230,5 @@ def _stripped(path: Path, folder: Path) -> Path:
     return target
 
 
-def _now() -> str:
+def _now_iso() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -40,7 +40,7 @@ _SYMBOL_TABLE = re.compile(r"(?i)(?:trading|ticker|stock)\s+symbol")
 _SYMBOL_CELL = re.compile(
     r"(?<![\w.])([A-Z]{2,6})[ \n]{1,3}(?:The |the )?(?:New York|Nasdaq|NASDAQ|NYSE|London|[A-Z]\w+ Stock Exchange)"
 )
-_QUOTED = re.compile(r"\([^()\"“]{0,60}[\"“]([^\"“”]{2,40})[\"”]|\(([A-Z][A-Z0-9&]{1,8})\)")
+_QUOTED_NAME = re.compile(r"\([^()\"“]{0,60}[\"“]([^\"“”]{2,40})[\"”]|\(([A-Z][A-Z0-9&]{1,8})\)")
 _NOT_NAMES = re.compile(r"(?i)exchange|commission|securities act|internal revenue|section|exhibit|agreement|pursuant")
 _ROLES = """
 whereas dated between agreement contract amendment date effective notice attention attn source company
@@ -48,7 +48,7 @@ customer supplier provider distributor licensor licensee seller buyer purchaser 
 consultant  lender borrower landlord tenant party parties
 """
 _NOT_FIRST = STOP_WORDS | frozenset(_ROLES.split())
-_DESCRIBED = re.compile(r"(?:\b(?:a|an|any|such|said|our)|,)\s+$", re.IGNORECASE)
+_ARTICLE_BEFORE = re.compile(r"(?:\b(?:a|an|any|such|said|our)|,)\s+$", re.IGNORECASE)
 _RULE = re.compile(r"^[\W_]*$")
 _MOST_NAMES = 4  # on one cover
 _SHORT_LINE = 50  # a line this short ends where it does: the name does not run on from it
@@ -91,7 +91,7 @@ def _trimmed(name: str, before: str) -> str:
     words = " ".join(lines).split()
     while words and words[0].strip(".,").lower() in _NOT_FIRST:
         before = words.pop(0) + " "
-    if len(words) == 2 and _DESCRIBED.search(before):
+    if len(words) == 2 and _ARTICLE_BEFORE.search(before):
         return ""
     return " ".join(words).strip(" ,")
 
@@ -122,7 +122,7 @@ def parties(text: str) -> list[str]:
     names = legal_names(text)[:8]
     words = {name_key(name): name_words(name) for name in names}
     short = []
-    for match in _QUOTED.finditer(text):
+    for match in _QUOTED_NAME.finditer(text):
         term = match[1] or match[2]
         key = name_key(term)
         if len(key) > 1 and any(k != key and (k.startswith(key) or initials(w) == key) for k, w in words.items()):
@@ -130,16 +130,16 @@ def parties(text: str) -> list[str]:
     return [*names, *dict.fromkeys(term for term in short if term.lower() not in _NOT_FIRST)]
 
 
-_CAPITALISED = re.compile(r"(?<![\w'’.&-])[A-Z][\w'’&-]+(?: [A-Z][\w'’&-]+){0,2}")
+_CAPITALISED_NAME = re.compile(r"(?<![\w'’.&-])[A-Z][\w'’&-]+(?: [A-Z][\w'’&-]+){0,2}")
 _OWNERS = re.compile(r"['’]s\b")
-_SAMPLED = 40  # pages, evenly spread: what stands on most pages stands on most of these
+_SAMPLE_PAGES = 40  # pages, evenly spread: what stands on most pages stands on most of these
 _LEAST_PAGES = 3
 _SHARE = 0.5  # of the pages with text
 _COMMON = 0.2  # a word that stands in lower case on this share of the pages that hold its capital is no name
 _WITHIN = 0.3  # of the pages that hold a name have it within a sentence, as no label ("Source:", "Figure 3") is
 _TOGETHER = 0.8  # words that stand together so often, where one of them stands, are one name
 _MOST_RECURRING = 3
-_WATCHED = 12  # words, the most frequent, that are looked at closely
+_CLOSE_WORDS = 12  # words, the most frequent, that are looked at closely
 
 
 def recurring_names(pages: Sequence[str]) -> list[str]:
@@ -156,7 +156,7 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
     spelt: dict[str, Counter[str]] = {}
     for text in texts:
         candidates = dict.fromkeys(
-            _OWNERS.sub("", name) for name in _CAPITALISED.findall(text)
+            _OWNERS.sub("", name) for name in _CAPITALISED_NAME.findall(text)
         )  # in order: ties stay so
         keys = {fold(word): word for name in candidates for word in name.split(" ")}
         words.update(keys.keys())
@@ -164,8 +164,8 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
             spelt.setdefault(key, Counter())[word] += 1
         runs.update(name for name in candidates if " " in name)
     names: list[str] = []
-    often = [(key, count) for key, count in words.most_common(4 * _WATCHED) if count >= minimum and _may_name(key)]
-    for key, count in often[:_WATCHED]:
+    often = [(key, count) for key, count in words.most_common(4 * _CLOSE_WORDS) if count >= minimum and _may_name(key)]
+    for key, count in often[:_CLOSE_WORDS]:
         lower, within = (
             re.compile(rf"(?<!\w){re.escape(key)}(?!\w)"),
             re.compile(rf"[a-z,;] {re.escape(key)}(?!\w|\s*[\d(])", re.IGNORECASE),
@@ -193,8 +193,8 @@ def running_years(pages: Sequence[str]) -> list[int]:
 
 
 def _sample(pages: Sequence[str]) -> Sequence[str]:
-    step = max(1, len(pages) / _SAMPLED)
-    return [pages[int(at * step)] for at in range(min(len(pages), _SAMPLED))]
+    step = max(1, len(pages) / _SAMPLE_PAGES)
+    return [pages[int(at * step)] for at in range(min(len(pages), _SAMPLE_PAGES))]
 
 
 def _years(lines: Iterable[str]) -> set[int]:

@@ -63,7 +63,7 @@ class HashedM3Embedder(HashedEmbedder):
 
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
         vectors = self.embed(texts, kind)
-        return vectors, [_unit(Counter(_pieces(tokenise(text)))) for text in checked_texts(texts, kind)]
+        return vectors, [_unit(Counter(_trigram_hashes(tokenise(text)))) for text in checked_texts(texts, kind)]
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         if self._closed:
@@ -74,18 +74,18 @@ class HashedM3Embedder(HashedEmbedder):
 
 def _late_interaction(query_terms: Sequence[str], text_terms: Sequence[str]) -> float:
     """Return the mean over the query's terms of their best match among the text's, 0 to 1."""
-    text_vectors = [_unit(Counter(_pieces([term]))) for term in set(text_terms)]
+    text_vectors = [_unit(Counter(_trigram_hashes([term]))) for term in set(text_terms)]
     matches = [
         max(
             (sum(weight * other.get(piece, 0.0) for piece, weight in vector.items()) for other in text_vectors),
             default=0.0,
         )
-        for vector in (_unit(Counter(_pieces([term]))) for term in query_terms)
+        for vector in (_unit(Counter(_trigram_hashes([term]))) for term in query_terms)
     ]
     return sum(matches) / len(matches) if matches else 0.0
 
 
-def _pieces(terms: Sequence[str]) -> list[int]:
+def _trigram_hashes(terms: Sequence[str]) -> list[int]:
     """Return the hashes of every three letters in a row of each term, ends marked."""
     marked = [f"<{term}>" for term in terms]
     return [cached_hash(term[at : at + 3]) for term in marked for at in range(len(term) - 2)]

@@ -19,8 +19,8 @@ from hybrid_core.llm.chat import Request
 from hybrid_core.store.cache import Cache
 
 T = TypeVar("T", bound=BaseModel)
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_THINKING_BLOCK = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_FENCED_BLOCK = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _START = re.compile(r"[{\[]")
 _STRING = re.compile(r'("(?:\\.|[^"\\])*")', re.DOTALL)
 _NULLS = re.compile(r"\b(None|NaN|undefined)\b")
@@ -28,7 +28,7 @@ _TRUTHS = re.compile(r"\b(True|False)\b")
 _COMMA = re.compile(r",(\s*[}\]])")
 _DECODER = json.JSONDecoder(strict=False)  # models put line ends into strings
 _STARTS = 50  # places at which JSON is looked for
-_UNSUPPORTED = ("title", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+_UNSUPPORTED_KEYS = ("title", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
                 "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems")  # fmt: skip
 
 _GATHER = 0.2  # seconds in which replies gather before they are written in one transaction
@@ -54,7 +54,7 @@ def _strict(node: Any, *, names: bool = False) -> Any:
     strict = {
         key: _strict(value, names=not names and key in ("properties", "$defs"))
         for key, value in node.items()
-        if names or key not in _UNSUPPORTED
+        if names or key not in _UNSUPPORTED_KEYS
     }
     if not names and strict.get("type") == "object" and "properties" in strict:
         strict |= {"required": list(strict["properties"]), "additionalProperties": False}
@@ -73,11 +73,11 @@ def read_reply(text: str, model: type[T]) -> T:
     Accepts thoughts before it, code fences, words around it, trailing commas, Python's None, True and False, and line
     ends in strings. Raises ValueError with one line that tells the model what is wrong.
     """
-    answer = _THOUGHT.sub("", text).strip()
+    answer = _THINKING_BLOCK.sub("", text).strip()
     if not answer:
         raise ValueError("it is empty.")
     problem = ""
-    for source in [*_FENCED.findall(answer), answer]:
+    for source in [*_FENCED_BLOCK.findall(answer), answer]:
         for value in _json_values(source):
             try:
                 return model.model_validate(value)

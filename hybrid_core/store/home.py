@@ -35,7 +35,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
 FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_SHARED = stat.S_IWGRP | stat.S_IWOTH
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ALIVE = ".alive"
 _USUAL = ("/tmp", "/var/tmp")
 
@@ -58,7 +58,7 @@ def open_home(home: Path) -> None:
     if unwritable(home):  # a copy to read keeps its rights
         return
     with contextlib.suppress(OSError):  # a folder of somebody else's
-        if not home.stat().st_mode & _SHARED and all(
+        if not home.stat().st_mode & _WRITABLE_BY_OTHERS and all(
             entry.name in FOLDERS or not entry.is_dir() for entry in home.iterdir()
         ):
             close_to_others(home)
@@ -261,7 +261,7 @@ def temporary_folder(need: int, purpose: str) -> Path:
     ``purpose`` begins the message. Raise DiskFullError, naming each place and what it has free, where none has room.
     """
     refused = []
-    for place in _places():
+    for place in _temp_folders():
         try:
             folder = _own_folder(place)
             free = shutil.disk_usage(folder).free
@@ -289,7 +289,7 @@ def working_folder(folder: Path, need: int, purpose: str) -> Path:
     return temporary_folder(need, purpose)
 
 
-def _places() -> Iterator[Path]:
+def _temp_folders() -> Iterator[Path]:
     named = [os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
     yield from dict.fromkeys(Path(place).absolute() for place in (*named, *_USUAL) if place)
 

@@ -28,7 +28,7 @@ _text = json.encoder.encode_basestring
 _decode = json.JSONDecoder().raw_decode  # which looks for no spaces around
 
 
-_damaged: set[tuple[str, int, int]] = set()  # files that could not be deleted when they were found so
+_damaged_files: set[tuple[str, int, int]] = set()  # files that could not be deleted when they were found so
 
 
 class MappedTable(Mapping[str, Any]):
@@ -84,7 +84,7 @@ class MappedTable(Mapping[str, Any]):
             return _decode(self._file.held[start:end].decode("utf-8", "surrogatepass"))[0]
         except ValueError as error:
             with suppress(OSError):
-                _damaged.add(_stamp(self._file.path))
+                _damaged_files.add(_stamp(self._file.path))
                 self._file.path.unlink(missing_ok=True)
             raise IndexDamagedError(f"{self._file.path}: damaged ({error}).", "It is made again.") from error
 
@@ -95,7 +95,7 @@ class MappedFile:
     def __init__(self, path: Path) -> None:
         """Raise OSError where the file cannot be read, ValueError where it is no such file or not whole."""
         self.path = path
-        if _stamp(path) in _damaged:
+        if _stamp(path) in _damaged_files:
             raise ValueError("damaged")
         with path.open("rb") as file:
             self.held = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -50,7 +50,7 @@ class NoteStore:
         self._store = store
 
     def add(self, library: str, author: str, title: str, text: str, doc_id: str = "", page: int = 0) -> Note:
-        now = _now()
+        now = _now_ms()
         note = Note(secrets.token_hex(8), library, author, title, text, doc_id, page, now, now)
         with self._store.writing() as connection:
             values = {name: getattr(note, name) for name in Note.__slots__}
@@ -68,7 +68,7 @@ class NoteStore:
         """Change a note and return it. Raise NotFoundError."""
         with self._store.writing() as connection:
             mine = (notes.c.library == library) & (notes.c.id == id)
-            connection.execute(update(notes).where(mine).values(title=title, text=text, changed_at=_now()))
+            connection.execute(update(notes).where(mine).values(title=title, text=text, changed_at=_now_ms()))
             row = connection.execute(select(notes).where(mine)).one_or_none()
         if row is None:
             raise _none(id)
@@ -97,7 +97,7 @@ class FeedbackStore:
     def add(
         self, library: str, author: str, question: str, document: str, page: int, *, right: bool, answer: str = ""
     ) -> Feedback:
-        judgement = Feedback(secrets.token_hex(8), library, author, question, answer, document, page, right, _now())
+        judgement = Feedback(secrets.token_hex(8), library, author, question, answer, document, page, right, _now_ms())
         with self._store.writing() as connection:
             values = {name: getattr(judgement, name) for name in Feedback.__slots__}
             connection.execute(insert(feedback).values(**values | {"right": int(right)}))
@@ -132,5 +132,5 @@ def _none(id: str) -> NotFoundError:
     return NotFoundError(f"There is no '{id}' in this library.", "List them.")
 
 
-def _now() -> int:
+def _now_ms() -> int:
     return time.time_ns() // 1_000_000

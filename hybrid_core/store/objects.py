@@ -144,7 +144,7 @@ class Folder:
         """Do nothing: the cache of this home has it."""
 
 
-_USED = 600.0  # seconds for which a copy stays after it was asked for, whatever room there is
+_COPY_SECONDS = 600.0  # seconds for which a copy stays after it was asked for, whatever room there is
 
 
 class Copies(Folder):
@@ -160,7 +160,7 @@ class Copies(Folder):
         files = [(stat.st_mtime, stat.st_size, file) for file in self.folder.glob("*/*") if (stat := _stat(file))]
         total = sum(size for _, size, _ in files)
         for used, size, file in sorted(files):
-            if total <= self._room or used > time.time() - _USED:
+            if total <= self._room or used > time.time() - _COPY_SECONDS:
                 return
             file.unlink(missing_ok=True)
             total -= size

@@ -27,17 +27,17 @@ from hybrid_core.system import require
 
 _DRIVER = "postgresql+psycopg"
 _CONNECT_SECONDS = 10
-_UNREACHED = {  # a network that loses everything is noticed after some 20 s, and not after the system's two hours
+_KEEPALIVE = {  # a network that loses everything is noticed after some 20 s, and not after the system's two hours
     "tcp_user_timeout": 20_000, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
 }  # fmt: skip
 _PATIENCE = 5.0  # seconds for which a server that was there is waited for: it may restart, or have no connection left
 _PAUSE = 0.1
 _ONE_WRITES = text("SELECT pg_advisory_xact_lock(hashtextextended('hybrid-pageindex catalog', 0))")
-_WAITING = text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+_SET_LOCK_TIMEOUT = text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
 _SIZE = text("SELECT pg_database_size(current_database())")
 # Classes of SQLSTATE: connection, transactions that took too long, rollback, resources, locks, cancelled or shut down.
 _LATER = ("08", "25P03", "25P04", "40", "53", "55", "57")
-_LOST = ("08", "25P03", "25P04", "57P")  # the connection is, or will be in a moment
+_LOST_STATES = ("08", "25P03", "25P04", "57P")  # the connection is, or will be in a moment
 _REFUSALS = (  # as libpq says them, without a code; in other languages all is waited for
     "authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry", "permission denied",
 )  # fmt: skip
@@ -68,7 +68,7 @@ class PostgresDatabase:
             connect_args={
                 "connect_timeout": _CONNECT_SECONDS,
                 "prepare_threshold": None,
-                **{name: value for name, value in _UNREACHED.items() if name not in self._url.query},
+                **{name: value for name, value in _KEEPALIVE.items() if name not in self._url.query},
             },
             pool_size=CONNECTIONS,
             max_overflow=0,
@@ -111,7 +111,7 @@ class PostgresDatabase:
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
         """Begin a write transaction. Writers take turns, since each reads the catalog first: publications are short."""
-        with self._translated(), self._connected(_WAITING) as connection:
+        with self._translated(), self._connected(_SET_LOCK_TIMEOUT) as connection:
             try:
                 before(connection)
                 connection.execute(_ONE_WRITES)
@@ -201,7 +201,7 @@ class PostgresDatabase:
             if self._refused(error):
                 raise StoreError(f"{self}: the server refuses ({reason}).", "Correct postgres_url.") from error
             message = f"{self}: does not answer ({reason})."
-            if error.connection_invalidated or (state or "").startswith(_LOST):
+            if error.connection_invalidated or (state or "").startswith(_LOST_STATES):
                 raise lost(message, "Try again when it does.") from error
             if state is None or state.startswith(_LATER):
                 raise UnreachableError(message, "Try again when it does.") from error

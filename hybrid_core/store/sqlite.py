@@ -19,7 +19,7 @@ from hybrid_core.store.home import FREE_SPACE, advice_of, is_there, make_file, o
 from hybrid_core.store.sqlite_engine import ReadOnlyFile, open_read_only, writable_engine
 
 _DAMAGE = ("not a database", "malformed", "decode")
-_REFUSED = ("unable to open", "disk I/O error", "is full", "readonly")  # what SQLite cannot write, it may still read
+_REFUSALS = ("unable to open", "disk I/O error", "is full", "readonly")  # what SQLite cannot write, it may still read
 _OTHER_HOME = "Choose another home with --home or PAGEINDEX_STORAGE_PATH."
 _ELSEWHERE = "Copy the home to a folder that can be written, or mount it so."
 
@@ -107,7 +107,7 @@ class SqliteFile:
                 self._open_writable()
             except StoreError as error:
                 reason = str(error.__cause__.orig) if isinstance(error.__cause__, DBAPIError) else ""
-                if not any(sign in reason for sign in _REFUSED):
+                if not any(sign in reason for sign in _REFUSALS):
                     raise
                 try:
                     self._open_view(f"the disk is full: {reason}" if isinstance(error, DiskFullError) else reason)

@@ -42,10 +42,10 @@ from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, StrangeValueEr
 from hybrid_core.store.home import scratch_folder, temporary_folder
 from hybrid_core.store.tables import CleanString, CleanText
 
-_MAPPED = 268435456
+_MAP_BYTES = 268435456
 _COPIES = 3  # tries: the file may change while it is copied
 _SPARE = 1 << 20  # bytes beside a copy, for the files that SQLite makes
-_STORED: tuple[tuple[tuple[type[Any], ...], tuple[type, ...]], ...] = (
+_STORED_TYPES: tuple[tuple[tuple[type[Any], ...], tuple[type, ...]], ...] = (
     ((Boolean, Integer), (int,)),
     ((Float,), (float, int)),
     ((String, CleanText, CleanString), (str,)),
@@ -107,7 +107,7 @@ class _CheckedResults(SQLiteExecutionContext):
 
     def get_result_processor(self, type_: TypeEngine[Any], colname: str, coltype: Any) -> Any:
         convert = super().get_result_processor(type_, colname, coltype)
-        expected = next((stored for kind, stored in _STORED if isinstance(type_, kind)), None)
+        expected = next((stored for kind, stored in _STORED_TYPES if isinstance(type_, kind)), None)
         if expected is None:
             return convert
         types = expected if self._is_filled(colname) else (*expected, type(None))
@@ -138,7 +138,7 @@ class _CheckedResults(SQLiteExecutionContext):
 
 def writable_engine(path: Path) -> Engine:
     durable = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
-    return _engine(path, "mode=rwc", (*durable, f"mmap_size={_MAPPED}"))
+    return _engine(path, "mode=rwc", (*durable, f"mmap_size={_MAP_BYTES}"))
 
 
 def open_read_only(path: Path) -> ReadOnlyFile:
@@ -147,7 +147,7 @@ def open_read_only(path: Path) -> ReadOnlyFile:
     Raise DBAPIError where it cannot be read, and BusyError where it changes all the time. Raise DiskFullError where its
     log can only be read in a copy, and no disk has room for one.
     """
-    live = _reading_engine(path, "mode=ro", (f"mmap_size={_MAPPED}",))
+    live = _reading_engine(path, "mode=ro", (f"mmap_size={_MAP_BYTES}",))
     try:
         _read_once(live)
     except DBAPIError:
@@ -203,7 +203,7 @@ def _open_copy(path: Path) -> ReadOnlyFile:
                 raise DiskFullError(f"{purpose} failed ({error.strerror}).", "Set TMPDIR to another folder.") from error
             if stamp(path) != seen:
                 continue
-            engine = _reading_engine(copy, "mode=rw", ("query_only=ON", f"mmap_size={_MAPPED}"))
+            engine = _reading_engine(copy, "mode=rw", ("query_only=ON", f"mmap_size={_MAP_BYTES}"))
             removing.callback(engine.dispose)
             _read_once(engine)
             return ReadOnlyFile(engine, path, seen, removing.pop_all())

@@ -16,7 +16,7 @@ from functools import lru_cache
 from hybrid_core.errors import UsageError
 from hybrid_core.text.tokens import fold
 
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LAST = 0x2FFFF
 _ASCII_LETTERS = bytes(c if chr(c).isalnum() else 32 for c in range(128)) + b" " * 128
 _ASCII_BREAK = re.compile(r"[a-z0-9]*[a-z](?:-\n\s*[a-z][a-z0-9]*)+")
@@ -38,7 +38,7 @@ LONGEST = 500  # characters of a query
 
 def count_words(text: str) -> Counter[str]:
     """Return the folded words of a page, with how often it writes each."""
-    folded = _plain(text)
+    folded = _fold_ascii(text)
     if folded is not None:
         words = folded.encode().translate(_ASCII_LETTERS).decode().split()
         breaks = _ASCII_BREAK.findall(folded) if "-\n" in folded else ()
@@ -47,11 +47,11 @@ def count_words(text: str) -> Counter[str]:
         breaks = _broken().findall(text) if "-\n" in text else ()
     counts = Counter(words)
     for broken in breaks:
-        counts.update(_joined(broken))
+        counts.update(_join_pieces(broken))
     return counts
 
 
-def _plain(text: str) -> str | None:
+def _fold_ascii(text: str) -> str | None:
     """Return a text folded, character by character, where it is ASCII but for common signs; else None."""
     if not text.isascii():
         for sign, plain in _SIGNS.items():
@@ -61,7 +61,7 @@ def _plain(text: str) -> str | None:
     return text.lower()
 
 
-def _joined(broken: str) -> Iterator[str]:
+def _join_pieces(broken: str) -> Iterator[str]:
     """Yield what the pieces of a broken word make, any two or more in a row."""
     pieces = [_fold_word(piece.strip()) for piece in broken.split("-\n")][:_MOST_PIECES]
     for first in range(len(pieces)):
@@ -102,7 +102,7 @@ class WordQuery:
         if len(written) > LONGEST:
             raise UsageError(f"The pattern has {len(written)} characters.", f"Use at most {LONGEST}.")
         self._written = written
-        self.words, self.exact, _ = _read(written)
+        self.words, self.exact, _ = _parse_query(written)
         signs = {_SIGNS.get(sign, sign) for sign in written if not sign.isalnum()}
         self._simple = all(word.text.isascii() for word in self.words) and all(
             character.isascii() for character in signs - {"\0"}
@@ -111,7 +111,7 @@ class WordQuery:
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where it stands in a text: the first character, and the one after the last."""
-        plain = _plain(text) if self._simple else None
+        plain = _fold_ascii(text) if self._simple else None
         if plain is None:
             return (match.span() for match in _compiled(self._written, "").finditer(text))
         kind = "broken" if "-\n" in plain else "plain"
@@ -121,12 +121,12 @@ class WordQuery:
 @lru_cache(maxsize=500)
 def _compiled(written: str, text: str) -> re.Pattern[str]:
     """Return the pattern for any text, or for one that is "plain" ASCII, folded, maybe with words "broken" at lines."""
-    return re.compile("".join(_read(written, text)[2]))
+    return re.compile("".join(_parse_query(written, text)[2]))
 
 
-def _read(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], bool, list[str]]:
+def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], bool, list[str]]:
     """Return the words of a query, whether it is one word alone, and its regular expression in pieces."""
-    letters = "[a-z0-9]" if text else _letters()
+    letters = "[a-z0-9]" if text else _letter_class()
     written = "".join(_SIGNS.get(sign, sign) for sign in written) if text else written
     words: list[QueryWord] = []
     parts: list[str] = []
@@ -170,7 +170,7 @@ def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> st
 
 
 def _unspaced(word: str) -> bool:
-    return len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None
+    return len(word) == 1 and re.match(f"[{_UNSPACED_SCRIPTS}]", word) is not None
 
 
 def _unit_pattern(folded: str) -> str:
@@ -253,9 +253,9 @@ def _class(letters: list[str]) -> str:
 
 
 @lru_cache(maxsize=1)
-def _letters() -> str:
+def _letter_class() -> str:
     """Return the class of characters that words in scripts with spaces are made of."""
-    unspaced = re.compile(f"[{_UNSPACED}]")
+    unspaced = re.compile(f"[{_UNSPACED_SCRIPTS}]")
     positions: list[list[int]] = []
     for code in range(_LAST + 1):
         letter = chr(code)
@@ -271,10 +271,10 @@ def _letters() -> str:
 
 @lru_cache(maxsize=1)
 def _word() -> re.Pattern[str]:
-    return re.compile(f"[{_UNSPACED}]|{_letters()}+")
+    return re.compile(f"[{_UNSPACED_SCRIPTS}]|{_letter_class()}+")
 
 
 @lru_cache(maxsize=1)
 def _broken() -> re.Pattern[str]:
-    letters = _letters()
+    letters = _letter_class()
     return re.compile(rf"{letters}+(?:-\n\s*{letters}+)+")

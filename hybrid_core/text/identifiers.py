@@ -16,7 +16,7 @@ _SIGNS = re.compile(r"[,']")
 _COARSE, _FINE = re.compile(r"/|(?<!:):(?!:)"), re.compile(r"[-./]|::?")
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 _ADDRESS = re.compile(r"[^\W_][\w-]*(?:\.[\w-]+)*\.[^\W\d_]{2,}/.+")
-_DOTTED = re.compile(r"[^\W\d_]{2,}(?:\.[^\W\d_]{2,})+")
+_DOTTED_NAME = re.compile(r"[^\W\d_]{2,}(?:\.[^\W\d_]{2,})+")
 _LIKELY = re.compile(r"[\d_#]|\.[^\W\d_]{2}|::|\+\+")
 _GROUPS = re.compile(r"[-/:]")
 _DATE = re.compile(r"\d{1,2}([-/.])\d{1,2}\1(?:\d{4}|\d{2})|\d{4}([-/.])\d{1,2}\2\d{1,2}")
@@ -70,7 +70,7 @@ def is_identifier(written: str) -> bool:
     if written.endswith(("++", "#")) or "_" in written or "::" in written or _ADDRESS.fullmatch(written):
         return True
     if not _DIGIT.search(written):
-        return _DOTTED.fullmatch(written) is not None
+        return _DOTTED_NAME.fullmatch(written) is not None
     if not _LETTER.search(written):
         return _numbered(written)
     return _PLAIN.fullmatch(written) is None
@@ -93,7 +93,7 @@ _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _IS_ROMAN = re.compile(r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SMALL_ROMAN = re.compile(r"[ivxlc]+")
 _SMALL = ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
-_COUNTED = re.compile(r"(?P<before>.*?)(?P<last>\d+)")
+_LAST_NUMBER = re.compile(r"(?P<before>.*?)(?P<last>\d+)")
 _DIGITS = {digit: value for value, digits in enumerate(("零〇", "一", "二两", "三", "四", "五", "六", "七", "八", "九"))
            for digit in digits}  # fmt: skip
 _POWERS = {"十": 10, "百": 100, "千": 1000}
@@ -119,7 +119,7 @@ def adjacent_numbers(number: str) -> tuple[str, str]:
     if _SMALL_ROMAN.fullmatch(number):
         at = roman(number)
         return _small_roman(at - 1), _small_roman(at + 1)
-    match = _COUNTED.fullmatch(number)
+    match = _LAST_NUMBER.fullmatch(number)
     if match is None:
         return "", ""
     at = int(match["last"])

@@ -96,7 +96,7 @@ class TableRow(NamedTuple):
 
 def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, TableRow]:
     """Return the table row of each of these lines (by their numbers) that is one."""
-    kinds = [_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
+    kinds = [_line_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
     rows: dict[int, TableRow] = {}
     heads: tuple[int, ...] = ()
     captions: tuple[int, ...] = ()
@@ -135,7 +135,7 @@ def _prose(lines: Sequence[str]) -> bool:
     return False
 
 
-def _kind(line: str) -> str:
+def _line_kind(line: str) -> str:
     """``row`` ends in figures, ``head`` has cells that are none, or years alone; ``rule`` stands below the heads."""
     if line[:1] == _BAR:
         return "rule" if _RULE.fullmatch(line) else "row"
@@ -177,12 +177,12 @@ def _continues(lines: Sequence[str], kinds: Sequence[str], at: int) -> bool:
 
 _Value = TypeVar("_Value", int, str)
 _LABEL = re.compile(r"(?<=[\s.·…_])\d{1,4}$")
-_INDEXED = re.compile(r"(?:(?:,|,?\s)\s?\d{1,4}(?:[-–]\d{1,4})?)+$")
+_INDEX_PAGES = re.compile(r"(?:(?:,|,?\s)\s?\d{1,4}(?:[-–]\d{1,4})?)+$")
 _SEVERAL = re.compile(r"\d,\s\d{1,4}(?:[-–]\d{1,4})?$", re.MULTILINE)
 _LEADERS = " .·…_"
 _TAIL = 60  # characters of a line that hold its page numbers
 _FEWEST, _SHARE = 5, 0.5  # entries of contents, and their share of the lines
-_ORDERED = 0.8  # of the entries stand in the order of pages, or of the alphabet
+_ORDERED_SHARE = 0.8  # of the entries stand in the order of pages, or of the alphabet
 _BEYOND = 200  # a printed number may exceed the number of pages by so much
 
 
@@ -215,11 +215,11 @@ def _entry(line: str) -> int:
 
 def _index_head(line: str, limit: int) -> str:
     """Return the beginning of a line of an index, for its order; "" where it is none."""
-    match = _INDEXED.search(line, max(0, len(line) - _TAIL))
+    match = _INDEX_PAGES.search(line, max(0, len(line) - _TAIL))
     if match is None or not line[0].isalpha() or any(int(n) > limit for n in re.findall(r"\d+", match[0])):
         return ""
     return line[:2].casefold()
 
 
 def _ordered(values: Sequence[_Value]) -> bool:
-    return sum(before <= after for before, after in pairwise(values)) >= _ORDERED * (len(values) - 1)
+    return sum(before <= after for before, after in pairwise(values)) >= _ORDERED_SHARE * (len(values) - 1)

@@ -12,14 +12,14 @@ _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _BESIDE = {
     letter: "".join(row[max(0, at - 1) : at + 2]).replace(letter, "") for row in _ROWS for at, letter in enumerate(row)
 }
-_SCANNED = (
+_SCAN_CONFUSIONS = (
     ("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c"), ("c", "e"), ("h", "b"), ("b", "h"), ("i", "l"),
     ("l", "i"), ("vv", "w"), ("w", "vv"), ("u", "n"), ("n", "u"),
 )  # fmt: skip  # what a scan shows, and what was written
 _LONG = 6  # letters from which a word may be a slip of one that differs by more than a letter
 _ALIKE, _NEAR = 0.82, 0.75  # difflib's ratio of a slip and the word that is meant; of a short one
 _LENGTHS = 2  # letters by which they may differ
-_MOST = 3
+_MAX_CANDIDATES = 3
 
 
 def usual(word: str) -> Iterator[str]:
@@ -33,7 +33,7 @@ def usual(word: str) -> Iterator[str]:
             yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
         for key in _BESIDE.get(word[at], ""):
             yield word[:at] + key + word[at + 1 :]
-    for shown, written in _SCANNED:
+    for shown, written in _SCAN_CONFUSIONS:
         at = word.find(shown)
         while at >= 0:
             yield word[:at] + written + word[at + len(shown) :]
@@ -76,4 +76,4 @@ def alike(word: str, page_counts: Mapping[str, int]) -> list[str]:
             and (r := matcher.ratio()) >= minimum
         ):
             candidates.append((round(r, 2), pages, other))
-    return [other for _, _, other in sorted(candidates, reverse=True)[:_MOST]]
+    return [other for _, _, other in sorted(candidates, reverse=True)[:_MAX_CANDIDATES]]

@@ -55,7 +55,7 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?|&")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _NOT_KEY = re.compile(r"[\W_]+")
-_JOINING = frozenset(("and", "&", "n", "und", "et", "y"))
+_CONJUNCTIONS = frozenset(("and", "&", "n", "und", "et", "y"))
 _SQUASHED_LEGAL = re.compile(r"(?<=.{4})(?:incorporated|corporation|inc|corp|ltd|llc|plc|limited)$")
 
 
@@ -72,7 +72,7 @@ def has_cjk(text: str) -> bool:
 def name_words(name: str) -> tuple[str, ...]:
     """The words of a name that identify it: folded, without article, joining words and legal forms."""
     words = [word.removesuffix("'s").replace("'", "") for word in _WORD.findall(fold(name))]
-    words = [word for word in words if word not in _JOINING]
+    words = [word for word in words if word not in _CONJUNCTIONS]
     if len(words) > 1 and words[0] == "the":
         del words[0]
     while len(words) > 1 and (
@@ -127,7 +127,7 @@ def is_named(name: str, text: str) -> bool:
 def _text_words(text: str) -> list[str]:
     """The words of a text as ``name_words`` takes those of a name, legal forms included."""
     words = (word.removesuffix("'s").replace("'", "") for word in _WORD.findall(fold(text)))
-    return [word for word in words if word not in _JOINING]
+    return [word for word in words if word not in _CONJUNCTIONS]
 
 
 def initials(words: tuple[str, ...]) -> str:

@@ -74,7 +74,7 @@ _NUMBERS = {"three": 3, "six": 6, "nine": 9, "twelve": 12, "thirteen": 13, "twen
 _NUMBERS |= {"fifty two": 52, "fifty three": 53}
 _WEEKS_A_MONTH = 52 / 12
 _OVERRUN = 10  # days by which a quarter of whole weeks may end after its last month
-_ENDED = re.compile(
+_PERIOD_END = re.compile(
     r"(?:year|quarter|quarterly\s{1,3}period|period|months|weeks|half)\s{1,3}(?:then\s{1,3})?end(?:ed|ing)[:\s]{1,3}|截至\s?",
     re.IGNORECASE,
 )
@@ -94,7 +94,7 @@ class Mention:
 def find_periods(text: str) -> Iterator[Mention]:
     """Periods in the order they are named. Takes time in proportion to the text's length."""
     for match in _PERIOD.finditer(text):
-        period = _read(match)
+        period = _parse_period(match)
         if period is not None:
             fiscal = match.lastgroup is not None and bool(re.match(r"(?i)fy|fisc|fin", match.group()))
             quarterly = period.quarter is not None
@@ -103,7 +103,7 @@ def find_periods(text: str) -> Iterator[Mention]:
 
 def period_end(text: str) -> str | None:
     """The ISO date after the first "year ended", "quarterly period ended" … of a text, None where none."""
-    for match in _ENDED.finditer(text):
+    for match in _PERIOD_END.finditer(text):
         following = next(find_periods(text[match.end() : match.end() + 40]), None)
         if following is not None and following.start <= 3 and following.period.date:
             return following.period.date
@@ -150,62 +150,62 @@ def days_between(earlier: str, later: str) -> int:
     return (_date.fromisoformat(later) - _date.fromisoformat(earlier)).days
 
 
-def _read(match: re.Match[str]) -> Period | None:
+def _parse_period(match: re.Match[str]) -> Period | None:
     groups = match.groupdict()
     kind = next(name for name in _READERS if groups[name])
     return _READERS[kind](groups)
 
 
-_Found = dict[str, str | None]
+_Groups = dict[str, str | None]
 
 
-def _read_numeric(groups: _Found) -> Period | None:
+def _read_numeric(groups: _Groups) -> Period | None:
     first, second = int(groups["n1"] or 0), int(groups["n2"] or 0)
     month, day = (second, first) if first > 12 else (first, second)
     return _dated(groups["ny"], month, day)
 
 
-def _read_word(groups: _Found) -> Period | None:
+def _read_word(groups: _Groups) -> Period | None:
     number, half = _ORDINALS[(groups["wn"] or "").lower()], (groups["wk"] or "").lower() == "half"
-    return _of(groups["wy"] or groups["ws"], 2 * min(number, 2) if half else number)
+    return _make_period(groups["wy"] or groups["ws"], 2 * min(number, 2) if half else number)
 
 
-def _read_number_first(groups: _Found) -> Period | None:
+def _read_number_first(groups: _Groups) -> Period | None:
     number, half = int(groups["nqq"] or 0), (groups["nqk"] or "").lower() == "h"
-    return None if half and number > 2 else _of(groups["nqy"], 2 * number if half else number)
+    return None if half and number > 2 else _make_period(groups["nqy"], 2 * number if half else number)
 
 
-def _read_chinese(groups: _Found) -> Period | None:
+def _read_chinese(groups: _Groups) -> Period | None:
     year = (groups["cny"] or "").translate(_CHINESE_DIGITS)
     if groups["cnm"] and groups["cnd"]:
         return _dated(year, groups["cnm"], groups["cnd"])
     if groups["cnq"]:
-        return _of(year, int(groups["cnq"].translate(_CHINESE_DIGITS)))
-    return _of(year, {"上": 2, "下": 4}.get(groups["cnh"] or ""))
+        return _make_period(year, int(groups["cnq"].translate(_CHINESE_DIGITS)))
+    return _make_period(year, {"上": 2, "下": 4}.get(groups["cnh"] or ""))
 
 
 def _month(name: str | None) -> int:
     return _MONTH_NUMBER[(name or "")[:3].lower()]
 
 
-_READERS: dict[str, Callable[[_Found], Period | None]] = {
+_READERS: dict[str, Callable[[_Groups], Period | None]] = {
     "cn": _read_chinese,
     "iso": lambda f: _dated(f["iy"], f["im"], f["id"]),
     "compact": lambda f: _dated(f["cy"], f["cm"], f["cd"]),
     "numeric": _read_numeric,
     "mdy": lambda f: _dated(f["my"], _month(f["mm"]), f["md"]),
     "dmy": lambda f: _dated(f["dy"], _month(f["dm"]), f["dd"]),
-    "yq": lambda f: _of(f["yqy"], _quarter(f["yqq"], f["yqh"])),
-    "yqf": lambda f: _of(f["yfy"], _quarter(f["yfq"], f["yfh"])),
-    "qy": lambda f: _of(f["qyt"] or f["qyy"] or f["qys"], _quarter(f["qyq"], f["qyh"])),
+    "yq": lambda f: _make_period(f["yqy"], _quarter(f["yqq"], f["yqh"])),
+    "yqf": lambda f: _make_period(f["yfy"], _quarter(f["yfq"], f["yfh"])),
+    "qy": lambda f: _make_period(f["qyt"] or f["qyy"] or f["qys"], _quarter(f["qyq"], f["qyh"])),
     "nq": _read_number_first,
     "word": _read_word,
-    "fy": lambda f: _of(f["fyy"]),
-    "year": lambda f: _of(f["yy"]),
+    "fy": lambda f: _make_period(f["fyy"]),
+    "year": lambda f: _make_period(f["yy"]),
 }
 
 
-def _of(year: str | None, quarter: int | None = None) -> Period:
+def _make_period(year: str | None, quarter: int | None = None) -> Period:
     return Period(int(full_year(year)) if year else 0, quarter)
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 END = re.compile(r"[.!?؟।。！？](?:(?<=[。！？])(?=\s*\S)|(?=\s+[^\sa-z]))")
 """The end of a sentence before another, unless it is ``abbreviated``."""
-_ABBREVIATED = re.compile(
+_ABBREVIATION_END = re.compile(
     r"(?:\b(?:inc|corp|co|ltd|llc|plc|nos?|nr|vs|mr|ms|mrs|dr|st|fig|approx|etc|cf|jr|sr|art|abs|vgl|bzw|sec|pp?|[a-z])"
     r"|(?<![\d.,])\d{1,2})\.$",
     re.IGNORECASE,
@@ -18,7 +18,7 @@ _LONGEST_ABBREVIATION = 12  # characters that tell an abbreviation
 
 def abbreviated(text: str) -> bool:
     """Return whether the full stop that ends a text is that of an abbreviation, a list number or a day."""
-    return _ABBREVIATED.search(text[-_LONGEST_ABBREVIATION:]) is not None
+    return _ABBREVIATION_END.search(text[-_LONGEST_ABBREVIATION:]) is not None
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

@@ -45,12 +45,12 @@ _SPACES = {
     ord(c): " "
     for c in "\t\r\v\f\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 }
-_REMOVED = dict.fromkeys(
+_REMOVED_CHARACTERS = dict.fromkeys(
     (*range(0, 9), *range(14, 32), 127, 8203, 8204, 8205, 8288, 65279, *range(8234, 8239), *range(8294, 8298))
 )
 _CLEAN = {
     **_SPACES,
-    **_REMOVED,
+    **_REMOVED_CHARACTERS,
     0x00AD: "",
     0xFB00: "ff",
     0xFB01: "fi",
@@ -61,14 +61,17 @@ _CLEAN = {
 _RUNS = re.compile(r" {2,}")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
-_JOINED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_JOINED_RUN = re.compile(f"[{_JOINED}]+")
-_TOKEN = re.compile(rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|[{_JOINED}]+|\d[\d,]*(?:\.\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
+_UNSPACED_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED_SCRIPTS}]+")
+_TOKEN = re.compile(
+    rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|[{_UNSPACED_SCRIPTS}]+|\d[\d,]*(?:\.\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?"
+)
 _SIGNS = r"[-/.#,':_+]{1,2}"  # between letters and digits they leave a run whole
 _MOST_SIGNS = 12
 _RUN = re.compile(
-    rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|https?://[^\s<>\"{_JOINED}\u3001\u3002\uff0c]+|www\.[^\s<>\"{_JOINED}]+"
-    rf"|[{_JOINED}]+|[^\W_{_JOINED}]+(?:{_SIGNS}[^\W_{_JOINED}]+){{0,{_MOST_SIGNS}}}(?:\+\+|#)?"
+    rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|https?://[^\s<>\"{_UNSPACED_SCRIPTS}\u3001\u3002\uff0c]+"
+    rf"|www\.[^\s<>\"{_UNSPACED_SCRIPTS}]+|[{_UNSPACED_SCRIPTS}]+"
+    rf"|[^\W_{_UNSPACED_SCRIPTS}]+(?:{_SIGNS}[^\W_{_UNSPACED_SCRIPTS}]+){{0,{_MOST_SIGNS}}}(?:\+\+|#)?"
 )
 _ASCII_RUN = re.compile(  # twice as fast
     r"fy\s?'?(?:\d{4}|\d{2})(?!\d)|https?://[^\s<>\"]+|www\.[^\s<>\"]+"
@@ -152,7 +155,7 @@ def _runs(folded: str) -> list[str]:
 @lru_cache(maxsize=200_000)
 def _run_terms(run: str) -> tuple[str, ...]:
     """The terms of one run: its pieces, then its identifiers."""
-    if not run.isascii() and _JOINED_RUN.match(run):
+    if not run.isascii() and _UNSPACED_RUN.match(run):
         return tuple(_bigrams(run))
     if run.isalpha():
         term = stem(run)
@@ -164,16 +167,16 @@ def _run_terms(run: str) -> tuple[str, ...]:
         if (plain := run.replace("-", "")).isalpha():
             return tuple(term for term in map(stem, run.split("-")) if term)
         if plain.replace("'", "", 1).isalpha():
-            return tuple(term for term, _ in _pieces(run) if term)
-    return tuple(term for term, _ in _written(run) if term)
+            return tuple(term for term, _ in _words_with_terms(run) if term)
+    return tuple(term for term, _ in _words_and_identifiers(run) if term)
 
 
-def _written(run: str) -> list[tuple[str, str]]:
+def _words_and_identifiers(run: str) -> list[tuple[str, str]]:
     """Return the words of a run with their terms, then its identifiers; the term of a stop word is ""."""
     if run.startswith(_SCHEMES):
         address = _address(run)
         return [(identifier_term(address), address)] if address else []
-    return [*_pieces(run), *((identifier_term(whole), whole) for whole in identifiers(run))]
+    return [*_words_with_terms(run), *((identifier_term(whole), whole) for whole in identifiers(run))]
 
 
 def _address(run: str) -> str:
@@ -182,11 +185,11 @@ def _address(run: str) -> str:
     return address[1].rstrip(_ADDRESS_END) if address else ""
 
 
-def _pieces(run: str) -> list[tuple[str, str]]:
+def _words_with_terms(run: str) -> list[tuple[str, str]]:
     """Return the words of a run with their terms; the term of a stop word is ""."""
     pairs: list[tuple[str, str]] = []
     for token in _TOKEN.findall(run):
-        if not token.isascii() and _JOINED_RUN.match(token):
+        if not token.isascii() and _UNSPACED_RUN.match(token):
             parts = _bigrams(token)
             pairs.extend(zip(parts, parts, strict=True))
         else:
@@ -219,7 +222,7 @@ def written_words(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=50_000)
 def _written_words(run: str) -> tuple[tuple[str, str], ...]:
-    return tuple(_written(run))
+    return tuple(_words_and_identifiers(run))
 
 
 def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:
@@ -274,7 +277,7 @@ def counts(terms: Iterable[str]) -> Counter[int]:
     return hashed
 
 
-_BROKEN = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
+_BROKEN_CHARACTER = re.compile("[\ufffd\ue000-\uf8ff\U000f0000-\U0010ffff]")
 _ASCII = bytes(range(128))
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _VOWELS = b"aeiouyAEIOUY"
@@ -295,7 +298,7 @@ def readable(text: str) -> bool:
     if text.isascii():
         plain = text.encode("ascii")
     else:
-        if (broken := len(_BROKEN.findall(text))) and broken > 0.3 * len("".join(text.split())):
+        if (broken := len(_BROKEN_CHARACTER.findall(text))) and broken > 0.3 * len("".join(text.split())):
             return False
         plain = unicodedata.normalize("NFD", text).encode("ascii", "ignore")
     letters = len(plain.translate(None, _NO_LETTERS))

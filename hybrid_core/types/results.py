@@ -295,8 +295,8 @@ class SearchResult:
         return self.results[index]
 
     def __repr__(self) -> str:
-        pages = [f"{page.doc_name} p. {page.page}" for page in self.results[:_SHOWN]]
-        more = ", …" if len(self.results) > _SHOWN else ""
+        pages = [f"{page.doc_name} p. {page.page}" for page in self.results[:_MAX_PAGES_SHOWN]]
+        more = ", …" if len(self.results) > _MAX_PAGES_SHOWN else ""
         return f"<SearchResult {self.query!r}, evidence {self.evidence.level}: {', '.join(pages) or 'no page'}{more}>"
 
     def _repr_html_(self) -> str:
@@ -323,7 +323,7 @@ class SearchResult:
         return shape
 
 
-_SHOWN = 5  # pages that a result in one line names
+_MAX_PAGES_SHOWN = 5  # pages that a result in one line names
 
 
 def _marked(page: PageFound) -> str:

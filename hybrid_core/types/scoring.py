@@ -199,7 +199,7 @@ class ScoringConfig:
                 raise UsageError(f"{where}: there is no '{name}'.", advice)
             part, _, member = name.partition(".")
             group = getattr(config, part)
-            number = _checked(f"{where}: {name}", value, getattr(group, member))
+            number = _coerce_number(f"{where}: {name}", value, getattr(group, member))
             config = replace(config, **{part: replace(group, **{member: number})})
         return config
 
@@ -214,12 +214,12 @@ def _flat(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
             yield str(name), value
 
 
-def _checked(name: str, value: Any, usual: Any) -> Any:
+def _coerce_number(name: str, value: Any, usual: Any) -> Any:
     """The value in the type of the usual one."""
     if isinstance(usual, tuple):
         if not isinstance(value, list | tuple) or len(value) != len(usual):
             raise UsageError(f"{name} is {value!r}.", f"Give {len(usual)} numbers.")
-        return tuple(_checked(name, item, default) for item, default in zip(value, usual, strict=True))
+        return tuple(_coerce_number(name, item, default) for item, default in zip(value, usual, strict=True))
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise UsageError(f"{name} is {value!r}.", "Give a number, 0 or more.")
     if isinstance(usual, int):

@@ -48,7 +48,7 @@ def sentence(snippet: str, terms: Mapping[str, float], title: str, document: str
 
 def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
     """The stretches whose terms added most to the page's score, each with terms that those before it lack."""
-    stretches = list(_stretches(snippet, frozenset(terms)))
+    stretches = list(_matching_runs(snippet, frozenset(terms)))
     chosen: list[str] = []
     quoted: _Terms = frozenset()
 
@@ -61,11 +61,11 @@ def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
     return chosen
 
 
-def _stretches(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
+def _matching_runs(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
     """Runs of words with the terms that they hold; words that are no terms ("of", "and") stand only inside."""
     first, last = 0, 0
     matched: _Terms = frozenset()
-    for start, end, matching in _words(snippet, terms):
+    for start, end, matching in _match_words(snippet, terms):
         if matched and matching != frozenset() and end - first > _LONGEST:
             yield snippet[first:last].strip(_EDGES), matched
             matched = frozenset()
@@ -79,12 +79,12 @@ def _stretches(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
         yield snippet[first:last].strip(_EDGES), matched
 
 
-def _words(snippet: str, terms: _Terms) -> Iterator[tuple[int, int, _Terms | None]]:
+def _match_words(snippet: str, terms: _Terms) -> Iterator[tuple[int, int, _Terms | None]]:
     """(start, end, those of the terms that it holds) of every word, None where it is no term of any question."""
     for match in _WORD.finditer(snippet):
         word, at = match.group(), match.start()
         if has_cjk(word):
-            for offset, pairs in enumerate(_pairs(word)):
+            for offset, pairs in enumerate(_character_pairs(word)):
                 yield at + offset, at + offset + 1, terms & pairs
         else:
             own_terms = _terms(word)
@@ -96,7 +96,7 @@ def _terms(word: str) -> _Terms:
     return frozenset(tokenise(word))
 
 
-def _pairs(word: str) -> Iterator[_Terms]:
+def _character_pairs(word: str) -> Iterator[_Terms]:
     """For each character the pairs that it is part of, which are the terms where words are written without spaces."""
     folded = fold(word)
     folded = folded if len(folded) == len(word) else word

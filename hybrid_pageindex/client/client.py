@@ -195,7 +195,7 @@ class Client:
     async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
         """Send files of this machine, by their names; the server indexes them: see ``wait``."""
         named = map(Path, several(paths))
-        sent = [await self.upload_bytes(upload.name, _pieces(upload), library=library) for upload in named]
+        sent = [await self.upload_bytes(upload.name, _read_chunks(upload), library=library) for upload in named]
         files = tuple(file for part in sent for file in part.files)
         return Uploaded(library or self._library, files, tuple(note for part in sent for note in part.notes))
 
@@ -322,7 +322,7 @@ def _ended(kind: str, data: Any) -> bool:
     return kind in ENDED
 
 
-async def _pieces(file: Path) -> AsyncIterator[bytes]:
+async def _read_chunks(file: Path) -> AsyncIterator[bytes]:
     with file.open("rb") as opened:
         while piece := await asyncio.to_thread(opened.read, 1 << 18):
             yield piece

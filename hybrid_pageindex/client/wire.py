@@ -65,7 +65,7 @@ class Wire:
             answered = await self._http.request(method, path, params=query, **more)
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
-        await _checked(answered)
+        await _raise_for_problem(answered)
         return answered
 
     @asynccontextmanager
@@ -73,7 +73,7 @@ class Wire:
         """An answer that is read piece by piece."""
         try:
             async with self._http.stream(method, path, **more) as answered:
-                await _checked(answered)
+                await _raise_for_problem(answered)
                 yield answered
         except httpx.TransportError as error:
             raise self._unreachable(error) from error
@@ -97,7 +97,7 @@ class Wire:
         return errors.UnreachableError(f"{self._url}: {error or _BROKEN_OFF}", "Is the server running?")
 
 
-async def _checked(answered: httpx.Response) -> None:
+async def _raise_for_problem(answered: httpx.Response) -> None:
     """Raises what the server says went wrong."""
     if answered.is_success:
         return

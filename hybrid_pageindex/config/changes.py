@@ -52,7 +52,8 @@ def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
     """All but tables of numbers and the server's own secrets."""
     return [
         SettingView(
-            field.name, "" if _secret(field.name) else _plain(getattr(settings, field.name)), _plain(field.default),
+            field.name, "" if _secret(field.name) else _plain_value(getattr(settings, field.name)),
+            _plain_value(field.default),
             field.metadata["help"], choices(field), _fixed(field.name, owner),
             getattr(settings, field.name) != field.default,
         )
@@ -73,7 +74,7 @@ def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = Fal
         raise UsageError(f"No pack '{str(expert)[:100]}'.", f"Choose auto, none, or packs: {', '.join(PACKS)}.")
     values = checked(dict(changes))
     settings_now = replace(settings, **values)
-    _write(settings.storage_path / CONFIG_FILE, {name: _plain(value) for name, value in values.items()})
+    _write_config(settings.storage_path / CONFIG_FILE, {name: _plain_value(value) for name, value in values.items()})
     return settings_now
 
 
@@ -91,11 +92,11 @@ def _fixed(name: str, owner: bool) -> str:
     return f"the variable {PREFIX}{name.upper()} says it." if os.environ.get(PREFIX + name.upper()) else ""
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _write(file: Path, values: Mapping[str, Any]) -> None:
+def _write_config(file: Path, values: Mapping[str, Any]) -> None:
     """Line by line, so that what else stands there stays, comments too; all of it or nothing."""
     draft = file.with_name(f"{file.name}.{os.getpid()}.new")
     try:

@@ -19,10 +19,10 @@ _BYTES = TypeAdapter(ByteSize)
 
 def kinds() -> dict[str, Any]:
     """Return each setting's pydantic type, within its limits, and its default; ``scoring`` is left out."""
-    return {name: (_kind(name), field.default) for name, field in KNOWN.items() if name != "scoring"}
+    return {name: (_field_type(name), field.default) for name, field in KNOWN.items() if name != "scoring"}
 
 
-def _kind(name: str) -> Any:
+def _field_type(name: str) -> Any:
     limits = KNOWN[name].metadata
     within = Field(ge=limits["least"], le=limits["most"], pattern=limits["pattern"] or None)
     if limits["size"]:

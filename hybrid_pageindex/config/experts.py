@@ -31,17 +31,17 @@ def find_expert(names: str, aliases: str = "") -> Expert:
     elif names == "auto":
         expert = sum((_pack(name) for name in PACKS), Expert())
     else:
-        expert = sum((_named(name.strip()).everywhere() for name in _parts(names)), Expert())
+        expert = sum((_find_expert(name.strip()).everywhere() for name in _split_names(names)), Expert())
     return (
         replace(expert, aliases={**expert.aliases, **_read_aliases(Path(aliases).expanduser())}) if aliases else expert
     )
 
 
-def _parts(names: str) -> list[str]:
+def _split_names(names: str) -> list[str]:
     return [names] if exists(Path(names).expanduser()) else names.split(",")
 
 
-def _named(name: str) -> Expert:
+def _find_expert(name: str) -> Expert:
     if name in PACKS:
         return _pack(name)
     if exists(Path(name).expanduser()) or "/" in name or "." in name:
@@ -56,7 +56,7 @@ def _pack(name: str) -> Expert:
 
 def expert_stamp(names: str) -> tuple[float, ...]:
     """When the files among the names last changed; 0 for what is no file."""
-    return tuple(_changed(name) for name in _parts(names)) if names else ()
+    return tuple(_changed(name) for name in _split_names(names)) if names else ()
 
 
 def _changed(name: str) -> float:
@@ -134,9 +134,9 @@ def find_ranking(path: str = "") -> RankingModel:
         stamp = file.stat()
     except OSError:
         return load_model(file)  # which raises
-    return _read(file, stamp.st_mtime_ns, stamp.st_size, stamp.st_ino)
+    return _load_cached_model(file, stamp.st_mtime_ns, stamp.st_size, stamp.st_ino)
 
 
 @lru_cache(maxsize=8)
-def _read(file: Path, *stamp: int) -> RankingModel:
+def _load_cached_model(file: Path, *stamp: int) -> RankingModel:
     return load_model(file)

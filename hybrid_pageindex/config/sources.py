@@ -28,7 +28,7 @@ _SECRET = ("_key", "_token")
 _FILE = "_FILE"
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
-_told: set[Path] = set()  # files that could not be closed and were spoken of
+_warned_files: set[Path] = set()  # files that could not be closed and were spoken of
 _log = logging.getLogger(__name__)
 
 
@@ -58,7 +58,7 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     variables = _with_secrets(variables)
     if file is not None:
-        values = _written(file)
+        values = _read_yaml(file)
         _all_known((f"{file}: {key}", str(key)) for key in values)
         _keep_secret(file, values)
     _all_known((key, key.removeprefix(PREFIX).lower().partition("__")[0]) for key in variables)
@@ -94,7 +94,7 @@ def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     return resolved
 
 
-def _written(file: Path) -> dict[str, Any]:
+def _read_yaml(file: Path) -> dict[str, Any]:
     try:
         return YamlConfigSettingsSource(_Sources, file).yaml_data
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
@@ -126,12 +126,12 @@ def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
     before = stat.S_IMODE(mode)
     close_to_others(file)
     if file.stat().st_mode & _READ_BY_OTHERS:
-        if file in _told:
+        if file in _warned_files:
             return
         done = f"Run chmod 600 {file}, and change"
     else:
         done = "It is now yours alone; change"
-    _told.add(file)
+    _warned_files.add(file)
     _log.warning(
         "%s holds %s and could be read by other users of this machine (mode %o). %s what they may have read.",
         file, " and ".join(secrets), before, done,

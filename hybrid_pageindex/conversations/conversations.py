@@ -47,7 +47,7 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
         parts += [f"*{escaped(remark)}*" for remark in _remarks(message)]
         cited = [citation for citation in message.citations if citation.cited]
         if cited:
-            parts.append("\n".join(map(_line, cited)))
+            parts.append("\n".join(map(_citation_line, cited)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -61,7 +61,7 @@ def _remarks(message: ConversationMessage) -> list[str]:
     return [remark for remark in remarks if remark]
 
 
-def _line(citation: Citation) -> str:
+def _citation_line(citation: Citation) -> str:
     label = f" ({citation.label})" if citation.label and citation.label != str(citation.page) else ""
     where = " › ".join((f"page {citation.page}{label}", *citation.section_path))
     state = f" *({_STATES[citation.state]})*" if citation.state in _STATES else ""
@@ -76,7 +76,7 @@ def _at(ms: int) -> str:
 
 
 _LOOK = 0.25  # seconds between two looks at a turn that another process makes
-_OWN = ("libraries", "library", "all_libraries", "documents")
+_SCOPE_FIELDS = ("libraries", "library", "all_libraries", "documents")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class Conversations:
         ``after`` is the answer to go on from, 0 for the beginning; by default the last one. ``fields`` are those of
         ``SearchRequest``, but for what is searched. Raises TurnRunningError while another question is being answered.
         """
-        if wrong := [name for name in _OWN if name in fields]:
+        if wrong := [name for name in _SCOPE_FIELDS if name in fields]:
             raise UsageError(f"{wrong[0]} is the conversation's own.", "Begin another one about something else.")
         if not question.strip():
             raise UsageError("The question is empty.", "Ask something.")

@@ -173,7 +173,7 @@ class News:
 
 _SUMMARY = 500  # tokens
 _END_SECONDS = 5.0  # that a process which ends waits for a turn at most
-_UNEXPECTED = "Something unexpected went wrong; the log has the detail. Ask again."
+_UNEXPECTED_ERROR = "Something unexpected went wrong; the log has the detail. Ask again."
 _log = logging.getLogger(__name__)
 
 
@@ -260,7 +260,7 @@ class TurnRunner:
         except Exception:  # noqa: BLE001 - whoever asked hears of it, and the lease is given back
             _log.exception("a turn failed")
             with suppress(PageIndexError):
-                end("failed", keeper.so_far, cause=_UNEXPECTED)
+                end("failed", keeper.so_far, cause=_UNEXPECTED_ERROR)
 
     def _memory(self, path: list[ConversationMessage]) -> Memory:
         summary = self._reader.summary([message.id for message in path])

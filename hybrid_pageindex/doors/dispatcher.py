@@ -27,7 +27,7 @@ celery: Any = require("celery", "celery")
 _beat: Any = require("celery.beat", "celery")
 _signals: Any = require("celery.signals", "celery")
 EVERY = 5.0  # seconds after which what still waits is sent anew
-_MOST = 200  # numbers of a kind sent at once: a worker that can do none of them is through before the next
+_MAX_OFFERS = 200  # numbers of a kind sent at once: a worker that can do none of them is through before the next
 _KINDS = ("index", "embed")
 _ALL = "pageindex"
 _settings = load_settings()
@@ -120,7 +120,7 @@ def _send() -> None:
 
     So a queue that nobody reads does not grow, urgent jobs come first, and no clock of another machine is needed.
     """
-    offers = run(_engine().offers(_MOST))
+    offers = run(_engine().offers(_MAX_OFFERS))
     with app.connection_for_write() as connection, connection.channel() as channel:
         for name in app.amqp.queues:
             queue = app.amqp.queues[name](channel)

@@ -24,7 +24,7 @@ from hybrid_pageindex.engine.search.indexes import Indexes
 
 if TYPE_CHECKING:
     from indexers.jobs.comparison import Comparison, State
-_NAMED = 20
+_MAX_NAMES = 20
 _QUIET = 1.0  # seconds of comparing before anybody hears of it
 _WORDS: dict[Difference, str] = {
     "missing": "missing from the search index",
@@ -66,10 +66,10 @@ def check_collections(indexes: Indexes) -> list[Check]:
     node = indexes.server_url.split(",")[0].strip()
     command = f"curl -X DELETE {node}/collections/{names[0]}"
     key = ' -H "api-key: $PAGEINDEX_QDRANT_API_KEY"' if indexes.server_key else ""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     detail = (
-        f"{', '.join(names[:_NAMED])}{more}: this home does not use them. They are of a copy of its catalog, or of the "
-        f"catalog before a restore. If no other home uses them, delete each: {command}{key}"
+        f"{', '.join(names[:_MAX_NAMES])}{more}: this home does not use them. They are of a copy of its catalog, or of "
+        f"the catalog before a restore. If no other home uses them, delete each: {command}{key}"
     )
     return [Check("other collections", True, detail)]
 
@@ -98,9 +98,9 @@ def _differing(lists: dict[Difference, DocumentList], library: str) -> str:
     parts = []
     for kind, listed in lists.items():
         if listed.count:
-            more = f" and {listed.count - _NAMED} more" if listed.count > _NAMED else ""
+            more = f" and {listed.count - _MAX_NAMES} more" if listed.count > _MAX_NAMES else ""
             parts.append(
-                f"{counted(listed.count, 'document')} {_WORDS[kind]}: {', '.join(listed.names[:_NAMED])}{more}"
+                f"{counted(listed.count, 'document')} {_WORDS[kind]}: {', '.join(listed.names[:_MAX_NAMES])}{more}"
             )
     command = f"hybrid-pageindex rebuild --index --library {shlex.quote(library)}"
     return f"{'; '.join(parts)}. Rebuild the index with «{command}»."
@@ -151,7 +151,7 @@ def check_contents(
     if not mend:
         advice = "mend it with doctor --deep --mend"
         return checks + [
-            Check(_name(comparison), False, f"{comparison.detail} are not those of its file; {advice}")
+            Check(_check_name(comparison), False, f"{comparison.detail} are not those of its file; {advice}")
             for comparison in wrong
         ]
     catalog.discard([comparison.content_id for comparison in wrong], f"{_WRONG}; index it again.")
@@ -208,14 +208,14 @@ def _mended_check(comparison: Comparison, failed: dict[str, str]) -> Check:
     left = [f"{document.path}: {failed[document.path]}" for document in comparison.documents if document.path in failed]
     if left:
         return Check(
-            _name(comparison),
+            _check_name(comparison),
             False,
             f"{comparison.detail} were not those of its file and were taken out; {'; '.join(left)}",
         )
-    return Check(_name(comparison), True, f"{comparison.detail} were not those of its file; it was made again")
+    return Check(_check_name(comparison), True, f"{comparison.detail} were not those of its file; it was made again")
 
 
-def _name(comparison: Comparison) -> str:
+def _check_name(comparison: Comparison) -> str:
     return f"content of {', '.join(document.name for document in comparison.documents)}"
 
 

@@ -17,7 +17,7 @@ TOO_MUCH = (
     "max_tokens_per_request, batch size"
 ).split(", ")  # how servers say that a request or a text in it is too long
 
-_FILTERED = ("content_filter", "content management policy", "content policy", "safety system")
+_FILTER_SIGNS = ("content_filter", "content management policy", "content policy", "safety system")
 _USED_UP = ("insufficient_quota", "billing", "credit balance", "exceeded your current quota")
 _ADVICE: dict[EndpointFailure, str] = {
     "key": "Check the API key, and that it may use this model.",
@@ -150,7 +150,7 @@ def _failure_of_words(reason: str) -> EndpointFailure | None:
     reason = reason.lower()
     if any(words in reason for words in _USED_UP):
         return "quota"
-    if any(words in reason for words in _FILTERED):
+    if any(words in reason for words in _FILTER_SIGNS):
         return "refusal"
     return "too long" if any(words in reason for words in TOO_MUCH) else None
 

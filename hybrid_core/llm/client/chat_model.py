@@ -85,7 +85,7 @@ class ChatModel:
         Raises ReplyError if the reply does not fit ``schema`` after one repair turn.
         """
         scope = scope or CallScope()
-        request = _checked(Request(tuple(messages), max_tokens, json_schema(schema), schema.__name__))
+        request = _validate_request(Request(tuple(messages), max_tokens, json_schema(schema), schema.__name__))
         return scope.call(lambda seconds: self._ask(request, schema, prompt, seconds, scope))
 
     def _ask(self, request: Request, schema: type[T], prompt: str, seconds: float, scope: CallScope) -> Reply[T]:
@@ -121,7 +121,7 @@ class ChatModel:
         ReplyError for an empty answer.
         """
         scope = scope or CallScope()
-        request = _checked(Request(tuple(messages), max_tokens))
+        request = _validate_request(Request(tuple(messages), max_tokens))
         return scope.call(lambda seconds: self._say(request, prompt, on_text, seconds, scope))
 
     def _say(
@@ -206,7 +206,7 @@ class ChatModel:
         return cache.get(key) if cache else None
 
 
-def _checked(request: Request) -> Request:
+def _validate_request(request: Request) -> Request:
     """Return the request as endpoints can take it. Raises UsageError if it makes no sense."""
     if not request.messages or request.messages[-1].role != "user":
         raise UsageError("The last message to a model must be the user's.", "Add what is asked.")

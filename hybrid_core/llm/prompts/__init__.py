@@ -29,7 +29,7 @@ RULE = (
 _MARK = 8  # letters: a text that holds the mark gets another one, so that it need not be long
 
 _QUOTE = "› "  # before a line of a document that looks like one of a prompt
-_FORGED = re.compile(
+_PROMPT_LIKE_LINE = re.compile(
     r"^(?=[^\S\n]*[#*>\-\[]*[^\S\n]*"
     r"(?:source\s+\d+\s*[:(]|D\d+(?:\.\d+)?\s*(?:·|:|page\b|holds\b)|search for\b.*found|you (?:said|named)\s*:"
     r"|(?:question|documents|sources|outline|system|assistant|user)\s*:?\s*$|={3}|<{2,3}\s*/?(?:data|end)\b))",
@@ -111,4 +111,4 @@ def fence(texts: Sequence[str], before: str = "") -> tuple[str, str]:
 
 def guarded(text: str) -> str:
     """Return a document's text in which no line passes for one of the prompt: for another source, page or turn."""
-    return _FORGED.sub(_QUOTE, text)
+    return _PROMPT_LIKE_LINE.sub(_QUOTE, text)

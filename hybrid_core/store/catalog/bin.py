@@ -120,7 +120,7 @@ def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool
             _require_mark(connection, entry)
     chosen = {entry} if entry is not None else set(marks)
     if expired:
-        chosen = {each for each in chosen if _expiry(marks[each]["at"]) < _now()}
+        chosen = {each for each in chosen if _expiry(marks[each]["at"]) < _now_iso()}
     removed = [each for each, mark in marks.items() if mark["from"] and (each in chosen or mark["from"] in chosen)]
     return removed + [each for each in chosen if not marks[each]["from"]]
 
@@ -132,7 +132,7 @@ def entries_from(catalog: Catalog, library: str) -> list[str]:
 
 
 def _mark(connection: Connection, entry: str, origin: str) -> None:
-    value = json.dumps({"at": _now(), "from": origin})
+    value = json.dumps({"at": _now_iso(), "from": origin})
     connection.execute(insert(schema.meta).values(key=BINNED + entry, value=value))
 
 
@@ -212,7 +212,7 @@ def _rename_if_taken(connection: Connection, library: str) -> None:
     connection.execute(update(schema.libraries).where(_libraries.id == library).values(name=name, alias=alias))
 
 
-def _now() -> str:
+def _now_iso() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 

@@ -30,7 +30,7 @@ RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
 _PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id
 _MAX_LENGTH = 100  # characters of a name
-_UNSEEN = frozenset(("Cc", "Cs", "Zl", "Zp"))  # categories of characters that nobody types into a name
+_INVISIBLE_CATEGORIES = frozenset(("Cc", "Cs", "Zl", "Zp"))  # categories of characters that nobody types into a name
 _source = schema.sources.c
 _exclusion = schema.exclusions.c
 
@@ -112,7 +112,7 @@ def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
 
 def check_name(name: str) -> None:
     """Raise UsageError for a name that is empty, too long, or holds what nobody can see or type."""
-    unseen = any(unicodedata.category(character) in _UNSEEN for character in name)
+    unseen = any(unicodedata.category(character) in _INVISIBLE_CATEGORIES for character in name)
     if unseen or name != name.strip() or len(name) > _MAX_LENGTH or not name.strip("."):
         raise UsageError(
             f"'{name[: 2 * _MAX_LENGTH]}' cannot be a library's name.",

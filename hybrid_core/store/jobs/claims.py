@@ -40,7 +40,7 @@ _BY_LIBRARY = (
     select(jobs.c.library).where(IS_RUNNING).group_by(jobs.c.library).having(func.count() >= bindparam("most"))
 )
 _BY_KIND = select(jobs.c.kind, func.count().label("running")).where(IS_RUNNING).group_by(jobs.c.kind)
-_PAUSED = select(cast(pauses.c.id, BigInteger)).where(pauses.c.scope == "job")  # may be more than a list takes
+_PAUSED_JOBS = select(cast(pauses.c.id, BigInteger)).where(pauses.c.scope == "job")  # may be more than a list takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def open_now() -> list[ColumnElement[bool]]:
         jobs.c.library.not_in(bindparam("paused_libraries", expanding=True)),
         jobs.c.library.not_in(bindparam("busy_libraries", expanding=True)),
         jobs.c.kind.not_in(bindparam("busy_kinds", expanding=True)),
-        jobs.c.id.not_in(_PAUSED),
+        jobs.c.id.not_in(_PAUSED_JOBS),
     ]
 
 
@@ -86,9 +86,9 @@ def open_values(connection: Connection, paused: tables.Paused, longest_ms: int, 
     }  # fmt: skip
 
 
-_Waiting = tuple[int, int]  # how many jobs, and the id of the first
+_QueueLength = tuple[int, int]  # how many jobs, and the id of the first
 _COUNTER = "job turns"
-_KEPT = 10_000  # claims after which it makes no difference when a library or an owner had a turn
+_TURN_MEMORY = 10_000  # claims after which it makes no difference when a library or an owner had a turn
 _GROUP = ("stage", "needs", "library", "owner")
 _COLUMNS = (*_GROUP, "priority", "turn", "id", "kind", "not_before")
 
@@ -107,7 +107,7 @@ _EARLIER = (
     .select_from(jobs)
     .where(IS_WAITING, *(jobs.c[name] == bindparam(name) for name in _IN_INDEX), jobs.c.id < bindparam("id"))
 )
-_SERVED = select(job_turns).where(job_turns.c.stage.in_(bindparam("stages", expanding=True)))
+_SELECT_TURNS = select(job_turns).where(job_turns.c.stage.in_(bindparam("stages", expanding=True)))
 
 
 def hold_turns(connection: Connection) -> None:
@@ -131,7 +131,7 @@ def note_turns(connection: Connection, taken: Sequence[Row[Any]]) -> None:
 
 def forget_turns(connection: Connection) -> None:
     """Delete turns of long ago."""
-    connection.execute(delete(job_turns).where(job_turns.c.served <= take(connection, _COUNTER, 0) - 1 - _KEPT))
+    connection.execute(delete(job_turns).where(job_turns.c.served <= take(connection, _COUNTER, 0) - 1 - _TURN_MEMORY))
 
 
 def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
@@ -143,7 +143,7 @@ def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
     heads = _heads(connection, values)
     if not heads:
         return []
-    served = sorted(connection.execute(_SERVED, values), key=lambda row: row.served)
+    served = sorted(connection.execute(_SELECT_TURNS, values), key=lambda row: row.served)
     of_owner = {(row.library, row.owner): row.served for row in served}
     of_library = {row.library: row.served for row in served}
     now, chosen = max(of_owner.values(), default=0), list[int]()
@@ -174,8 +174,8 @@ def ahead(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
         return {}
     waiting = connection.execute(_COUNTS).all()
     groups: dict[tuple[Any, ...], list[str]] = {}
-    libraries: dict[Any, dict[str, _Waiting]] = {}  # of each stage and urgency
-    owners: dict[Any, dict[str, _Waiting]] = {}  # of these in each library
+    libraries: dict[Any, dict[str, _QueueLength]] = {}  # of each stage and urgency
+    owners: dict[Any, dict[str, _QueueLength]] = {}  # of these in each library
     urgent: dict[tuple[int, int], int] = {}
     for row in waiting:
         groups.setdefault(_same_turn(row), []).append(row.needs)
@@ -198,12 +198,12 @@ def _same_turn(row: Any) -> tuple[Any, ...]:
     return tuple(getattr(row, name) for name in _SAME)
 
 
-def _add(counts: dict[str, _Waiting], name: str, row: Any) -> None:
+def _add(counts: dict[str, _QueueLength], name: str, row: Any) -> None:
     size, first = counts.get(name, (0, row.first))
     counts[name] = size + row.size, min(first, row.first)
 
 
-def _before(counts: Mapping[str, _Waiting], name: str, rank: int) -> int:
+def _before(counts: Mapping[str, _QueueLength], name: str, rank: int) -> int:
     """Return how many turns come before turn number ``rank`` of ``name``, where all of these take turns."""
     first = counts[name][1]
     return sum(min(count, rank - 1) + (count >= rank and begin < first) for count, begin in counts.values())
@@ -229,7 +229,7 @@ def _group(row: Row[Any]) -> dict[str, str]:
     return {name: getattr(row, name) for name in _GROUP}
 
 
-def _in_order(table: Any) -> list[Any]:
+def _order_columns(table: Any) -> list[Any]:
     return [*(table.c[name] for name in _GROUP[1:]), table.c.priority.desc(), table.c.turn, table.c.id]
 
 
@@ -237,7 +237,7 @@ def _firsts() -> Select[Any]:
     """Build the statement for the first job of each group of a stage. Each is looked up behind the group before it."""
     stage: BindParameter[str] = bindparam("stage")
     first = select(*(jobs.c[name] for name in _COLUMNS)).where(IS_WAITING, jobs.c.stage == stage)
-    firsts = select(first.order_by(*_in_order(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
+    firsts = select(first.order_by(*_order_columns(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
     later, job = jobs.alias("later"), jobs.alias("job")
 
     def next_id(last: int) -> Any:
@@ -245,7 +245,7 @@ def _firsts() -> Select[Any]:
         same = [later.c[name] == firsts.c[name] for name in _GROUP[1:last]]
         behind = later.c[_GROUP[last]] > firsts.c[_GROUP[last]]
         query = select(later.c.id).where(is_waiting(later), later.c.stage == stage, *same, behind)
-        return query.order_by(*_in_order(later)).limit(1).correlate(firsts).scalar_subquery()
+        return query.order_by(*_order_columns(later)).limit(1).correlate(firsts).scalar_subquery()
 
     following = func.coalesce(*(next_id(last) for last in (3, 2, 1)))
     further = select(*(job.c[name] for name in _COLUMNS)).select_from(firsts.join(job, job.c.id == following))
@@ -257,7 +257,7 @@ def _first_open() -> Select[Any]:
     return (
         select(*(jobs.c[name] for name in _COLUMNS))
         .where(*open_now(), *group, jobs.c.id.not_in(bindparam("passed", expanding=True)))
-        .order_by(*_in_order(jobs))
+        .order_by(*_order_columns(jobs))
         .limit(1)
     )
 
@@ -336,7 +336,7 @@ class Due:
     ) -> Sequence[int]:
         values = {**values, "passed": list(passed), "most": count}
         if self.only_awaited:
-            return connection.scalars(_AWAITED, values).all()
+            return connection.scalars(_SELECT_AWAITED, values).all()
         return choose(connection, values)
 
 
@@ -357,7 +357,7 @@ def _select_awaited() -> Select[Any]:
     )
 
 
-_AWAITED = _select_awaited()
+_SELECT_AWAITED = _select_awaited()
 _FREE = select(jobs.c.id).where(IS_WAITING, jobs.c.id.in_(bindparam("chosen", expanding=True)))
 _TAKE = (
     update(jobs)

@@ -127,11 +127,11 @@ def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[
         status = "cancelled"
     stage = values.get("stage", row.stage)
     if status == "running":
-        _write(connection, row.id, values)
+        _update_job(connection, row.id, values)
         return [Happening(row.id, row.library, "stage", {"stage": stage})] if "stage" in values else []
     if status == "waiting":
         values |= waiting_values(not_before=0) | {"turn": row.turn + 1, "attempts": 0, "cause": advance.cause}
-        _write(connection, row.id, values)
+        _update_job(connection, row.id, values)
         return [Happening(row.id, row.library, "stage", {"stage": stage, "turn": row.turn + 1})]
     return end(connection, row, status, advance.cause, values)
 
@@ -151,7 +151,7 @@ def fail_job(
     if not passing and (final or attempts >= retries.attempts):
         return end(connection, row, "failed", cause, {"attempts": attempts})
     wait = retries.wait_ms(attempts)
-    _write(connection, row.id, waiting_values(not_before=db_now() + wait) | {"attempts": attempts, "cause": cause})
+    _update_job(connection, row.id, waiting_values(not_before=db_now() + wait) | {"attempts": attempts, "cause": cause})
     return [Happening(row.id, row.library, "retry", {"attempts": attempts, "cause": cause, "wait_ms": wait})]
 
 
@@ -172,10 +172,10 @@ def end(
         restart = (
             waiting_values(not_before=0) | request | {"again": "", "turn": 0, "attempts": 0, "done": 0, "total": 0}
         )
-        _write(connection, row.id, (values or {}) | restart | {"cancel_requested": False, "cause": ""})
+        _update_job(connection, row.id, (values or {}) | restart | {"cancel_requested": False, "cause": ""})
         return [ending, Happening(row.id, row.library, "again", {"stage": request["stage"]})]
     ended = {"status": status, "cause": cause, "finished_at": db_now(), "lease_until": 0, "again": ""}
-    _write(connection, row.id, (values or {}) | ended)
+    _update_job(connection, row.id, (values or {}) | ended)
     connection.execute(_FORGET_PAUSE, {"job": str(row.id)})
     return [ending]
 
@@ -185,5 +185,5 @@ def waiting_values(*, not_before: Any) -> dict[str, Any]:
     return {"status": "waiting", "worker": "", "lease_until": 0, "not_before": not_before}
 
 
-def _write(connection: Connection, job: int, values: dict[str, Any]) -> None:
+def _update_job(connection: Connection, job: int, values: dict[str, Any]) -> None:
     connection.execute(update(jobs).where(jobs.c.id == job).values(**values))

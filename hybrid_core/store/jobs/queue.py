@@ -33,9 +33,11 @@ _ROUNDS = 5  # others may end jobs of the same keys between two statements
 
 LEASE_MS = 60_000
 
-_LAPSED = LEASED.expired(bindparam("lease", type_=BigInteger))
-_LATE = select(jobs.c.id).where(IS_RUNNING, _LAPSED).limit(1)
-_LATE_ROWS = select(jobs).where(IS_RUNNING, _LAPSED).with_for_update(skip_locked=True)  # if sorted, it would read all
+_LEASE_EXPIRED = LEASED.expired(bindparam("lease", type_=BigInteger))
+_LATE = select(jobs.c.id).where(IS_RUNNING, _LEASE_EXPIRED).limit(1)
+_LATE_ROWS = (
+    select(jobs).where(IS_RUNNING, _LEASE_EXPIRED).with_for_update(skip_locked=True)
+)  # if sorted, it would read all
 _LEASED_TO = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 
 
@@ -49,7 +51,7 @@ def enqueue(
     take_turn(connection)
     by_key: dict[str, JobRequest] = {}
     for request in requests:
-        by_key.setdefault(_key(request), request)
+        by_key.setdefault(_dedupe_key(request), request)
     outcome: dict[str, Enqueued] = {}
     happened: list[Happening] = []
     for _ in range(_ROUNDS):
@@ -74,7 +76,7 @@ def enqueue(
     first = {id(request) for request in by_key.values()}
     enqueued = []
     for request in requests:
-        entry = outcome[_key(request)]
+        entry = outcome[_dedupe_key(request)]
         enqueued.append(entry if id(request) in first else Enqueued(entry.job, "joined"))
     return enqueued, happened
 
@@ -99,7 +101,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
         _request_values(request)
         | {
             "library": request.library, "owner": request.owner, "kind": request.kind, "subject": request.subject,
-            "key": _key(request), "status": "waiting", "detached": detached, "created_at": now,
+            "key": _dedupe_key(request), "status": "waiting", "detached": detached, "created_at": now,
         }
         for request in requests
     ]  # fmt: skip
@@ -107,7 +109,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
     return {row.key: row.id for row in sorted(connection.execute(insertion, values), key=lambda row: row.id)}
 
 
-def _key(request: JobRequest) -> str:
+def _dedupe_key(request: JobRequest) -> str:
     return clean(request.dedupe_key)  # as it comes back
 
 

@@ -64,7 +64,7 @@ class Layout:
                 value = rowid
             if not _fits(value, column):
                 return None
-            row[name] = _plain(value, column)
+            row[name] = _decode_value(value, column)
         return row
 
     def part(self, index: Index, record: Record) -> tuple[int, Row] | None:
@@ -77,7 +77,7 @@ class Layout:
         for name, value in zip(index.columns, values, strict=False):
             if not _fits(value, self.columns[name]):
                 return None
-            row[name] = _plain(value, self.columns[name])
+            row[name] = _decode_value(value, self.columns[name])
         return (rowid, row) if isinstance(rowid, int) else None
 
 
@@ -241,7 +241,7 @@ def _is_text(value: Text) -> bool:
     return True
 
 
-def _plain(value: Value, column: Column) -> Value:
+def _decode_value(value: Value, column: Column) -> Value:
     if isinstance(value, Text):
         return value.decode()
     return float(value) if column.kind == "float" and isinstance(value, int) else value

@@ -64,7 +64,7 @@ _WORDS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
 }
 """Columns that hold one of several words, and what stands for an unknown one."""
 
-_DROPPED: dict[tuple[str, str], tuple[str, ...]] = {
+_REQUIRED_WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("messages", "role"): get_args(conversations.Role),
     ("message_events", "kind"): get_args(conversations.MessageEventKind),
     ("sources", "kind"): get_args(sources.SourceKind),
@@ -80,7 +80,7 @@ _LIBRARIES = (
     "SELECT library FROM documents UNION SELECT library FROM originals UNION SELECT library FROM sources UNION "
     "SELECT library FROM exclusions UNION SELECT library FROM notes UNION SELECT library FROM feedback"
 )
-_HANGING: dict[str, str] = {
+_ORPHAN_ROWS: dict[str, str] = {
     "grants": "token NOT IN (SELECT id FROM tokens)",
     "conversation_libraries": "conversation NOT IN (SELECT id FROM conversations)",
     "citations": "message NOT IN (SELECT id FROM messages)",
@@ -98,7 +98,7 @@ _DOCUMENT = text(
     "SELECT d.library, d.path FROM documents d JOIN contents c ON c.content_id = d.content_id WHERE c.sha256 = :sha256 "
     "AND NOT EXISTS (SELECT 1 FROM originals o WHERE o.library = d.library AND o.path = d.path)"
 )
-_CITED = text(
+_SELECT_CITATION = text(
     "SELECT library, doc_name FROM citations WHERE sha256 = :sha256 AND library IN (SELECT id FROM libraries)"
 )
 
@@ -174,7 +174,7 @@ class Mending:
         )
 
     def _drop_hanging(self, connection: Connection) -> None:
-        for table, where in _HANGING.items():
+        for table, where in _ORPHAN_ROWS.items():
             self.lost[table] += _execute(connection, f"DELETE FROM {table} WHERE {where}")
         orphan = "kind = 'session' AND parent <> '' AND parent NOT IN (SELECT id FROM tokens)"
         _execute(connection, f"DELETE FROM grants WHERE token IN (SELECT id FROM tokens WHERE {orphan})")
@@ -224,7 +224,7 @@ class Mending:
 
 def mend_values(connection: Connection, lost: Counter[str], emptied: Counter[str]) -> None:
     """Replace values that make no sense, or drop their rows. ``lost`` and ``emptied`` count the rows by table."""
-    for (table, column), words in _DROPPED.items():
+    for (table, column), words in _REQUIRED_WORDS.items():
         if table == "tokens":
             unknown = f"token IN (SELECT id FROM tokens WHERE kind NOT IN ({_quote(words)}))"
             lost["grants"] += _execute(connection, f"DELETE FROM grants WHERE {unknown}")
@@ -352,7 +352,7 @@ def _addresses(connection: Connection, name: str) -> list[tuple[str, str]]:
     places = [(library, path) for library, path in documents if is_upload(path) or not Path(path).exists()]
     if places:
         return places
-    cited = connection.execute(_CITED, {"sha256": sha256}).first()
+    cited = connection.execute(_SELECT_CITATION, {"sha256": sha256}).first()
     if cited is None:
         library, called = _recovered_library(connection), sha256[:SHOWN] + PurePath(name).suffix
     else:

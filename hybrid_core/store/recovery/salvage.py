@@ -31,7 +31,7 @@ _LOOKS_LIKE: Mapping[str, Callable[[Row], object]] = {
 }
 """Tells tables with columns of the same kinds apart."""
 
-_COMPLETED: Mapping[str, Callable[[Row], Row]] = {
+_MISSING_VALUES: Mapping[str, Callable[[Row], Row]] = {
     "documents": lambda row: {
         "content_id": None, "name": str(row["path"]).rpartition("/")[2], "card": "{}", "size": 0, "mtime": 0.0,
         "indexed_at": "1970-01-01T00:00:00+00:00", "error": LOST,
@@ -127,7 +127,7 @@ class Salvage:
                     continue
                 rows.append(row)
                 if keyed:
-                    walk.keys.add(_key(walk.layout, record[0], row))
+                    walk.keys.add(_row_key(walk.layout, record[0], row))
             self._write(walk, rows)
 
     def _write(self, walk: _Walk, rows: list[Row]) -> None:
@@ -163,7 +163,7 @@ class Salvage:
                 if not index.whole:
                     continue
                 named += 1
-                key = _key(layout, rowid, row)
+                key = _row_key(layout, rowid, row)
                 if key not in walk.keys:
                     walk.missing.setdefault(key, {}).update(row)
             walk.index_damage += tree.damage
@@ -205,12 +205,12 @@ class Salvage:
         row = walk.layout.row(record)
         if row is None:
             return False
-        named = walk.missing.get(_key(walk.layout, record[0], row))
+        named = walk.missing.get(_row_key(walk.layout, record[0], row))
         return named is not None and all(row[name] == value for name, value in named.items())
 
     def _complete(self, walk: _Walk) -> None:
         """Make rows of what indexes hold of them, where that is enough."""
-        if walk.layout.name not in _COMPLETED:
+        if walk.layout.name not in _MISSING_VALUES:
             return
         for key in walk.missing.keys() - walk.keys:
             row = self._complete_row(walk.layout, walk.missing[key])
@@ -221,7 +221,7 @@ class Salvage:
 
     def _complete_row(self, layout: Layout, part: Row) -> Row | None:
         try:
-            row = part | _COMPLETED[layout.name](part)
+            row = part | _MISSING_VALUES[layout.name](part)
         except KeyError:
             return None
         for column in layout.columns.values():
@@ -250,5 +250,5 @@ class Salvage:
         return Saved(rows, gone, walk.partly, walk.certain or not (walk.tree.damage or astray))
 
 
-def _key(layout: Layout, rowid: int, row: Row) -> Key:
+def _row_key(layout: Layout, rowid: int, row: Row) -> Key:
     return rowid if layout.rowids else tuple(row[name] for name in layout.key)

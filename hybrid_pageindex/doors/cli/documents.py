@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from hybrid_pageindex.engine.documents.reading import PageRead, PlaceFound
     from indexers.formats.format import ImageFormat
 
-_NAMED = 3  # files that are gone
+_MAX_FILES_NAMED = 3  # files that are gone
 _TITLE_WIDTH = 60  # characters of a title in a table
 _OPENERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "gio", "wslview")
-_PAGED = (".pdf",)  # viewers of these understand "#page=3" behind the address
+_PAGED_SUFFIXES = (".pdf",)  # viewers of these understand "#page=3" behind the address
 _IMAGE_FORMATS: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg"}
 
 
@@ -154,7 +154,7 @@ async def remove_command(engine: Engine, options: argparse.Namespace) -> int:
 
 def open_file(file: Path, page: int | None) -> None:
     """Open a file with the program of the system. Raise DocumentError where there is none."""
-    target = file.as_uri() + f"#page={page}" if page and file.suffix.lower() in _PAGED else str(file)
+    target = file.as_uri() + f"#page={page}" if page and file.suffix.lower() in _PAGED_SUFFIXES else str(file)
     if sys.platform == "win32":
         os.startfile(target)
         return
@@ -261,7 +261,9 @@ def show_documents(listed: Sequence[Document], *, filtered: bool) -> None:
     tables().print(table) if listed else console.print(nothing)
     gone = [document.name for document in listed if not is_there(document.path)]
     if gone:
-        named = escape(", ".join(gone[:_NAMED])) + (f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else "")
+        named = escape(", ".join(gone[:_MAX_FILES_NAMED])) + (
+            f" and {len(gone) - _MAX_FILES_NAMED} more" if len(gone) > _MAX_FILES_NAMED else ""
+        )
         files = counted(len(gone), "file is", "files are")
         console.print(f"[yellow]note[/] {files} gone ({named}); index the folder with --prune to remove what is gone")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from indexers.jobs.report import FileResult, IndexProgress
 
 _WINDOW, _STEP = 60.0, 0.25  # seconds that a rate is measured over, and between two samples
-_FORETOLD = 100  # times as long as was measured: what would take longer is not known yet
+_FORECAST_FACTOR = 100  # times as long as was measured: what would take longer is not known yet
 _MODELS: tuple[Stage, ...] = ("refine", "describe", "tree", "summaries")
 _EVENT_EVERY = 1.0
 _ROWS = 8  # files of a table
@@ -41,7 +41,7 @@ _STAGES: dict[Stage, str] = {
 def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
     """Yield a callback for ``Engine.index``: a table on a terminal, elsewhere lines, or events with ``json``."""
     if sys.stderr.isatty():
-        telling = _table()
+        telling = _show_table()
     else:
         telling = _reporting(_Events(), _EVENT_EVERY) if json else _reporting(_Lines(), LINE_EVERY)
     with telling as hear:
@@ -129,7 +129,7 @@ class _Events:
 
 
 @contextmanager
-def _table() -> Iterator[Callable[[IndexProgress], None]]:
+def _show_table() -> Iterator[Callable[[IndexProgress], None]]:
     """Show a table on stderr that goes when the run is over."""
     from rich.live import Live
 
@@ -151,7 +151,7 @@ def _table() -> Iterator[Callable[[IndexProgress], None]]:
         for file in overview.working[:_ROWS]:
             pages = f"{file.done} of {file.pages}" if file.pages else ""
             file_left = "" if file.seconds_left is None else _clock(file.seconds_left)
-            name = escape(visible(_named(file)))
+            name = escape(visible(_file_label(file)))
             table.add_row(f"  {name}", _STAGES[file.stage], pages, f"{file.rate:.1f}" if file.rate else "", file_left)
         if (more := len(overview.working) - _ROWS) > 0:
             table.add_row(f"  and {more} more")
@@ -204,16 +204,16 @@ def summary(overview: Overview) -> str:
     scans = f", {overview.scans_read} of {overview.scans} scans read" if overview.scans else ""
     rate = f", {overview.rate:.1f} pages/s" if overview.rate else ""
     left = "" if overview.seconds_left is None else f", {_clock(overview.seconds_left)} left"
-    at = f"; {'; '.join(_place(file) for file in overview.working[:2])}" if overview.working else ""
+    at = f"; {'; '.join(_file_progress(file) for file in overview.working[:2])}" if overview.working else ""
     return f"{of}{failed}, {counted(overview.pages, 'page')}{scans}{rate}{left}{at}"
 
 
-def _place(file: WorkingFile) -> str:
+def _file_progress(file: WorkingFile) -> str:
     done = f" {file.done} of {file.pages}" if file.pages else ""
-    return f"{_named(file)}: {_STAGES[file.stage]}{done}"
+    return f"{_file_label(file)}: {_STAGES[file.stage]}{done}"
 
 
-def _named(file: WorkingFile) -> str:
+def _file_label(file: WorkingFile) -> str:
     """Return the file's name; vectors are made for a whole library."""
     return shown_name(file.path) if file.path else "vectors"
 
@@ -333,7 +333,7 @@ class Rate:
             return 0.0
         rate = self.per_second
         measured = self._clock() - self._began
-        return left / rate if rate > 0 and left / rate <= _FORETOLD * measured else None
+        return left / rate if rate > 0 and left / rate <= _FORECAST_FACTOR * measured else None
 
 
 @dataclass(frozen=True, slots=True)

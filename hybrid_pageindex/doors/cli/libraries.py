@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _STATUS_COLOURS = {"failed": "red", "running": "green", "cancelled": "yellow"}
 _DETAIL_LENGTH = 100  # characters of a detail
-_UNLISTED = ("at", "kind")
+_UNLISTED_FIELDS = ("at", "kind")
 
 
 async def libraries_command(engine: Engine, options: argparse.Namespace) -> int:
@@ -313,7 +313,7 @@ def _show_job(history: JobHistory) -> None:
     console.print(f"[bold]job {view.job.id}[/] {escape(view.job.kind)} {escape(view.job.subject)}")
     console.print(f"library {escape(view.library)}\nstate   {escape(view.state)}")
     for event in history.to_dict()["events"]:
-        detail = ", ".join(f"{name} {value}" for name, value in event.items() if name not in _UNLISTED)
+        detail = ", ".join(f"{name} {value}" for name, value in event.items() if name not in _UNLISTED_FIELDS)
         line = detail if len(detail) <= _DETAIL_LENGTH else detail[: _DETAIL_LENGTH - 1] + "…"
         console.print(f"  {event['at']}  {event['kind']:<9} {escape(line)}")
 

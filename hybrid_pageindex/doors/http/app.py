@@ -36,7 +36,7 @@ _UPLOAD_TYPES = ("application/octet-stream", "multipart/form-data")
 _READS_AT_ONCE = 8  # lists that are made at once
 
 
-_WAITING = 256  # searches, and answers, that may wait for their turn
+_MAX_WAITING = 256  # searches, and answers, that may wait for their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
     engine.confine(listening.access.roots)
     server = Server(
         engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
-        Turns(_READS_AT_ONCE, _WAITING), Turns(limits.http_searches, _WAITING), Turns(limits.http_answers, _WAITING),
+        Turns(_READS_AT_ONCE, _MAX_WAITING), Turns(limits.http_searches, _MAX_WAITING),
+        Turns(limits.http_answers, _MAX_WAITING),
         Standby(engine), Feed(engine), Metrics(),
     )  # fmt: skip
     api = build_api(server)

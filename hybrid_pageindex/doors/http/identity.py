@@ -28,7 +28,7 @@ _STATES = frozenset((method, path) for method in SAFE for path in ("/api/v1/heal
 """Answered the same for everybody, and so also with a token that is not valid any more."""
 OPEN = _STATES | {("POST", "/api/v1/session")}
 FILES = "/web/"  # what the web page is made of: the same for everybody, and not counted
-_REMEMBERED = 1000  # secrets
+_MAX_SECRETS = 1000  # secrets
 _SECONDS = 2.0  # after which one is looked up again: so long one that another process revoked is still taken
 OWNER = Caller("start", "owner", {EVERYWHERE: "admin"})
 
@@ -81,7 +81,7 @@ class Callers:
         """
         secret = secrets.token_urlsafe(32)
         self._held[secret_hash(secret)] = token
-        if len(self._held) > _REMEMBERED:
+        if len(self._held) > _MAX_SECRETS:
             self._held.popitem(last=False)
         return secret
 
@@ -109,7 +109,7 @@ class Callers:
         caller = await asyncio.to_thread(look)
         if caller is not None:
             memory[key] = (time.monotonic(), caller)
-            if len(memory) > _REMEMBERED:
+            if len(memory) > _MAX_SECRETS:
                 memory.popitem(last=False)
         return caller
 

@@ -40,13 +40,13 @@ class Body(Strict):
     model_config = ConfigDict(extra="forbid")
 
 
-def _text(value: str) -> str:
+def _reject_surrogates(value: str) -> str:
     """Raise ValueError for half a surrogate pair, which no stored text may hold."""
     value.encode()
     return value
 
 
-Text = Annotated[str, AfterValidator(_text)]
+Text = Annotated[str, AfterValidator(_reject_surrogates)]
 Name = Annotated[Text, Field(max_length=2000)]
 Names = Annotated[list[Name], Field(max_length=_MANY)]
 

@@ -36,7 +36,7 @@ _METRIC_HELP = {
 _LOOK = 0.25  # seconds between two looks while somebody listens
 T = TypeVar("T")
 _UPLOADS = 100  # bodies that are received at once: each holds a connection and two files
-_REMEMBERED = 2.0  # seconds that what is missing holds: probes come often, and each asks the search server
+_CHECK_SECONDS = 2.0  # seconds that what is missing holds: probes come often, and each asks the search server
 DocumentName = Annotated[str, Path(max_length=2000), AfterValidator(lambda name: name.replace(SLASH, "/"))]
 
 
@@ -152,7 +152,7 @@ class Server:
     async def missing(self) -> dict[str, str]:
         """Return ``Engine.missing``, looked up once in two seconds whoever asks."""
         async with self._looking:
-            if self._missing is None or time.monotonic() >= self._missing[0] + _REMEMBERED:
+            if self._missing is None or time.monotonic() >= self._missing[0] + _CHECK_SECONDS:
                 missing = await self.engine.missing()
                 self._missing = time.monotonic(), missing
         return dict(self._missing[1])

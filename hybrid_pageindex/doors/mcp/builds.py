@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from indexers.jobs.report import FileResult, IndexProgress
 
 _TICK = 0.5  # seconds between two looks, and two reports of progress
-_KEPT = 50  # finished builds that can still be asked for
+_MAX_FINISHED = 50  # finished builds that can still be asked for
 _STAGES = {"parse": "page", "ocr": "by OCR, page", "refine": "refining, page", "describe": "describing page",
            "tree": "checking the outline", "summaries": "writing summaries", "embed": "embedding, text"}  # fmt: skip
 BuildReport = Callable[["Build"], Awaitable[None]]
@@ -154,7 +154,7 @@ class Builds:
             del self._running[key]
         if not build.task.cancelled():
             build.task.exception()  # looked at: a build that nobody waits for may fail
-        self._finished = [*self._finished[-_KEPT + 1 :], build]
+        self._finished = [*self._finished[-_MAX_FINISHED + 1 :], build]
 
 
 def _current_file(now: IndexProgress) -> str:

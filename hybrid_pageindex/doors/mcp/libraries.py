@@ -36,7 +36,7 @@ _ORDERS = {
     "newest": lambda d: (d.indexed_at, d.doc_id),
     "pages": lambda d: (d.pages, d.doc_id),
 }
-_SHOWN = 20  # failures and files in an answer
+_MAX_ENTRIES = 20  # failures and files in an answer
 _MOST_PATHS = 1000
 _MOST_REMOVED = 100
 
@@ -103,7 +103,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         building = [
             {
                 "library": build.library,
-                "files": [str(file) for file in build.files[:_SHOWN]],
+                "files": [str(file) for file in build.files[:_MAX_ENTRIES]],
                 "progress": build.summary(),
             }
             for build in door.builds.running()
@@ -117,7 +117,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         each = door.budget // 3
         return {
             "libraries": fit_items((library_payload(size) for size in sizes), each),
-            "building": fit_items(building, each), "failed": fit_items(failed[:_SHOWN], each),
+            "building": fit_items(building, each), "failed": fit_items(failed[:_MAX_ENTRIES], each),
             "roots": [str(root) for root in door.access.roots],
         }  # fmt: skip
 
@@ -137,7 +137,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         files, problems, notes = await asyncio.to_thread(door.access.files, paths)
         refused = [{"path": path, "error": why} for path, why in problems]
         if not files:
-            nothing = {"status": "success", "indexed": 0, "unchanged": 0, "failed": refused[:_SHOWN]}
+            nothing = {"status": "success", "indexed": 0, "unchanged": 0, "failed": refused[:_MAX_ENTRIES]}
             return nothing | without_empty({"notes": list(notes)}) | {"next": []}
         sources = await asyncio.to_thread(lambda: [door.access.path(name) for name in paths])
         build, late = door.builds.start(files, library or None, sources), patience_over(ctx)
@@ -154,7 +154,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         failed = refused + [{"path": file.path, "error": file.error or ""} for file in done if file.status == "failed"]
         counts = {kind: sum(file.status == kind for file in done) for kind in ("indexed", "unchanged")}
         listed = hint("list_documents", "see them", library=library)
-        done_so = {"status": "success", **counts, "failed": failed[:_SHOWN]}
+        done_so = {"status": "success", **counts, "failed": failed[:_MAX_ENTRIES]}
         return done_so | without_empty({"notes": list(notes)}) | {"next": [listed]}
 
     @server.tool(

@@ -45,7 +45,7 @@ from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.engine.search.grep import GrepDocument, GrepPage
 
 _GREP_SECONDS = 2.0  # of one call; the next one goes on
-_LISTED = 50  # listed at once
+_MAX_LISTED = 50  # listed at once
 _SECTION_CHANGES = 8  # changes of a section
 READ_ONLY = {"readOnlyHint": True, "openWorldHint": False}
 _IMAGES = 3  # in one answer: an image costs a model about 1,500 tokens
@@ -254,7 +254,7 @@ def _register_grep_and_compare(server: FastMCP, door: Door) -> None:
             where=where, library=None if "*" in libraries else libraries or None, all_libraries="*" in libraries,
             listed=list, cursor=check_length("cursor", cursor), seconds=_GREP_SECONDS,
         )  # fmt: skip
-        result = await search(most=_LISTED)
+        result = await search(most=_MAX_LISTED)
         items = [*map(_grep_page_payload, result.pages), *map(_grep_document_payload, result.documents)]
         listed = fit_items(items, door.budget)
         more = (await search(most=len(listed))).cursor if len(listed) < len(items) else result.cursor
@@ -277,7 +277,7 @@ def _register_grep_and_compare(server: FastMCP, door: Door) -> None:
         """Compare two documents or sections: words, figures and sections that differ."""
         compared = await door.engine.compare(
             check_length("left", left, 2000), check_length("right", right, 2000), library=library or None,
-            left_node=left_node, right_node=right_node, most=_LISTED, each=_SECTION_CHANGES,
+            left_node=left_node, right_node=right_node, most=_MAX_LISTED, each=_SECTION_CHANGES,
             cursor=check_length("cursor", cursor),
         )  # fmt: skip
         sections = fit_items(map(_section_payload, compared.sections), door.budget)

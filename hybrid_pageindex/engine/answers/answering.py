@@ -25,15 +25,17 @@ from retrievers.query.references import unnamed_document
 from retrievers.reason.board import unlabelled
 
 NO_MODEL = "no language model is configured: these are the best passages"
-_REFUSED = {
+_REFUSALS = {
     "none": "Not in the library: none of the pages holds enough of what the question asks for",
     "weak": "Not in the library: the best pages hold only part of what the question asks for",
 }
-_LOOKED = "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
+_NO_PAGE_NAMED = (
+    "Not in the library: the model that looked named no page, and the best ones hold too little of the question"
+)
 _ENOUGH = {"strong": ("strong",), "weak": ("strong", "weak"), "none": ("strong", "weak", "none")}
 _REPLY = 1500  # tokens that an answer may have
 _READS = 2  # rounds in which the model may ask for more
-_CONTINUED = 2  # best pages whose next ones are brought where they break off
+_CONTINUED_PAGES = 2  # best pages whose next ones are brought where they break off
 _NEW = 3  # pages that another search adds
 _OUTLINE = 0.04  # of the sources' tokens, for the outlines of their documents
 _PICTURES = 0.5  # of these tokens at most, for pictures that nobody asked for
@@ -57,7 +59,7 @@ class _Draft:
 def answer(result: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
     """Answer from the pages of a search. Without a model, and where it fails, return the sources only."""
     began = time.perf_counter()
-    work = _Answering(result, LibraryPages(catalog), model, options)
+    work = _AnswerRun(result, LibraryPages(catalog), model, options)
     draft = work.draft()
     result = work.found
     spent = round((time.perf_counter() - began) * 1000, 3)
@@ -83,7 +85,7 @@ def answer(result: SearchResult, catalog: Catalog, model: ChatModel | None, opti
     )
 
 
-class _Answering:
+class _AnswerRun:
     """The state of one question on its way to an answer."""
 
     def __init__(
@@ -213,15 +215,15 @@ class _Answering:
         result, options = self.found, self._options
         if not result.results:
             unclear = f"Nothing was found: {result.evidence.hint}"
-            return unclear if result.evidence.level == "unclear" else _REFUSED["none"]
+            return unclear if result.evidence.level == "unclear" else _REFUSALS["none"]
         looked_in_vain = result.reasoning is not None and result.reasoning.outcome == "nothing"
         if result.evidence.level == "unclear":
-            return _LOOKED if looked_in_vain and not options.force else ""
+            return _NO_PAGE_NAMED if looked_in_vain and not options.force else ""
         if options.force or result.evidence.level in _ENOUGH[options.min_evidence] or self._chosen(self._pages):
             return ""
         if result.reasoning is None:
-            return _REFUSED[result.evidence.level]
-        return _LOOKED if looked_in_vain else ""
+            return _REFUSALS[result.evidence.level]
+        return _NO_PAGE_NAMED if looked_in_vain else ""
 
     def _answered(self, reads: int = _READS) -> _Draft:
         """Raises ChatError."""
@@ -258,8 +260,8 @@ class _Answering:
         """Add the next page of each of the best ones whose answering passage may go on there."""
         if self._going_on:
             return
-        texts, _ = self._library.texts(self._pages[:_CONTINUED])
-        for page, text in zip(self._pages[:_CONTINUED], texts, strict=True):
+        texts, _ = self._library.texts(self._pages[:_CONTINUED_PAGES])
+        for page, text in zip(self._pages[:_CONTINUED_PAGES], texts, strict=True):
             brought = self._library.next_page(page, text)
             if brought is None or any(
                 (other.doc_id, other.page) == (page.doc_id, page.page + 1) for other in self._pages

@@ -176,7 +176,7 @@ def _quoted(forms: Sequence[str], german: bool) -> str:
 
 
 _SECONDS = 20.0
-_AROUND = 160  # characters of a passage on either side of the words
+_CONTEXT_LENGTH = 160  # characters of a passage on either side of the words
 _GENERIC = frozenset(tokenise("document documents file files pdf text texts source sources dokumente dokumenten dateien"
                               " unterlagen texte quellen"))  # fmt: skip
 _PLURALS_DE = ("s", "es", "e", "en", "n", "er")
@@ -212,7 +212,7 @@ class Counting:
             missing = ", ".join(phrase.forms[0] for phrase in sets if not phrase.documents)
             self.note = f"no document holds the words “{missing}”, so pages that mean it in other words were looked for"
             return None
-        ids = _joined(sets, question.together)
+        ids = _combine_documents(sets, question.together)
         ids -= set().union(*(phrase.documents for phrase in without))
         if question.absent:
             ids = set(documents) - ids
@@ -356,7 +356,7 @@ def _naming(document: Document) -> str:
     return " ".join((document.name, document.title, *document.card.names, *document.card.tags))
 
 
-def _joined(sets: Sequence[Held], together: bool) -> set[str]:
+def _combine_documents(sets: Sequence[Held], together: bool) -> set[str]:
     ids = [set(phrase.documents) for phrase in sets]
     return set.intersection(*ids) if together else set().union(*ids)
 
@@ -405,5 +405,5 @@ def _forms(words: str, language: str) -> dict[str, None]:
 def _passage(text: str, queries: Sequence[WordQuery]) -> str:
     spans = [span for query in queries for span in query.spans(text)]
     start, end = min(spans, default=(0, 0))
-    first, last = max(0, start - _AROUND), min(len(text), end + _AROUND)
+    first, last = max(0, start - _CONTEXT_LENGTH), min(len(text), end + _CONTEXT_LENGTH)
     return f"{'…' if first else ''}{' '.join(text[first:last].split())}{'…' if last < len(text) else ''}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _SNIPPET = 280  # characters
-_LISTED = 4  # documents
+_MAX_DOCUMENTS = 4  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class LibraryPages:
     def listed(self, pages: Sequence[PageFound]) -> list[ListedDocument]:
         """The documents of the best pages, in their order."""
         first = {page.doc_id: page for page in reversed(pages)}
-        best = list(dict.fromkeys(page.doc_id for page in pages))[:_LISTED]
+        best = list(dict.fromkeys(page.doc_id for page in pages))[:_MAX_DOCUMENTS]
         with self._catalog.snapshot() as snapshot:
             documents = [document for doc_id in best if (document := snapshot.document(doc_id)) is not None]
             return [ListedDocument(d, snapshot.sections(d.content_id), first[d.doc_id]) for d in documents]
@@ -99,7 +99,7 @@ class LibraryPages:
                 else:
                     lost.append(wish.written)
                 continue
-            pages = list(_pages(wish, listed))
+            pages = list(_pages_of_wish(wish, listed))
             if not pages:
                 lost.append(wish.written)
             places_asked |= {(wish.document - 1, page): None for page in pages}
@@ -141,30 +141,30 @@ class LibraryPages:
 
 def outline(listed: Sequence[ListedDocument], tokens: int) -> str:
     """The documents as D1, D2, … with their pages and as many levels of their sections as there is room for."""
-    whole = [_lines(document, number, 6) for number, document in enumerate(listed, 1)]
+    whole = [_outline_text(document, number, 6) for number, document in enumerate(listed, 1)]
     room = shares([estimate(text) for text in whole], tokens)
     shown = []
     for number, (document, text, limit) in enumerate(zip(listed, whole, room, strict=True), 1):
         depth = 6
         while estimate(text) > limit and depth > 1:
             depth -= 1
-            text = _lines(document, number, depth)
+            text = _outline_text(document, number, depth)
         shown.append(cut(text, limit))
     return "\n".join(shown)
 
 
-def _lines(document: ListedDocument, number: int, depth: int) -> str:
+def _outline_text(document: ListedDocument, number: int, depth: int) -> str:
     head = f"D{number}: {document.document.name}, {document.document.pages} pages"
     sections = [section for section in document.sections if section.level <= depth]
-    return "\n".join([head, *(_line(section) for section in sections)])
+    return "\n".join([head, *(_section_line(section) for section in sections)])
 
 
-def _line(section: Section) -> str:
+def _section_line(section: Section) -> str:
     pages = f"{section.start_page}-{section.end_page}" if section.end_page > section.start_page else section.start_page
     return f"{'  ' * section.level}{section.node_id} {' '.join(section.title.split())} · {pages}"
 
 
-def _pages(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int]:
+def _pages_of_wish(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int]:
     if not 1 <= wish.document <= len(listed):
         return
     document = listed[wish.document - 1]
@@ -215,7 +215,7 @@ class PagePictures:
             marks = self._marks(document, page.page, layout)
         except PageIndexError:  # its original has moved: drawing it fails too, and says so
             return None
-        return Showing(layout.width, layout.height, _figures(layout), _scanned(pages[0]), marks)
+        return Showing(layout.width, layout.height, _figure_boxes(layout), _scanned(pages[0]), marks)
 
     def _marks(self, document: Document, page: int, layout: PageLayout) -> tuple[Box, ...]:
         """Curves and bars, but for those of tables whose words are text, and at the page's edges."""
@@ -233,7 +233,7 @@ class PagePictures:
             for look in looks
             for box in (*look.shapes, *look.labelled)
             if box[3] > edge and box[1] < layout.height - edge
-            if not any(_inside(box, table.box) for table in layout.tables)
+            if not any(_is_centre_inside(box, table.box) for table in layout.tables)
         )
 
     def draw(self, pages: Mapping[int, PageFound], *, clip: Box | None, whole_size: bool) -> bytes:
@@ -263,15 +263,15 @@ def _scanned(page: Page) -> bool:
     return page.needs_ocr or (page.ocr and page.width > 0)
 
 
-def _figures(layout: PageLayout) -> tuple[Box, ...]:
+def _figure_boxes(layout: PageLayout) -> tuple[Box, ...]:
     """Pictures, drawings, and tables that hold no words of the text, by a layout model where one has read the page."""
     if layout.regions is None:
         return layout.figures
     seen = [region.box for region in layout.regions if region.kind in ("picture", "figure")]
     tables = [region.box for region in layout.regions if region.kind == "table"]
-    return (*seen, *(box for box in tables if not any(_inside(word.box, box) for word in layout.words)))
+    return (*seen, *(box for box in tables if not any(_is_centre_inside(word.box, box) for word in layout.words)))
 
 
-def _inside(inner: Box, outer: Box) -> bool:
+def _is_centre_inside(inner: Box, outer: Box) -> bool:
     x, y = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
     return outer[0] <= x <= outer[2] and outer[1] <= y <= outer[3]

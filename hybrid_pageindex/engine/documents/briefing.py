@@ -60,7 +60,7 @@ def figures(pages: Sequence[Page], limit: int) -> list[Figure]:
     """Sentences that state an amount, no two of a page, in the order of their pages: those first that are short, and
     about what the pages speak of most.
     """
-    spoken = Counter(word for page in pages for word in _words(page.text))
+    spoken = Counter(word for page in pages for word in _lowercase_words(page.text))
     best: dict[int, tuple[float, Figure]] = {}
     for page in pages:
         for sentence in _sentences(page.text):
@@ -73,13 +73,13 @@ def figures(pages: Sequence[Page], limit: int) -> list[Figure]:
     return sorted((figure for _, figure in chosen), key=lambda one: one.page)
 
 
-def _words(text: str) -> list[str]:
+def _lowercase_words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
 def _centrality(text: str, spoken: Counter[str]) -> float:
     """From 0: how often the pages say its words."""
-    words = set(_words(text)) - STOP_WORDS
+    words = set(_lowercase_words(text)) - STOP_WORDS
     return sum(log10(1 + spoken[word]) for word in words) / len(words) if words else 0.0
 
 
@@ -118,8 +118,11 @@ def _plainness(sentence: str) -> float:
 
 _PARTS = 12  # sections of a document, documents of a library
 _FIGURES, _QUESTIONS = 4, 3
-_READ, _SKIMMED = 120, 40  # pages that are read for figures, of one document and of each of a library's
-_TRIED = 12  # questions that are searched for
+_MAX_PAGES_READ, _MAX_PAGES_SKIMMED = (
+    120,
+    40,
+)  # pages that are read for figures, of one document and of each of a library's
+_MAX_SEARCHES = 12  # questions that are searched for
 _DEEP_ENOUGH = 3  # pages of a result among which the right one stands
 _NEWEST = 6  # documents of a library that questions are made from
 _NUMBERING = re.compile(
@@ -198,7 +201,7 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name)
         sections = snapshot.sections(document.content_id)
-        stated = _figures(snapshot, document, _READ)
+        stated = _read_figures(snapshot, document, _MAX_PAGES_READ)
     card = document.card
     briefing = Briefing(
         document.title or document.name, document.description, 1, document.pages,
@@ -208,7 +211,7 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
     )  # fmt: skip
     offered = list(_candidates(document, stated, sections))
     if model is not None:
-        briefing, questions = _written(briefing, model)
+        briefing, questions = _rewrite_with_model(briefing, model)
         offered = [*(_Candidate(question, document) for question in questions), *offered]
     only = [document.doc_id]
     return replace(briefing, questions=tuple(_answerable(offered, lambda question: search(question, only))))
@@ -221,7 +224,13 @@ def brief_library(catalog: Catalog, library: str, search: Search, model: ChatMod
         documents.sort(key=lambda document: (document.indexed_at, document.path), reverse=True)
         newest = documents[:_NEWEST]
         of_each = [
-            list(_candidates(document, _figures(snapshot, document, _SKIMMED), snapshot.sections(document.content_id)))
+            list(
+                _candidates(
+                    document,
+                    _read_figures(snapshot, document, _MAX_PAGES_SKIMMED),
+                    snapshot.sections(document.content_id),
+                )
+            )
             for document in newest
         ]
     cards = [document.card for document in documents]
@@ -240,12 +249,12 @@ def brief_library(catalog: Catalog, library: str, search: Search, model: ChatMod
         each[depth] for depth in range(max(map(len, of_each), default=0)) for each in of_each if depth < len(each)
     ]
     if model is not None and documents:
-        briefing, questions = _written(briefing, model)
+        briefing, questions = _rewrite_with_model(briefing, model)
         offered = [*(_Candidate(question, newest[0]) for question in questions), *offered]
     return replace(briefing, questions=tuple(_answerable(offered, lambda question: search(question, None))))
 
 
-def _figures(snapshot: Snapshot, document: Document, limit: int) -> list[Figure]:
+def _read_figures(snapshot: Snapshot, document: Document, limit: int) -> list[Figure]:
     return figures(snapshot.pages(document.content_id, range(1, min(document.pages, limit) + 1)), _FIGURES)
 
 
@@ -278,7 +287,7 @@ def _candidates(document: Document, stated: Sequence[Figure], sections: Sequence
         for section in sections
         if (title := _telling(section)) and section.start_page > cover and title not in document.title
     ]
-    titles = titles[:: max(1, len(titles) // _TRIED)]  # from all over the document
+    titles = titles[:: max(1, len(titles) // _MAX_SEARCHES)]  # from all over the document
     for at in range(max(len(counted), len(titles))):
         yield from counted[at : at + 1]
         yield from titles[at : at + 1]
@@ -301,7 +310,7 @@ def _answerable(offered: Iterable[_Candidate], search: Callable[[str], SearchRes
     seen: set[str] = set()
     count = 0
     for tried, question in enumerate(offered):
-        if tried == _TRIED or count == _QUESTIONS:
+        if tried == _MAX_SEARCHES or count == _QUESTIONS:
             return
         if question.question.casefold() in seen:
             continue
@@ -316,12 +325,12 @@ def _answerable(offered: Iterable[_Candidate], search: Callable[[str], SearchRes
                 break
 
 
-class _Written(BaseModel):
+class _ModelBriefing(BaseModel):
     description: str
     questions: list[str]
 
 
-def _written(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]:
+def _rewrite_with_model(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]:
     """The briefing as a model says it, and the questions that it would ask. Raises ChatError."""
     from hybrid_core.llm.prompts import prompt
 
@@ -333,7 +342,7 @@ def _written(briefing: Briefing, model: ChatModel) -> tuple[Briefing, list[str]]
         "title": briefing.title, "description": briefing.description, "parts": parts,
         "figures": "\n".join(f"- {figure.text}" for figure in briefing.figures),
     }  # fmt: skip
-    reply = model.ask(written.messages(values), _Written, prompt=written.id, max_tokens=600)
+    reply = model.ask(written.messages(values), _ModelBriefing, prompt=written.id, max_tokens=600)
     if reply.value is None or not reply.value.description.strip():
         return briefing, []
     rewritten = replace(briefing, description=reply.value.description.strip(), written_by=model.name)

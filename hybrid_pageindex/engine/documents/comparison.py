@@ -26,7 +26,7 @@ _PAIRS = 200_000  # of sections whose words are compared
 _FEWEST = 8  # words of a section that is known by its text alone
 _LONGEST = 3_000  # words of a passage that is compared word by word
 _PASSAGE = 80  # words of one unit of text
-_SHOWN = 60  # words of each side of a difference
+_MAX_WORDS_SHOWN = 60  # words of each side of a difference
 _LABEL = 8  # words ahead of a figure
 _NUMBER = re.compile(r"[(\[]?[-\u2212+]?[$\u20ac\u00a3\u00a5]?\(?\d[\d,.]*\)?%?[)\],;:.]*")
 _NUMBERING = re.compile(
@@ -118,7 +118,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _OwnText:
     """A section with the words that stand in it and in no section below, and the page of each."""
 
     section: Section
@@ -145,8 +145,8 @@ def compare(
         raise UsageError(f"most is {most}, each is {each}.", f"Choose 1 to {MOST}.")
     start = _position(cursor)
     with catalog.snapshot() as snapshot:
-        old, before = _read(snapshot, *left)
-        new, after = _read(snapshot, *right)
+        old, before = _read_sections(snapshot, *left)
+        new, after = _read_sections(snapshot, *right)
     pairs = _align(before, after)
     changes = list(_changes(before, after, pairs, old, new))
     kinds = Counter(change.kind for change, _, _ in changes)
@@ -175,7 +175,7 @@ def _compared(document: Document) -> ComparedDocument:
     )
 
 
-def _read(snapshot: Snapshot, library: str, name: str, node: str) -> tuple[Document, list[_Own]]:
+def _read_sections(snapshot: Snapshot, library: str, name: str, node: str) -> tuple[Document, list[_OwnText]]:
     document = reading.find_document(snapshot, library, name)
     sections = snapshot.sections(document.content_id)
     by_id = {section.node_id: section for section in sections}
@@ -199,7 +199,7 @@ def _below(section: Section, node: str, by_id: dict[str, Section]) -> bool:
     return section.node_id == node
 
 
-def _own(section: Section, path: tuple[str, ...], texts: dict[int, str], end: tuple[int, int | None]) -> _Own:
+def _own(section: Section, path: tuple[str, ...], texts: dict[int, str], end: tuple[int, int | None]) -> _OwnText:
     words: list[str] = []
     pages: list[int] = []
     units: list[int] = []
@@ -224,7 +224,7 @@ def _own(section: Section, path: tuple[str, ...], texts: dict[int, str], end: tu
         words, pages = words[count:], pages[count:]
         units = [unit - count for unit in units if unit > count]
     units = sorted({0, *units}) if words else []
-    return _Own(section, path, tuple(words), tuple(pages), tuple(units), Counter(map(str.casefold, words)))
+    return _OwnText(section, path, tuple(words), tuple(pages), tuple(units), Counter(map(str.casefold, words)))
 
 
 def _same_words(words: Sequence[str], title: str) -> bool:
@@ -238,7 +238,7 @@ def _plain_title(title: str) -> str:
     return plain or fold(title)
 
 
-def _align(before: Sequence[_Own], after: Sequence[_Own]) -> list[tuple[int, int]]:
+def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[int, int]]:
     """Return which sections are one, each once: by path, then by title and words, then by words alone."""
     left, right = dict.fromkeys(range(len(before))), dict.fromkeys(range(len(after)))
     pairs: list[tuple[int, int]] = []
@@ -271,7 +271,7 @@ def _align(before: Sequence[_Own], after: Sequence[_Own]) -> list[tuple[int, int
 
 
 def _unambiguous(
-    before: Sequence[_Own], after: Sequence[_Own], left: dict[int, None], right: dict[int, None], key: Any
+    before: Sequence[_OwnText], after: Sequence[_OwnText], left: dict[int, None], right: dict[int, None], key: Any
 ) -> Iterator[tuple[int, int]]:
     """Yield pairs of a key that each side has exactly once."""
     sides: list[dict[Any, list[int]]] = [defaultdict(list), defaultdict(list)]
@@ -285,7 +285,7 @@ def _unambiguous(
 
 
 def _scored(
-    before: Sequence[_Own], after: Sequence[_Own], left: Sequence[int], right: Sequence[int]
+    before: Sequence[_OwnText], after: Sequence[_OwnText], left: Sequence[int], right: Sequence[int]
 ) -> list[tuple[int, int, float]]:
     """Return pairs with their similarity, best first; pairs of one title first where there are too many."""
     titled = [(a, b) for a in left for b in right if before[a].title == after[b].title]
@@ -303,26 +303,30 @@ def _scored(
     )
 
 
-def _comparable(a: _Own, b: _Own) -> bool:
+def _comparable(a: _OwnText, b: _OwnText) -> bool:
     smaller, larger = sorted((len(a.words), len(b.words)))
     return smaller >= _FEWEST and smaller >= _ALIKE * larger / 2
 
 
-def _similarity(a: _Own, b: _Own) -> float:
+def _similarity(a: _OwnText, b: _OwnText) -> float:
     total = len(a.words) + len(b.words)
     return 2 * (a.bag & b.bag).total() / total if total else float(a.title == b.title)
 
 
 def _changes(
-    before: Sequence[_Own], after: Sequence[_Own], pairs: Sequence[tuple[int, int]], old: Document, new: Document
-) -> Iterator[tuple[SectionChange, _Own | None, _Own | None]]:
+    before: Sequence[_OwnText],
+    after: Sequence[_OwnText],
+    pairs: Sequence[tuple[int, int]],
+    old: Document,
+    new: Document,
+) -> Iterator[tuple[SectionChange, _OwnText | None, _OwnText | None]]:
     """Yield what differs in the order of the right side; what was removed stands where it was."""
-    still = _in_order([b for _, b in pairs])
+    still = _longest_ascending_run([b for _, b in pairs])
     parents = {after[b].section.node_id: before[a].section.node_id for a, b in pairs}
     of_right = {b: a for a, b in pairs}
     paired = dict(pairs)
     removed = [a for a in range(len(before)) if a not in paired]
-    placed: list[tuple[tuple[float, int], SectionChange, _Own | None, _Own | None]] = []
+    placed: list[tuple[tuple[float, int], SectionChange, _OwnText | None, _OwnText | None]] = []
     for b, section in enumerate(after):
         if b not in of_right:
             placed.append(((b, 1), SectionChange("added", None, _side(section, new), 0.0, False), None, section))
@@ -346,7 +350,7 @@ def _changes(
         yield change, left, right
 
 
-def _in_order(places: Sequence[int]) -> frozenset[int]:
+def _longest_ascending_run(places: Sequence[int]) -> frozenset[int]:
     """Return the longest run of places that ascend: all others have moved."""
     tails: list[int] = []
     ends: list[int] = []
@@ -364,27 +368,27 @@ def _in_order(places: Sequence[int]) -> frozenset[int]:
     return frozenset(longest)
 
 
-def _side(own: _Own, document: Document) -> SectionSide:
+def _side(own: _OwnText, document: Document) -> SectionSide:
     section = own.section
     link = f"pageindex://{quote(document.library, safe='')}/{document.doc_id}/page/{section.start_page}"
     return SectionSide(section.node_id, section.title, own.path, section.start_page, section.end_page, link)
 
 
-def _detailed(change: SectionChange, a: _Own, b: _Own, each: int) -> SectionChange:
+def _detailed(change: SectionChange, a: _OwnText, b: _OwnText, each: int) -> SectionChange:
     if change.kind != "changed":
         return change
     changes: list[TextChange] = []
     figures: list[FigureChange] = []
-    for stretch in _stretches(a, b):
+    for stretch in _differing_stretches(a, b):
         changes.append(_text_change(a, b, stretch))
-        figures += _figures(a, b, stretch)
+        figures += _figure_changes(a, b, stretch)
     return replace(
         change, differences=len(changes), figures=len(figures), changes=tuple(changes[:each]),
         figure_changes=tuple(figures[:each]),
     )  # fmt: skip
 
 
-def _stretches(a: _Own, b: _Own) -> Iterator[tuple[int, int, int, int]]:
+def _differing_stretches(a: _OwnText, b: _OwnText) -> Iterator[tuple[int, int, int, int]]:
     """Yield where words differ, (from, to) of each side: passages are compared first, then words within them."""
     left, right = (_passages(section) for section in (a, b))
     ends = [(*section.units, len(section.words)) for section in (a, b)]
@@ -401,29 +405,31 @@ def _stretches(a: _Own, b: _Own) -> Iterator[tuple[int, int, int, int]]:
                 yield first + p, first + q, start + r, start + s
 
 
-def _passages(section: _Own) -> list[tuple[str, ...]]:
+def _passages(section: _OwnText) -> list[tuple[str, ...]]:
     ends = (*section.units[1:], len(section.words))
     return [section.words[first:end] for first, end in zip(section.units, ends, strict=True)] if section.words else []
 
 
-def _text_change(a: _Own, b: _Own, stretch: tuple[int, int, int, int]) -> TextChange:
+def _text_change(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -> TextChange:
     first, last, start, end = stretch
-    return TextChange(_shown(a.words[first:last]), _shown(b.words[start:end]), _page_at(a, first), _page_at(b, start))
+    return TextChange(
+        _shorten_words(a.words[first:last]), _shorten_words(b.words[start:end]), _page_at(a, first), _page_at(b, start)
+    )
 
 
-def _shown(words: Sequence[str]) -> str:
-    if len(words) <= _SHOWN:
+def _shorten_words(words: Sequence[str]) -> str:
+    if len(words) <= _MAX_WORDS_SHOWN:
         return " ".join(words)
-    return " ".join((*words[: _SHOWN // 2], "…", *words[-_SHOWN // 2 :]))
+    return " ".join((*words[: _MAX_WORDS_SHOWN // 2], "…", *words[-_MAX_WORDS_SHOWN // 2 :]))
 
 
-def _page_at(section: _Own, at: int) -> int:
+def _page_at(section: _OwnText, at: int) -> int:
     if not section.pages:
         return section.section.start_page
     return section.pages[min(at, len(section.pages) - 1)]
 
 
-def _figures(a: _Own, b: _Own, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
+def _figure_changes(a: _OwnText, b: _OwnText, stretch: tuple[int, int, int, int]) -> Iterator[FigureChange]:
     """Yield the numbers that take each other's place, where both sides have as many."""
     first, last, start, end = stretch
     numbers = [
@@ -438,7 +444,7 @@ def _figures(a: _Own, b: _Own, stretch: tuple[int, int, int, int]) -> Iterator[F
             yield FigureChange(_label(b, to), before.rstrip("."), after.rstrip("."), _page_at(a, at), _page_at(b, to))
 
 
-def _label(section: _Own, at: int) -> str:
+def _label(section: _OwnText, at: int) -> str:
     """Return the words nearest before a figure, without the figures between."""
     words = [
         word

@@ -89,13 +89,13 @@ def outline(
             score, best = (None, ()) if scored is None else scored.sections.get(section.node_id, (0.0, ()))
             count = children.get(section.node_id, 0)
             folded = count if section.level == deepest else 0
-            inside = _text(section, texts) if text else None
+            inside = _section_text(section, texts) if text else None
             nodes.append(OutlineNode(section, section_path(section, by_id), count, folded, score, best, inside))
     query, notes = (None, ()) if scored is None else (scored.query, scored.notes)
     return Outline(document, query, tuple(nodes), notes)
 
 
-def _text(section: Section, pages: Sequence[str]) -> str:
+def _section_text(section: Section, pages: Sequence[str]) -> str:
     """From where the section begins to where it ends, with all that hangs below it."""
     first, last = section.start_page, section.end_page
     inside = list(pages[first - 1 : last])
@@ -205,7 +205,7 @@ def _on(page: Page, pattern: re.Pattern[str]) -> Iterator[Match]:
         yield Match(page.number, page.label, start, end, snippet, place_of(page.label, page.places, line))
 
 
-_MOST = 1_000  # terms of one document
+_MAX_TERMS = 1_000  # terms of one document
 _LONGEST = 500  # characters of a definition
 _OPEN, _CLOSE = '[“"«„「]', '[”"»“」]'
 _TERM = r"(?P<term>[^\W_][^\"“”«»„「」()\n]{0,79}?)"
@@ -213,12 +213,12 @@ _MEANS = (
     r"shall\s+(?:each\s+)?mean|(?:each\s+)?means?|(?:shall\s+)?ha(?:s|ve)\s+the\s+(?:respective\s+)?meanings?|"
     r"(?:is|are)\s+defined|refers?\s+to|bezeichnet|bedeutet|meint|désigne|significa"
 )
-_DEFINED = re.compile(
+_DEFINITION = re.compile(
     rf"{_OPEN}{_TERM}{_CLOSE}\s*(?:(?:,|\()[^.;\"“”]{{0,60}}(?:,|\))\s*)?(?:{_MEANS})\b"
     rf"|{_OPEN}(?P<quoted>[^\W_][^\"“”「」\n]{{0,29}}?){_CLOSE}[,，]?\s*(?:是指|系指|意指|指的是|指)"
     r"|本(?:法|条例|规定|办法|细则|合同|协议|指引)(?:中)?所(?:称|指)(?:的)?[“「]?(?P<statute>[^\W\d_]{1,20}?)[”」]?[,，]?(?:是指|系指|指)"
 )
-_CALLED = re.compile(
+_TERM_IN_BRACKETS = re.compile(
     r"\((?:[^()\"“”]{0,60}?\b)??(?:the|an?|each|together|collectively|hereinafter|hereafter|as|such|all|our)?[\s,]*"
     rf"{_OPEN}(?P<term>[^\W\d_][^\"“”()\n]{{0,59}}){_CLOSE}\s*\)"
 )
@@ -247,21 +247,21 @@ def glossary(catalog: Catalog, library: str, document: str) -> list[DefinedTerm]
     for find in (definitions, introductions):  # a definition says more than a name in brackets
         for number, text in pages:
             for term, sentence in find(text):
-                if len(terms) < _MOST:
+                if len(terms) < _MAX_TERMS:
                     terms.setdefault(fold(term), DefinedTerm(term, sentence, number))
     return sorted(terms.values(), key=lambda each: fold(each.term))
 
 
 def definitions(text: str) -> Iterator[tuple[str, str]]:
     """Yield the terms of a page that a sentence says the meaning of, with the sentence from the term on."""
-    for match in _DEFINED.finditer(text):
+    for match in _DEFINITION.finditer(text):
         term = match["term"] or match["quoted"] or match["statute"]
         yield _spaced(term).rstrip(",. "), _spaced(text[match.start() : _end(text, match.end())])
 
 
 def introductions(text: str) -> Iterator[tuple[str, str]]:
     """Yield the terms of a page that stand in brackets behind what they name, with the sentence up to there."""
-    for match in _CALLED.finditer(text):
+    for match in _TERM_IN_BRACKETS.finditer(text):
         yield _spaced(match["term"]).rstrip(",. "), _spaced(text[_begin(text, match.start()) : match.end()])
 
 

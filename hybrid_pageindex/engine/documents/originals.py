@@ -22,7 +22,7 @@ from hybrid_pageindex.engine.documents import reading
 
 _KEPT_SECONDS = 20.0  # that a copy stays when nobody uses it
 _SPARE = 1 << 20  # bytes that stay free beside a copy
-_MOST = 3  # copies that stay, since files may be large
+_MAX_COPIES = 3  # copies that stay, since files may be large
 
 
 @dataclass(slots=True, eq=False)
@@ -144,7 +144,7 @@ class Originals:
         now = time.monotonic()
         with self._lock:
             unused = sorted((copy.used, at) for at, copy in self._copies.items() if not copy.users)
-            many = len(self._copies) - _MOST
+            many = len(self._copies) - _MAX_COPIES
             gone = [
                 self._copies.pop(at) for rank, (used, at) in enumerate(unused) if now - used >= seconds or rank < many
             ]

@@ -156,7 +156,7 @@ class Layouts:
             library_id = snapshot.library(library).id
             reading.check_inside([number], document)
             page = snapshot.pages(document.content_id, [number])[0]
-        lines, own = _lines(page), format_of_document(document).layout is not None
+        lines, own = _placed_lines(page), format_of_document(document).layout is not None
         lines_hash = hashlib.sha256(repr(lines).encode()).hexdigest()[:24]
         key = f"layout/{document.sha256}/{_LAYOUT_VERSION}/{number}/{lines_hash}"
         limits = self._settings.part(ParseLimits)
@@ -180,7 +180,7 @@ class Layouts:
     def quote(self, library: str, name: str, number: int, quote: str, password: str | None) -> tuple[Box, ...]:
         """The boxes of quoted words, one for each line they stand in. Raises NotFoundError where they do not."""
         layout = self._page_layout(library, name, number, password)
-        parts = [part for part in quote.split(_LEFT_OUT) if _letters(part)]
+        parts = [part for part in quote.split(_LEFT_OUT) if _letters_and_digits(part)]
         boxes = [box for part in parts for box in _quoted(layout.words, part)]
         if not boxes:
             raise NotFoundError(f"page {number} does not hold these words.", "Quote them as the page's text has them.")
@@ -207,18 +207,18 @@ def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[
     end = 0
     for table in sorted(tables, key=lambda table: table.lines):
         first, last = table.lines
-        if end <= first < last and _words(lines[first:last]) <= _words(chain(*table.rows)):
+        if end <= first < last and _count_words(lines[first:last]) <= _count_words(chain(*table.rows)):
             written += [*lines[end:first], *_lines_of(table)]
             end = last
     return [*written, *lines[end:]]
 
 
-def _words(texts: Iterable[str]) -> Counter[str]:
+def _count_words(texts: Iterable[str]) -> Counter[str]:
     """Count words, figures with the marks on them, whatever stands between them."""
     return Counter(word for text in texts for word in _WORD.findall(text))
 
 
-def _lines(page: Page) -> tuple[PlacedLine, ...]:
+def _placed_lines(page: Page) -> tuple[PlacedLine, ...]:
     texts = page.text.split("\n")
     boxes = [cast("Box", tuple(map(float, box))) for box in page.boxes]
     return tuple(zip(texts, boxes if len(boxes) == len(texts) else [_NOWHERE] * len(texts), strict=True))
@@ -226,9 +226,9 @@ def _lines(page: Page) -> tuple[PlacedLine, ...]:
 
 def _quoted(words: Sequence[WordBox], quote: str) -> Iterator[Box]:
     """Words from the one in which a quote begins to the one in which it ends, put together line by line."""
-    owners = [at for at, word in enumerate(words) for _ in _letters(word.text)]
-    letters = _letters(quote)
-    start = "".join(_letters(word.text) for word in words).find(letters)
+    owners = [at for at, word in enumerate(words) for _ in _letters_and_digits(word.text)]
+    letters = _letters_and_digits(quote)
+    start = "".join(_letters_and_digits(word.text) for word in words).find(letters)
     if start < 0:
         return
     inside = words[owners[start] : owners[start + len(letters) - 1] + 1]
@@ -248,7 +248,7 @@ def _level(box: Box, other: Box) -> bool:
     return min(box[3], other[3]) - max(box[1], other[1]) > 0.5 * min(box[3] - box[1], other[3] - other[1])
 
 
-def _letters(text: str) -> str:
+def _letters_and_digits(text: str) -> str:
     """Letters and digits, so that marks and spaces may differ."""
     return "".join(filter(str.isalnum, text.casefold()))
 

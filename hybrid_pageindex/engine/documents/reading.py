@@ -165,7 +165,7 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
         document = find_document(snapshot, library, name)
         if isinstance(numbers, int):
             numbers = [numbers]
-        page_numbers = _named(snapshot, document, numbers) if isinstance(numbers, str) else list(numbers)
+        page_numbers = _resolve_page_numbers(snapshot, document, numbers) if isinstance(numbers, str) else list(numbers)
         check_inside(page_numbers, document)
         pages = {page.number: page for page in snapshot.pages(document.content_id, page_numbers)}
         sections = snapshot.sections(document.content_id)
@@ -209,7 +209,7 @@ def _read_by(document: Document, page: Page) -> str:
     return f"{what} ({page.engine}, {page.sure} % sure)" if page.engine and page.text else what
 
 
-def _named(snapshot: Snapshot, document: Document, written: str) -> list[int]:
+def _resolve_page_numbers(snapshot: Snapshot, document: Document, written: str) -> list[int]:
     if any(map(str.isalpha, written)):
         at = find(lambda: _all_pages(snapshot, document), written.strip(), "")
         if at is not None:
@@ -266,7 +266,7 @@ def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]
 
 _QUOTE = 80  # characters of a place's words
 _ALIKE = 0.6  # the share of a quotation's groups of three letters that must be left of it
-_LEAST = 12  # letters of a quotation that may have been edited itself
+_MIN_QUOTE_LETTERS = 12  # letters of a quotation that may have been edited itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,10 +307,10 @@ def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: st
     """A place by its name where the quoted words begin there; else the line nearest to it that begins with them, holds
     them, or holds most of them. Without words a page's label will do.
     """
-    words = _words(quote)
+    words = _letters_and_digits(quote)
     nearest = _Nearest(place)
     for page in pages():
-        lines = [_words(line) for line in page.text.split("\n")]
+        lines = [_letters_and_digits(line) for line in page.text.split("\n")]
         for line, _ in page.places if page.places else enumerate(lines):
             called = place_of(page.label, page.places, line)
             if place in names_of(called) and line < len(lines) and lines[line].startswith(words):
@@ -320,11 +320,11 @@ def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: st
         for line, text in enumerate(lines):
             if words and words in text:
                 nearest.add(0 if text.startswith(words) else 1, page, line)
-    if nearest.found is not None or len(words) < _LEAST:
+    if nearest.found is not None or len(words) < _MIN_QUOTE_LETTERS:
         return nearest.found
     triples = _triples(words)
     for page in pages():
-        for line, text in enumerate(map(_words, page.text.split("\n"))):
+        for line, text in enumerate(map(_letters_and_digits, page.text.split("\n"))):
             alike = len(triples & _triples(text[: 2 * len(words)])) / len(triples)
             if alike >= _ALIKE:
                 nearest.add(1 - alike, page, line)
@@ -350,6 +350,6 @@ def _triples(words: str) -> set[str]:
     return {words[at : at + 3] for at in range(len(words) - 2)}
 
 
-def _words(text: str) -> str:
+def _letters_and_digits(text: str) -> str:
     """Letters and digits, so that marks and spaces may differ."""
     return "".join(filter(str.isalnum, text.casefold()))

@@ -95,7 +95,7 @@ def _positions(parts: Parts) -> dict[str, int]:
         return {library: snapshot.position(library) for library in snapshot.libraries()}
 
 
-_ASKED = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that a job is asked with
+_JOB_SETTINGS = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # settings that a job is asked with
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def index_paths(
     library_id = same_name.id if same_name else new_id(library, taken)
     if same_name is None and library_id.partition(RENEWED)[0] != library:  # its name cannot be told from its id
         library_id = create_library(catalog, library).id
-    overrides = {name: getattr(settings, name) for name in _ASKED}
+    overrides = {name: getattr(settings, name) for name in _JOB_SETTINGS}
     overrides["models"] = dict(options.models.names) if options.models else {}
     if parts.reach is not None:  # whoever works for this server reaches no further
         overrides["roots"] = list(map(str, parts.reach.roots))
@@ -192,7 +192,7 @@ def index_options(
     from indexers.jobs.refiner import missing
     from indexers.ocr.engines import find_ocr
 
-    settings = replace(settings, **{name: overrides[name] for name in _ASKED if overrides and name in overrides})
+    settings = replace(settings, **{name: overrides[name] for name in _JOB_SETTINGS if overrides and name in overrides})
     models, without = improvers(parts.chat, settings)
     names = models.names if models else {}
     return IndexOptions(

@@ -148,7 +148,7 @@ def recover(
     more = [problem] if problem else []
     return RecoveryReport(
         str(settings.storage_path), state, str(done.damaged) if done.damaged else None, _kinds(done, catalog), indexed,
-        tuple(failed), (*more, *_notes(done, catalog)),
+        tuple(failed), (*more, *_recovery_notes(done, catalog)),
     )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def _corrections(done: Recovery, catalog: Catalog, complete: bool) -> Kept:
     return Kept("corrections", corrected, 0, done.emptied["corrections"], complete)
 
 
-def _notes(done: Recovery, catalog: Catalog) -> list[str]:
+def _recovery_notes(done: Recovery, catalog: Catalog) -> list[str]:
     sentences = []
     if not done.newest:
         sentences.append("a part of the write-ahead log is damaged: the latest changes may be lost")
@@ -317,7 +317,7 @@ def estimate(
     counting = replace(settings, enrich="estimate")
     paths = [document.path for document in chosen]
     report = index_paths(parts, library, paths, counting, IndexCall(wished=True), _untold, stopped)
-    estimates = tuple(_of(file, names) for file in report.files if file.steps)
+    estimates = tuple(_estimate_of_file(file, names) for file in report.files if file.steps)
     failed = tuple(f"{file.path}: {file.error}" for file in report.files if file.status == "failed")
     cost = report.usage.cost if priced(parts.chat, report.usage) else None
     return Estimate(
@@ -325,7 +325,7 @@ def estimate(
     )
 
 
-def _of(file: FileResult, names: dict[str, str]) -> DocumentEstimate:
+def _estimate_of_file(file: FileResult, names: dict[str, str]) -> DocumentEstimate:
     doc_id = file.doc_id or ""
     pages = sum(step.done for step in file.steps if step.step == "pages")
     return DocumentEstimate(doc_id, names.get(doc_id, file.path), pages, file.usage)

@@ -238,7 +238,7 @@ def watch_sources(
 ) -> None:
     """Until ``stop``. ``enqueue`` asks for files to be indexed, and does not wait for it."""
     only = None if library is None else chosen(catalog, library)[0].id
-    finds = _Found(catalog, tell)
+    finds = _OutcomeReporter(catalog, tell)
 
     def act(source: Source, findings: Findings) -> None:
         target = next((entry for entry in chosen(catalog, None) if entry.id == source.library), None)
@@ -267,7 +267,7 @@ def _remove(catalog: Catalog, library: str, gone: Mapping[str, str]) -> None:
         catalog.remove(list(gone))
 
 
-class _Found:
+class _OutcomeReporter:
     """Report the outcome of files that a watch found, whoever indexes them."""
 
     def __init__(self, catalog: Catalog, tell: Callable[[WatchEvent], None]) -> None:

@@ -180,10 +180,10 @@ def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: 
 
 _REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
 _PIECE = 2**16
-_MOVED = (301, 302, 303, 307, 308)
+_REDIRECT_CODES = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
 _KINDS = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md"}
-_UNTOLD = ("", "application/octet-stream", "binary/octet-stream")  # then the address' ending tells
+_GENERIC_TYPES = ("", "application/octet-stream", "binary/octet-stream")  # then the address' ending tells
 
 Allows = Callable[[str], bool]
 
@@ -203,12 +203,12 @@ def is_public(ip: str) -> bool:
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inner is not None:
             address = inner
-        elif address in _TRANSLATED:
+        elif address in _NAT64_NETWORK:
             return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+_NAT64_NETWORK = ipaddress.ip_network("64:ff9b::/96")
 
 
 def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
@@ -221,12 +221,12 @@ def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
     for _ in range(_REDIRECTS + 1):
         parts = _examined(at, url)
         with _open_url(parts, url, allows) as response:
-            if response.status in _MOVED and (target := response.getheader("Location")):
+            if response.status in _REDIRECT_CODES and (target := response.getheader("Location")):
                 at = urljoin(at, target)
                 continue
             if response.status != http.client.OK:
                 raise DocumentError(f"{url}: the server answered {response.status} {response.reason}.")
-            name = _name(parts, response.getheader("Content-Type") or "", url)
+            name = _name_from_url(parts, response.getheader("Content-Type") or "", url)
             return Fetched(name, _body(response, url, limit, until))
     raise DocumentError(f"{url}: it is redirected more than {_REDIRECTS} times.")
 
@@ -271,10 +271,10 @@ def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
     return addresses[0]
 
 
-def _name(parts: SplitResult, media_type: str, url: str) -> str:
+def _name_from_url(parts: SplitResult, media_type: str, url: str) -> str:
     path = PurePosixPath(own_name(unquote(parts.path).strip("/")) or "index")
     kind = media_type.partition(";")[0].strip().lower()
-    suffix = path.suffix if kind in _UNTOLD else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""
+    suffix = path.suffix if kind in _GENERIC_TYPES else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""
     format = of_suffix(suffix)
     if format is None:
         raise DocumentError(f"{url}: files of the type {kind or 'of which nothing is said'} are not read.")

@@ -124,7 +124,7 @@ class Standby:
 
 _FOLDERS_SECONDS = 2.0  # seconds between two looks whether there is a folder to watch
 _HOUSEKEEPING = 3600.0  # seconds between two looks whether entries of the bin have expired
-_ASKED = 0.5  # seconds until what was found has been asked for
+_WAKE_SECONDS = 0.5  # seconds until what was found has been asked for
 _log = logging.getLogger(__name__)
 
 
@@ -134,7 +134,7 @@ async def keep_up(engine: QueueEngine, standby: Standby) -> None:
 
     def heard(event: WatchEvent) -> None:
         if event.event == "found":
-            loop.call_soon_threadsafe(loop.call_later, _ASKED, standby.wake)
+            loop.call_soon_threadsafe(loop.call_later, _WAKE_SECONDS, standby.wake)
         elif event.event in ("failed", "note"):
             _log.warning("%s: %s", event.path, event.detail)
 

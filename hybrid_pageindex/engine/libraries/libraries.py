@@ -66,7 +66,7 @@ def _file(home: Path, library: str) -> Path:
     return home / "libraries" / f"{quote(library, safe=' ')}~used"
 
 
-_THEN = "Index it again when that is mended, or remove it."
+_REPAIR_ADVICE = "Index it again when that is mended, or remove it."
 _NEWEST = 100  # failed jobs that are looked at for the last error
 
 
@@ -138,7 +138,7 @@ def _measured(catalog: Catalog, home: Path, size: LibrarySize, documents: Sequen
     if failed:
         newest = jobs.listed(library=size.id, status=["failed"], limit=_NEWEST)
         last = next((failed[job.subject] for job in newest if job.subject in failed), last)
-    error = f"{last.name}: {last.error} {_THEN}" if last else ""
+    error = f"{last.name}: {last.error} {_REPAIR_ADVICE}" if last else ""
     waiting = counts.waiting + counts.running
     return replace(size, vector_bytes=vectors, used_at=last_used(home, size.id), waiting=waiting, last_error=error)
 

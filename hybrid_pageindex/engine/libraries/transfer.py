@@ -109,7 +109,7 @@ def take_vectors(catalog: Catalog, library: str, embedder: StoredEmbedder, bundl
     target, count = Embeddings(catalog, library, embedder), 0
     target.begin()
     with bundle.open(VECTORS) as source:
-        records = _read(source, embedder.dimension)
+        records = _read_vectors(source, embedder.dimension)
         while some := list(islice(records, _VECTORS_AT_ONCE)):
             vectors = {key: vector for key, vector, _ in some}
             target.put(vectors, {key: terms for key, _, terms in some} if embedder.sparse else None)
@@ -117,7 +117,7 @@ def take_vectors(catalog: Catalog, library: str, embedder: StoredEmbedder, bundl
     return count
 
 
-def _read(source: IO[bytes], dimension: int) -> Iterator[tuple[str, Vector, dict[int, float]]]:
+def _read_vectors(source: IO[bytes], dimension: int) -> Iterator[tuple[str, Vector, dict[int, float]]]:
     while head := source.read(_HEAD.size):
         key, terms = _HEAD.unpack(_whole(head, _HEAD.size))
         if terms > _MOST_WEIGHTS:
@@ -143,7 +143,7 @@ _MOST_FILES = 100_000
 _MOST_MANIFEST = 100 * 10**6  # bytes
 _PIECE = 1 << 20
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, RuntimeError)
-_UNPACKED = 5  # times the size of an upload
+_UNPACKED_FACTOR = 5  # times the size of an upload
 _AT_ONCE = 50  # files
 _LONGEST = 100_000  # characters
 _LONGEST_INSIDE = 4_000  # characters of a place inside a document
@@ -168,7 +168,7 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
         [row for row in everything if not containers(row.path)],
         {row.path: row.doc_id for row in everything},
     )
-    names = dict(_named(documents))
+    names = dict(_packed_names(documents))
     left_out: list[tuple[str, str]] = []
     packed: list[dict[str, Any]] = []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as bundle:
@@ -180,7 +180,7 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
                 left_out.append((document.path, str(error)))
                 continue
             packed.append({"name": names[document.doc_id], "path": document.path, "doc_id": document.doc_id})
-        places = _places(everything, {row.path: names[row.doc_id] for row in documents})
+        places = _packed_places(everything, {row.path: names[row.doc_id] for row in documents})
         vectors = write_vectors(catalog, exported.id, bundle)
         manifest = {
             "kind": _KIND, "name": exported.name, "alias": exported.alias, "documents": packed, "vectors": vectors,
@@ -223,7 +223,7 @@ def import_library(
     """``ask`` has uploads of a library indexed; it is called for some after the other, so that the disk need not hold
     all of them twice.
     """
-    catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED
+    catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED_FACTOR
     with scratch_folder(settings.storage_path / "tmp") as folder:
         manifest, uploads = unpacked(file, Path(folder), limit)
         library = create_library(
@@ -376,7 +376,7 @@ def _uploads(bundle: zipfile.ZipFile, inside: Sequence[zipfile.ZipInfo], folder:
             yield Upload(member.filename.removeprefix(_FILES), place)
 
 
-def _named(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
+def _packed_names(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """A name for each, with the folders below the one that all files share."""
     files = [document.path for document in documents if not is_upload(document.path)]
     shared = os.path.commonpath([str(Path(path).parent) for path in files]) if files else ""
@@ -390,7 +390,7 @@ def _named(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
         yield document.doc_id, name
 
 
-def _places(documents: Sequence[Document], names: Mapping[str, str]) -> dict[str, list[str]]:
+def _packed_places(documents: Sequence[Document], names: Mapping[str, str]) -> dict[str, list[str]]:
     """By id: the name under which a document, or what it lies in, is packed, and its place inside."""
     places: dict[str, list[str]] = {}
     for document in documents:

@@ -231,10 +231,10 @@ def embedders(settings: Settings, serving: Collection[str]) -> str:
     forms = [form for form, packages in _RUNS.items() if all(map(find_spec, packages))]
     runs = f"{', '.join(names)} can be loaded" if names else "none is named (searches go by words)"
     listed = f"{counted(len(models(folder)), 'model')} in {folder}: {', '.join(models(folder))}" if folder else ""
-    return "; ".join(filter(None, (runs, f"installed: {', '.join(forms) or 'none'}", listed or _BRING)))
+    return "; ".join(filter(None, (runs, f"installed: {', '.join(forms) or 'none'}", listed or _MODELS_DIR_ADVICE)))
 
 
-_BRING = "models_dir is not set: name a folder that holds a folder a model, or give paths"
+_MODELS_DIR_ADVICE = "models_dir is not set: name a folder that holds a folder a model, or give paths"
 
 
 def models(folder: Path) -> list[str]:

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from indexers.jobs.options import ModelPlan
 
 
-_WITHOUT = {
+_MISSING_MODEL_NOTES = {
     "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
     "vlm": "no vision model is configured (vlm_model): pages are known by their text, their pictures are not described",
 }
 _OFF = "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not described"
-_UNSEEN = "vision is switched off (vision): pictures of pages are not described"
-_CALLED = {"llm": "language model", "vlm": "vision model"}
+_VISION_OFF_NOTE = "vision is switched off (vision): pictures of pages are not described"
+_MODEL_LABELS = {"llm": "language model", "vlm": "vision model"}
 
 
 def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[str, ...]]:
     """The models and how they are used, None where there are none; and what is done without."""
     if settings.enrich == "never":
         return None, (_OFF,)
-    named, missing = _named(chat, settings)
+    named, missing = _configured_models(chat, settings)
     if not named:
         return None, missing
     from indexers.assembly.chunks import ChunkSize
@@ -93,20 +93,20 @@ def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:
 def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
     """Return a note where every page must be seen and no model can, even if nothing was indexed."""
     always = settings.vision == "always" and settings.enrich != "never"
-    return (_WITHOUT["vlm"],) if always and not chat.named("vlm", every_page=True) else ()
+    return (_MISSING_MODEL_NOTES["vlm"],) if always and not chat.named("vlm", every_page=True) else ()
 
 
-def _named(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
+def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
     """The names of the models that are configured, and what is done without the others."""
     named: dict[Kind, str] = {}
     missing = []
     for kind in _KINDS:
         if kind == "vlm" and settings.vision == "never":
-            missing.append(_UNSEEN)
+            missing.append(_VISION_OFF_NOTE)
         elif name := chat.named(kind, every_page=settings.vision == "always"):
             named[kind] = name
         else:
-            missing.append(_WITHOUT[kind])
+            missing.append(_MISSING_MODEL_NOTES[kind])
     return named, tuple(missing)
 
 
@@ -124,7 +124,7 @@ def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> Non
             try:
                 models[kind] = chat.tried(kind)
             except PageIndexError as error:
-                notes.append(f"the {_CALLED[kind]} does not work, so index goes on without it: {error}")
+                notes.append(f"the {_MODEL_LABELS[kind]} does not work, so index goes on without it: {error}")
         tried.set_result(EnrichModels(models["llm"], models["vlm"], named, tuple(notes)))
     except BaseException as error:  # noqa: BLE001 - raised where the models are waited for
         tried.set_exception(error)

@@ -31,7 +31,7 @@ Kind = Literal["llm", "vlm"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _ModelSettings:
     """The settings of one model."""
 
     provider: str
@@ -64,7 +64,7 @@ class Models:
 
     def named(self, kind: Kind) -> str:
         """The interface and the model's name, "" where none is named."""
-        named = _named(self._settings, kind)
+        named = _model_settings(self._settings, kind)
         if self._settings.replay_replies and (named.model or kind == "llm"):
             return f"replayed:{named.model}"
         return f"{named.provider}:{named.model}" if named.model else ""
@@ -109,7 +109,7 @@ class Models:
 
     def _load(self, kind: Kind, *, probing: bool = False) -> ChatModel | None:
         """``probing``: without recording, kept replies and patience."""
-        settings, named = self._settings, _named(self._settings, kind)
+        settings, named = self._settings, _model_settings(self._settings, kind)
         if not named.model and not (settings.replay_replies and kind == "llm"):
             return None
         from hybrid_core.llm.budget import read_prices
@@ -141,17 +141,19 @@ class Models:
         )
 
 
-def _named(settings: Settings, kind: Kind) -> _Named:
-    llm = _Named(settings.llm_provider, settings.llm_model, settings.llm_base_url, settings.llm_api_key)
+def _model_settings(settings: Settings, kind: Kind) -> _ModelSettings:
+    llm = _ModelSettings(settings.llm_provider, settings.llm_model, settings.llm_base_url, settings.llm_api_key)
     if kind == "llm":
         return llm
     own = settings.vlm_provider, settings.vlm_base_url, settings.vlm_api_key
     if not any(own):
-        return _Named(llm.provider, settings.vlm_model, llm.base_url, llm.api_key)
-    return _Named(settings.vlm_provider or "openai", settings.vlm_model, settings.vlm_base_url, settings.vlm_api_key)
+        return _ModelSettings(llm.provider, settings.vlm_model, llm.base_url, llm.api_key)
+    return _ModelSettings(
+        settings.vlm_provider or "openai", settings.vlm_model, settings.vlm_base_url, settings.vlm_api_key
+    )
 
 
-def _endpoint(kind: Kind, named: _Named) -> Endpoint:
+def _endpoint(kind: Kind, named: _ModelSettings) -> Endpoint:
     from hybrid_core.llm.adapters.anthropic_chat import AnthropicChat
     from hybrid_core.llm.adapters.openai_chat import OpenAIChat
 
@@ -259,7 +261,7 @@ _ROUND, _VERDICT = 0.5, 250  # of reason_tokens, read by a call of a deep search
 _ANSWER = 400  # tokens written
 _SECTIONS = (16_000, 4_000)  # read and written by the largest call of index: a batch of sections
 _PAGE = (2_500, 600)  # the same of a page that is seen, with its picture
-_LOADING = 5.0  # seconds beyond what a call takes that say that the model was loaded for it
+_LOADING_SECONDS = 5.0  # seconds beyond what a call takes that say that the model was loaded for it
 _SPARE = 1.5  # times what is expected
 
 
@@ -268,11 +270,11 @@ def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str
     that pages are shown to.
     """
     loading = first - speed.seconds(100, 20)
-    loading = loading if loading > _LOADING else 0.0
+    loading = loading if loading > _LOADING_SECONDS else 0.0
     lines = [f"reads {_rate(speed.reading)} and writes {_rate(speed.writing)} tokens/s"]
     lines += [f"took about {loading:.0f} s to be loaded"] if loading else []
     if sees:
-        return "; ".join([", ".join(lines), *_pages(speed, loading, settings)])
+        return "; ".join([", ".join(lines), *_page_speed_lines(speed, loading, settings)])
     round_seconds = speed.seconds(round(_ROUND * settings.reason_tokens), _VERDICT)
     answer = speed.seconds(settings.answer_tokens, _ANSWER)
     batch = speed.seconds(*_SECTIONS)
@@ -291,7 +293,7 @@ def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str
     return "; ".join([", ".join(lines), *advised])
 
 
-def _pages(speed: Speed, loading: float, settings: Settings) -> list[str]:
+def _page_speed_lines(speed: Speed, loading: float, settings: Settings) -> list[str]:
     page, at_once = speed.seconds(*_PAGE), settings.max_concurrent_pages
     lines = [f"a page takes about {_time(page)}"]
     if page + loading > settings.model_timeout:
@@ -317,7 +319,7 @@ PORTS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM", 13
 _OWNERS = {"library": "Ollama", "llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM Studio"}
 _SECONDS = 2.0  # for a server to list its models
 _LONGEST = 2**20  # bytes of a list
-_MOST = 200  # models of one server
+_MAX_MODELS = 200  # models of one server
 _EMBEDDERS = ("embed", "bge-", "rerank")  # in names of models that do not answer
 
 
@@ -358,7 +360,7 @@ def _server(port: int, listed: object) -> LocalServer | None:
     if not isinstance(entries, list):
         return None
     models, owners = list[str](), set[str]()
-    for entry in entries[:_MOST]:
+    for entry in entries[:_MAX_MODELS]:
         if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]:
             models.append(entry["id"][:200])
             with suppress(TypeError):

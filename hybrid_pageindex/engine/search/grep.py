@@ -38,7 +38,7 @@ Listed = Literal["pages", "documents"]
 MOST, MOST_CONTEXT = 1000, 10
 _PLACES = 5  # of a page that are shown
 _CHUNK = 256  # pages between two looks at the clock
-_REMEMBERED = 16  # searches that go on where they stopped
+_MAX_SCANS = 16  # searches that go on where they stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class Grep:
         self._words.sweep(frozenset().union(*published))
         scope = Scope(members)
         with self._lock:
-            self._scopes = dict([*self._scopes.items(), (key, scope)][-_REMEMBERED:])
+            self._scopes = dict([*self._scopes.items(), (key, scope)][-_MAX_SCANS:])
         return key, scope
 
     def _with_words(self, scope: Scope, words: WordQuery) -> tuple[Rows, Rows]:
@@ -273,7 +273,7 @@ class Grep:
         scan = cached or Scan(find_candidates())
         with self._lock:
             scan = self._scans.pop(key, scan)
-            self._scans = dict([*self._scans.items(), (key, scan)][-_REMEMBERED:])
+            self._scans = dict([*self._scans.items(), (key, scan)][-_MAX_SCANS:])
         return scan
 
     def _advance(

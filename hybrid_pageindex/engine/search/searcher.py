@@ -150,7 +150,7 @@ def _joined_documents(documents: Sequence[Document], before: LibraryView | None)
     return before.documents.published(new, [doc_id for doc_id in before.documents.order if doc_id not in doc_ids])
 
 
-_SHOWN = 3
+_MAX_DOCUMENTS_SHOWN = 3
 
 
 def unread_documents(
@@ -178,8 +178,10 @@ def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Calla
     """
     if not unread:
         return ""
-    which = ", ".join(f"{document.doc_name}: {document.unread} of {document.pages}" for document in unread[:_SHOWN])
-    more = ", …" if len(unread) > _SHOWN else ""
+    which = ", ".join(
+        f"{document.doc_name}: {document.unread} of {document.pages}" for document in unread[:_MAX_DOCUMENTS_SHOWN]
+    )
+    more = ", …" if len(unread) > _MAX_DOCUMENTS_SHOWN else ""
     holds = "documents hold" if len(unread) > 1 else "document holds"
     of = f"{len(unread)} of {searched}" if searched > 1 else str(len(unread))
     return f"{of} {holds} pages without text, which no search finds ({which}{more}); {advice()}"

@@ -26,7 +26,7 @@ from retrievers.candidates.router import Router
 from retrievers.query.expert import Expert
 from retrievers.trees.contents import ContentCache
 
-_KEPT = 4  # files of a library: searches with other nicknames or numbers have their own
+_MAX_FILES = 4  # files of a library: searches with other nicknames or numbers have their own
 _log = logging.getLogger(__name__)
 
 
@@ -77,8 +77,8 @@ class ViewFiles:
         for path in folder.glob(f"{mark}-*.view"):
             if _position(path) < view.position:
                 _delete(path)
-        others = sorted(folder.glob("*.view"), key=_written, reverse=True)
-        for path in others[_KEPT:]:
+        others = sorted(folder.glob("*.view"), key=_modified_at, reverse=True)
+        for path in others[_MAX_FILES:]:
             _delete(path)
 
     def _folder(self, library: str) -> Path:
@@ -98,7 +98,7 @@ def _position(path: Path) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _written(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     with suppress(OSError):
         return path.stat().st_mtime
     return 0.0
@@ -144,7 +144,7 @@ class _State:
 
 
 @dataclass(slots=True)
-class _Held:
+class _Slot:
     """``lock`` is around making the next state: whoever needs it waits, everybody else goes by theirs."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -161,7 +161,7 @@ class LibraryViews:
     def __init__(self, catalog: Catalog, contents: ContentCache, files: ViewFiles) -> None:
         """``contents`` forgets what was replaced or removed."""
         self._catalog, self._contents, self._files = catalog, contents, files
-        self._held: dict[tuple[str, str], _Held] = {}
+        self._held: dict[tuple[str, str], _Slot] = {}
 
     def published(
         self, library: str, expert: str, knowledge: Expert, scoring: ScoringConfig
@@ -170,7 +170,7 @@ class LibraryViews:
 
         ``expert`` is the name of the ``knowledge``.
         """
-        slot = self._held.setdefault((library, expert), _Held())
+        slot = self._held.setdefault((library, expert), _Slot())
         with self._catalog.snapshot() as snapshot:
             state = slot.state
             if state is not None and not state.fits(snapshot.state(library), knowledge, scoring):
@@ -192,7 +192,7 @@ class LibraryViews:
             if slot.writing is not None:
                 slot.writing.join()
 
-    def _next(self, slot: _Held, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig) -> _State:
+    def _next(self, slot: _Slot, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig) -> _State:
         before = slot.state
         ahead = before is not None and before.view.position > snapshot.position(library)
         if before is not None and (ahead or before.catalog != snapshot.catalog_id()):

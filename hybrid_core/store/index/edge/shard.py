@@ -35,7 +35,7 @@ from hybrid_core.store.index.points import (
 
 LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # another release or another config: built anew
 _SCROLL = 1000
-_LISTED = 10_000
+_SCROLL_POINTS = 10_000
 HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
 _LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
 _POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
@@ -155,7 +155,7 @@ class Shard:
 
     def listed(self, start: str | None) -> tuple[list[str], str | None]:
         """Return the ids of points from ``start`` on, in ascending order, and that of the next one, None at the end."""
-        request = edge.ScrollRequest(offset=start, limit=_LISTED, with_payload=False, with_vector=False)
+        request = edge.ScrollRequest(offset=start, limit=_SCROLL_POINTS, with_payload=False, with_vector=False)
         with self._calling() as shard:
             records, following = shard.scroll(request)
         return [str(record.id) for record in records], None if following is None else str(following)

@@ -51,7 +51,7 @@ from hybrid_core.store.index.points import (
 CHANGED = "its files are not as they were written"
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
 _OPTIMIZE_SHARE = 0.1
-_HURRIED = 5  # times as many where somebody waits for the first search
+_HURRY_FACTOR = 5  # times as many where somebody waits for the first search
 _CHECKPOINT_POINTS = 20_000
 _COPY_SECONDS = 10.0
 _COPY_TRIES = 4
@@ -436,4 +436,4 @@ class EdgeStore:
 
 
 def _optimize_above(count: int, hurried: bool = False) -> int:
-    return max(_OPTIMIZE_POINTS, int(count * _OPTIMIZE_SHARE)) * (_HURRIED if hurried else 1)
+    return max(_OPTIMIZE_POINTS, int(count * _OPTIMIZE_SHARE)) * (_HURRY_FACTOR if hurried else 1)

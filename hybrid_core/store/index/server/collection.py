@@ -69,7 +69,7 @@ LAYOUT = 4
 _TOUCH_SECONDS = 3600.0
 _OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
 _SLOW_REPLICA_MS = 300  # after which another one is asked as well
-_LISTED = 10_000  # points whose ids are read by one call
+_SCROLL_POINTS = 10_000  # points whose ids are read by one call
 _ANNOUNCEMENTS = 20  # tries: others of the same history may announce theirs in between, or replicas lag
 
 
@@ -361,7 +361,7 @@ class CollectionStore:
         while True:
             points, following = self.server.call(
                 lambda client, start=following: client.scroll(  # type: ignore[misc]
-                    self.name, pages, limit=_LISTED, offset=start, with_payload=False, with_vectors=False
+                    self.name, pages, limit=_SCROLL_POINTS, offset=start, with_payload=False, with_vectors=False
                 )
             )
             yield from (str(point.id) for point in points)

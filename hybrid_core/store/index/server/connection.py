@@ -243,7 +243,7 @@ def connect(urls: str, api_key: str = "", layout: Layout = Layout()) -> Server:
     or has a version that does not fit. Raise ``UnreachableError`` where trying again may help.
     """
     addresses = [url.strip() for url in urls.split(",")]
-    shown = [_shown(url) for url in addresses]
+    shown = [_redact_url(url) for url in addresses]
     if not (api_key.isascii() and api_key.isprintable()) or api_key != api_key.strip():
         raise StoreError(
             f"{','.join(shown)}: the API key holds characters that no key has.", "Look at PAGEINDEX_QDRANT_API_KEY."
@@ -278,7 +278,7 @@ def _client(url: str, api_key: str) -> Callable[[int], QdrantClient]:
     return create
 
 
-def _shown(url: str) -> str:
+def _redact_url(url: str) -> str:
     """Return the address without user, password and query. Raise ``StoreError`` where it is none."""
     try:
         parts = urlsplit(url)

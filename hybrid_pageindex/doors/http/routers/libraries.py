@@ -54,7 +54,7 @@ from hybrid_pageindex.engine.libraries.transfer import Imported
 from hybrid_pageindex.sample import COMPANY, SAMPLE_QUESTIONS, write_sample_report
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])
-_UNTAGGED = ("used_at",)  # each search changes it
+_UNTAGGED_FIELDS = ("used_at",)  # each search changes it
 bin_router = APIRouter(prefix="/bin", tags=["bin"])
 EntryId = Annotated[str, PathParam(max_length=200)]
 sample_router = APIRouter(prefix="/sample", tags=["libraries"])
@@ -76,7 +76,7 @@ async def list_libraries(
     """List libraries, the last used first, with their sizes, waiting and failed files."""
     sizes = await server.turn(server.reads, server.engine.libraries(find))
     readable = [size for size in sizes if caller.may("read", size.id)]
-    return weakly_tagged_response(request, readable, _UNTAGGED)
+    return weakly_tagged_response(request, readable, _UNTAGGED_FIELDS)
 
 
 @router.post("", status_code=201, response_model=Library)
@@ -90,7 +90,7 @@ async def create_library(request: Request, server: ServerState, body: NewLibrary
 async def show_library(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
     sizes = await server.turn(server.reads, server.engine.libraries(library.name))
     [size] = [listed for listed in sizes if listed.id == library.id]
-    return weakly_tagged_response(request, size, _UNTAGGED)
+    return weakly_tagged_response(request, size, _UNTAGGED_FIELDS)
 
 
 @router.get("/{library}/briefing", response_model=Briefing)
