@@ -95,13 +95,6 @@ def hidden_lines(text: str, places: Places) -> tuple[str, ...]:
     return tuple(line for line, hidden in _shown_or_hidden(text, places) if hidden)
 
 
-def shown_text(text: str, places: Places) -> str:
-    """Return a page's text without the lines that the page does not show."""
-    if not any(place == HIDDEN for _, place in places):
-        return text
-    return "\n".join(line for line, hidden in _shown_or_hidden(text, places) if not hidden)
-
-
 def _shown_or_hidden(text: str, places: Places) -> Iterator[tuple[str, bool]]:
     if not any(place == HIDDEN for _, place in places):
         return

@@ -184,8 +184,8 @@ class ScoringConfig:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str = "scoring") -> ScoringConfig:
-        """The usual numbers but for those given, by group and name: {"pages": {"neighbours": 0}} or
-        {"pages.neighbours": 0}. Raises UsageError for an unknown name (with the nearest one) and a value out of range;
+        """The usual numbers but for those given, by group and name: {"pages": {"k1": 1.2}} or
+        {"pages.k1": 1.2}. Raises UsageError for an unknown name (with the nearest one) and a value out of range;
         ``where`` is what errors call the mapping.
         """
         config = cls()
@@ -206,7 +206,7 @@ class ScoringConfig:
 
 def _flat(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(values, Mapping):
-        raise UsageError(f"{where} is {values!r}.", "Give numbers by name, such as pages.neighbours: 0.")
+        raise UsageError(f"{where} is {values!r}.", "Give numbers by name, such as pages.k1: 1.2.")
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from ((f"{name}.{inner}", number) for inner, number in value.items())

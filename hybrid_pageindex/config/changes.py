@@ -52,13 +52,13 @@ def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
     """All but tables of numbers and the server's own secrets."""
     return [
         SettingView(
-            field.name, "" if _secret(field.name) else _plain_value(getattr(settings, field.name)),
+            field.name, "" if not field.repr else _plain_value(getattr(settings, field.name)),
             _plain_value(field.default),
             field.metadata["help"], choices(field), _fixed(field.name, owner),
             getattr(settings, field.name) != field.default,
         )
         for field in fields(AllSettings)
-        if field.name != "scoring" and (not _secret(field.name) or field.name in OF_OWNER)
+        if field.name != "scoring" and (field.repr or field.name in OF_OWNER)
     ]  # fmt: skip
 
 
@@ -76,10 +76,6 @@ def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = Fal
     settings_now = replace(settings, **values)
     _write_config(settings.storage_path / CONFIG_FILE, {name: _plain_value(value) for name, value in values.items()})
     return settings_now
-
-
-def _secret(name: str) -> bool:
-    return name.endswith(("_key", "_token"))
 
 
 def _fixed(name: str, owner: bool) -> str:

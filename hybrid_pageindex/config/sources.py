@@ -24,7 +24,6 @@ from hybrid_core.store.home import close_to_others
 from hybrid_pageindex.config.checking import KNOWN, checked, kinds
 from hybrid_pageindex.config.fields import PREFIX
 
-_SECRET = ("_key", "_token")
 _FILE = "_FILE"
 _READ_BY_OTHERS = stat.S_IRGRP | stat.S_IROTH
 _ENTERED_BY_OTHERS = stat.S_IXGRP | stat.S_IXOTH
@@ -65,7 +64,7 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
     try:
         values_set = _Variables(variables)()
     except SettingsError as error:
-        raise UsageError(f"{PREFIX}SCORING is no JSON.", 'Write it as {"pages.neighbours": 0.1}.') from error
+        raise UsageError(f"{PREFIX}SCORING is no JSON.", 'Write it as {"pages.k1": 1.2}.') from error
     places = {key: f"{file}: {key}" for key in values} | {key: PREFIX + key.upper() for key in values_set}
     return checked(values | values_set, places)
 
@@ -115,8 +114,8 @@ def _all_known(keys: Iterable[tuple[str, str]]) -> None:
 
 
 def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
-    """Say of a file with a key or token that others can read, and close it to them: so it is said once."""
-    secrets = [name for name in values if name.endswith(_SECRET)]
+    """Close a file with a secret that others can read, and warn of it once."""
+    secrets = [name for name in values if not KNOWN[name].repr]
     try:
         mode = file.stat().st_mode
         if not secrets or not mode & _READ_BY_OTHERS or not file.parent.stat().st_mode & _ENTERED_BY_OTHERS:

@@ -97,7 +97,6 @@ def repeat_heads(
 
 _LONGEST_TITLE = 300  # characters; a longer "heading" is a paragraph above a rule
 _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")  # ## Title {#anchor}
-_TAG = re.compile(r"<[^<>]*>")
 _IMAGE = re.compile(r"!\[[^\]]*\][(\[]|<img\s", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
 _BLOCKS = frozenset(

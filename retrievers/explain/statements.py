@@ -184,7 +184,6 @@ def _beginning(term: str) -> str:
 
 _EDGE = 6  # lines at the end and the beginning of a page that may be of a table or a list
 _NEAR, _SOUGHT = 0.6, 40  # of a page, from where a passage is near its end; characters by which it is found
-_FOOT = 60  # characters of a running head or foot at most
 _LIST_ITEM = re.compile(r"^\s*(?:[•●▪■◦‣*–-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])\s+\S")
 _UNENDED = re.compile(r"[^\W_][)\]”\"’']?$|[-,;]$")
 _BARE = re.compile(r"[\W\d]*")

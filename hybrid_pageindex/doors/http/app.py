@@ -1,4 +1,4 @@
-"""x"""
+"""The HTTP application: its routes, the state behind them, and what runs beside them while it serves."""
 
 from __future__ import annotations
 

@@ -332,6 +332,6 @@ def test_every_code_has_its_place_in_the_documentation() -> None:
     written = set(re.findall(r"^### (\w+)$", (root / "docs" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE))
     text = "".join(one.read_text(encoding="utf-8") for one in (root / "hybrid_pageindex/doors/http").rglob("*.py"))
     codes = {code for _, _, code in errors._KINDS} | {code for code, _ in errors._WORDS.values()}
-    codes |= set(re.findall(r"Refusal\(\s*\d{3}, \"(\w+)\"", text)) | {"internal", "string_above_max_length"}
+    codes |= set(re.findall(r"Refusal\(\s*\d{3},\s*\"(\w+)\"", text)) | {"internal", "string_above_max_length"}
     codes |= set(re.findall(r"find_openai_library\(request, \w+, \"(\w+)\"", text))
     assert len(codes) > 35 and codes == written

@@ -12,6 +12,7 @@ import pytest
 
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
+from hybrid_pageindex.config.changes import shown
 from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.doors.cli.parser import build_parser
 
@@ -136,3 +137,21 @@ def test_numbers_that_rank_can_be_set_in_the_file_and_by_variables(tmp_path: Pat
         load_settings(tmp_path, {"PAGEINDEX_SCORING__PAGES__NEIGHBORS": "0.3"})
     with pytest.raises(UsageError, match="no JSON"):
         load_settings(tmp_path, {"PAGEINDEX_SCORING": "{"})
+
+
+SECRETS = tuple(field.name for field in fields(Settings) if not field.repr)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_no_secret_is_shown_or_left_to_others(tmp_path: Path, name: str) -> None:
+    """Addresses of databases hold passwords too."""
+    assert {"postgres_url", "redis_url", "llm_api_key", "http_token"} <= set(SECRETS)
+    tmp_path.chmod(0o755)
+    file = tmp_path / "config.yaml"
+    file.write_text(f"{name}: redis://user:open-sesame-1234@localhost/0\n")
+    file.chmod(0o644)
+    settings = load_settings(tmp_path, {})
+    assert "sesame" in getattr(settings, name)
+    assert "sesame" not in str(shown(settings)) and "sesame" not in str(shown(settings, owner=True))
+    assert "sesame" not in repr(settings)
+    assert file.stat().st_mode & 0o077 == 0
