@@ -403,6 +403,14 @@ def test_help_and_version(cli: Cli) -> None:
     assert cli("--version").stdout.startswith("hybrid-pageindex 0.")
 
 
+def test_help_imports_no_heavy_package() -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "hybrid_pageindex", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    heavy = {"numpy", "pydantic", "sqlalchemy", "fastapi", "pymupdf"}
+    assert done.returncode == 0 and "hybrid_pageindex.doors.cli.parser" in done.stderr
+    assert not heavy & {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+
+
 def test_searching_imports_only_what_it_needs(library: Engine) -> None:
     """PyMuPDF alone takes 0.8 s to import, pydantic 0.1."""
     script = (

@@ -40,10 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+_NO_MEMORY = (  # what libraries and the loader of shared objects say
+    "can't start new thread", "failed to map segment", "annot allocate memory", "without exception set",
+)  # fmt: skip
+
+
 def _out_of_memory(error: BaseException | None) -> bool:
     """Return whether memory ran out, also where that made something else fail."""
     while error is not None:
-        if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        if isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -39,7 +39,7 @@ def test_one_copy_serves_several_pages_and_goes_with_its_document(engine: Engine
 def test_a_copy_goes_when_nobody_asks_for_a_while(
     engine: Engine, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(originals, "_SECONDS", 0.0)
+    monkeypatch.setattr(originals, "_KEPT_SECONDS", 0.0)
     run(engine.page_image("report.pdf", 1))
     assert copies(engine) == []
 
