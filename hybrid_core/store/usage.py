@@ -12,7 +12,7 @@ from hybrid_core.store.tables import CleanString as String
 from hybrid_core.types.usage import ModelUse, Usage
 
 if TYPE_CHECKING:
-    from hybrid_core.store.catalog.catalog import Catalog
+    from hybrid_core.store.leases import Transactions
 
 
 model_usage = Table(
@@ -37,7 +37,7 @@ _SUMS = ("calls", "input_tokens", "output_tokens", "unpriced", "cost", "seconds"
 class UsageStore:
     """The use of models in the catalog. Methods wait for the catalog."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Transactions) -> None:
         self._catalog = catalog
 
     def add(self, day: str, model: str, charge: Charge, usage: Usage, *, priced: bool) -> None:

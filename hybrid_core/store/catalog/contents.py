@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,6 @@ from hybrid_core.store.database import Decoding, parts, reread
 from hybrid_core.text.terms import TermCounts, TermOrder
 from hybrid_core.types.documents import Chunk, IndexedContent, Page, PageText, Section
 from hybrid_core.types.files import StoredVersion
-
-if TYPE_CHECKING:
-    from hybrid_core.store.catalog.catalog import Catalog
-    from hybrid_core.store.catalog.snapshot import Snapshot
-
 
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
@@ -267,6 +263,12 @@ def _statement(table: Table, names: tuple[str, ...], size: int) -> Select[Any]:
     return select(*(columns[name] for name in names)).where(or_(*each))
 
 
+class SnapshotSource(Protocol):
+    """A catalog whose published contents can be read at one instant."""
+
+    def snapshot(self) -> AbstractContextManager[ContentSnapshot]: ...
+
+
 class Contents:
     """Reads what was published under a content's id, each time in a short read of its own.
 
@@ -274,7 +276,7 @@ class Contents:
     model thinks in between. ``gone`` are the ids of those that were asked for and are not there any more.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: SnapshotSource) -> None:
         self._catalog = catalog
         self.gone: set[str] = set()
 
@@ -296,7 +298,7 @@ class Contents:
         self.gone |= {key[0] for key in keys if key not in orders}
         return orders
 
-    def _read(self, work: Callable[[Snapshot], _T]) -> _T:
+    def _read(self, work: Callable[[ContentSnapshot], _T]) -> _T:
         def read() -> _T:
             with self._catalog.snapshot() as snapshot:
                 return work(snapshot)

@@ -28,7 +28,7 @@ from hybrid_core.types.files import ContentVersion, FileStamp
 from hybrid_core.types.libraries import is_address, shown_name
 
 if TYPE_CHECKING:
-    from hybrid_core.store.catalog.catalog import Catalog
+    from hybrid_core.store.leases import Transactions
     from hybrid_core.store.objects import Objects
     from hybrid_core.types.documents import Document
 
@@ -257,7 +257,7 @@ def replace_content(
 
 
 def correct(
-    catalog: Catalog, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
+    catalog: Transactions, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
 ) -> Literal["done", "gone", "changed"]:
     """Add corrections to a document and take others back, in one transaction, unless its content or its corrections are
     not those that were ``seen``.
@@ -281,7 +281,7 @@ def correct(
     return "done"
 
 
-def expect(catalog: Catalog, library: str, doc_id: str, path: str, corrections: Mapping[str, str]) -> None:
+def expect(catalog: Transactions, library: str, doc_id: str, path: str, corrections: Mapping[str, str]) -> None:
     """Record what a document that is still to be indexed was corrected to elsewhere."""
     with catalog.writing() as connection:
         values = {

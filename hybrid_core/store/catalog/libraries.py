@@ -21,7 +21,7 @@ from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_core.types.sources import Source
 
 if TYPE_CHECKING:
-    from hybrid_core.store.catalog.catalog import Catalog
+    from hybrid_core.store.leases import Transactions
 
 
 BINNED = "bin:"
@@ -127,13 +127,15 @@ def _check_free(name: str, others: list[Library]) -> None:
         raise ConflictError(f"There is a library {label} already.", "Choose another name: case and width do not count.")
 
 
-def all_sources(catalog: Catalog, library: str | None = None) -> list[Source]:
+def all_sources(catalog: Transactions, library: str | None = None) -> list[Source]:
     """Return the sources of a library, or of all, by library and path."""
     with catalog.reading() as connection:
         return _sources(connection, library)
 
 
-def watched_sources(catalog: Catalog, library: str | None = None, machine: str = "") -> dict[tuple[str, ...], Source]:
+def watched_sources(
+    catalog: Transactions, library: str | None = None, machine: str = ""
+) -> dict[tuple[str, ...], Source]:
     """Return the watched sources of a machine.
 
     Their keys tell them from others of the same place: after a library was cleared they are not those of before.
@@ -148,13 +150,13 @@ def watched_sources(catalog: Catalog, library: str | None = None, machine: str =
     }
 
 
-def exclusions(catalog: Catalog, library: str) -> frozenset[str]:
+def exclusions(catalog: Transactions, library: str) -> frozenset[str]:
     """Return the paths of files that somebody removed from a library."""
     with catalog.reading() as connection:
         return _exclusions(connection, library)
 
 
-def remember(catalog: Catalog, library: str, sources: Sequence[Source]) -> None:
+def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> None:
     """Add sources to a library, or renew what is known of them; whether they are watched stays. A file that lies in a
     folder of the same options needs no row. Files of theirs that were removed by hand may come back.
     """
@@ -190,12 +192,12 @@ def _renewal(
     return covered & before.keys(), new, back
 
 
-def others_sources(catalog: Catalog, library: str, machine: str) -> list[Source]:
+def others_sources(catalog: Transactions, library: str, machine: str) -> list[Source]:
     """Return the sources whose files lie on other machines, at paths of theirs."""
     return [source for source in all_sources(catalog, library) if not source.belongs_to(machine)] if machine else []
 
 
-def check_machine(catalog: Catalog, library: str, paths: Iterable[str], machine: str) -> None:
+def check_machine(catalog: Transactions, library: str, paths: Iterable[str], machine: str) -> None:
     """Raise UsageError where a path holds, or lies in, a source of another machine at the same path.
 
     It would take the place of that machine's documents.
@@ -211,7 +213,7 @@ def check_machine(catalog: Catalog, library: str, paths: Iterable[str], machine:
                 )
 
 
-def set_watch(catalog: Catalog, source: Source) -> None:
+def set_watch(catalog: Transactions, source: Source) -> None:
     """Watch a source as it says, or no longer; one that is not known yet is added."""
     with catalog.writing() as connection:
         condition = (_source.library == source.library) & (_source.path == source.path)
@@ -220,20 +222,20 @@ def set_watch(catalog: Catalog, source: Source) -> None:
             connection.execute(insert(schema.sources).values(**values))
 
 
-def note_mounts(catalog: Catalog, source: Source, mounts: Mapping[str, str]) -> None:
+def note_mounts(catalog: Transactions, source: Source, mounts: Mapping[str, str]) -> None:
     """Record which file systems a source's documents lie on."""
     condition = (_source.library == source.library) & (_source.path == source.path)
     with catalog.writing() as connection:
         connection.execute(update(schema.sources).where(condition).values(mounts=to_json(dict(mounts))))
 
 
-def forget_sources(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
+def forget_sources(catalog: Transactions, library: str, paths: Iterable[str]) -> None:
     """Forget sources; their documents stay."""
     with catalog.writing() as connection:
         _delete(connection, library, paths)
 
 
-def exclude(catalog: Catalog, library: str, paths: Iterable[str]) -> None:
+def exclude(catalog: Transactions, library: str, paths: Iterable[str]) -> None:
     """Exclude the files of documents that were removed by hand: no source brings them back."""
     gone = set(paths)
     with catalog.writing() as connection:

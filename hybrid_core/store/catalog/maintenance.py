@@ -31,7 +31,7 @@ from hybrid_core.store.tables import STAYS, counters, insert_into
 from hybrid_core.store.usage import model_usage
 
 if TYPE_CHECKING:
-    from hybrid_core.store.catalog.catalog import Catalog
+    from hybrid_core.store.leases import Transactions
 
 _ROWS_AT_ONCE = 500  # read and written at once
 HOME = ""
@@ -71,7 +71,7 @@ def _forget_names_of_usage(connection: Connection) -> None:
         connection.execute(insert(model_usage), [{**row, "library": "", "who": ""} for row in rows])
 
 
-def copy_catalog(source: Catalog, target: Catalog, done: Callable[[str, int], None]) -> int:
+def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str, int], None]) -> int:
     """Make ``target`` what ``source`` is, id and change log included, so that the same indexes serve it. Calls ``done``
     with each table and its rows; returns how many rows there are.
 
@@ -112,7 +112,7 @@ def copy_catalog(source: Catalog, target: Catalog, done: Callable[[str, int], No
     return rows
 
 
-def _claim(target: Catalog, catalog: str, tables: Sequence[Table]) -> None:
+def _claim(target: Transactions, catalog: str, tables: Sequence[Table]) -> None:
     with target.writing() as write:
         copied = write.scalar(select(meta.c.value).where(meta.c.key == COPYING))
         filled = copied is None and any(write.scalar(select(func.count()).select_from(table)) for table in tables)
@@ -121,7 +121,7 @@ def _claim(target: Catalog, catalog: str, tables: Sequence[Table]) -> None:
         write.execute(insert_into(write, meta).values(key=COPYING, value=catalog).on_conflict_do_nothing())
 
 
-def _has_digest(catalog: Catalog, table: Table, digest: str) -> bool:
+def _has_digest(catalog: Transactions, table: Table, digest: str) -> bool:
     with catalog.reading() as read:
         return _digest(read, table)[1] == digest
 
