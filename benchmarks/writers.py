@@ -61,7 +61,7 @@ def varied(read: Sequence[Read], library: str, numbers: range) -> list[Publicati
 def write(
     source: Path, target: Path, url: str, library: str, numbers: range, ready: Barrier, reports_queue: Queue[Any]
 ) -> None:
-    """One writer: its documents made first, then published when all are ready."""
+    """Make the documents of a writer, and publish them when all writers are ready."""
     catalog = Catalog(source)
     mine = varied(originals(catalog), library, numbers)
     catalog.close()

@@ -88,13 +88,13 @@ def settings() -> str:
     for group in vars(groups).values():
         if not (isinstance(group, type) and dataclasses.is_dataclass(group)) or group.__module__ != groups.__name__:
             continue
-        own = [one for one in dataclasses.fields(group) if one.name not in seen]
+        own = [field for field in dataclasses.fields(group) if field.name not in seen]
         if not own or group is groups.AllSettings:
             continue
-        seen |= {one.name for one in own}
+        seen |= {field.name for field in own}
         title = _GROUPS[group.__name__.removesuffix("Settings")]
         parts += [f"## {title}\n", "| setting | default | values | meaning |\n|---|---|---|---|"]
-        parts += [_setting(one, typing.get_type_hints(group)[one.name]) for one in own]
+        parts += [_setting(field, typing.get_type_hints(group)[field.name]) for field in own]
         parts += [""]
     numbers = [
         f"| `{part.name}` | `{number.name}` | {number.default} |"
@@ -103,25 +103,26 @@ def settings() -> str:
     ]
     parts += ["## Ranking\n", "Below `scoring:` in `config.yaml`, by group and name.\n"]
     parts += ["| group | number | default |\n|---|---|---|", *numbers, ""]
-    missing = {one.name for one in dataclasses.fields(Settings)} - seen - {"scoring"}
+    missing = {field.name for field in dataclasses.fields(Settings)} - seen - {"scoring"}
     if missing:
         raise SystemExit(f"No group holds these settings: {', '.join(sorted(missing))}.")
     return "\n".join(parts)
 
 
 def _setting(field: dataclasses.Field[Any], kind: Any) -> str:
-    known = field.metadata
-    default = known["usual"] or ("" if field.default in ("", None) else f"`{_plain(field.default, known['size'])}`")
+    metadata = field.metadata
+    default = metadata["usual"] or (
+        "" if field.default in ("", None) else f"`{_plain(field.default, metadata['size'])}`"
+    )
     if typing.get_origin(kind) is typing.Literal:
         values = ", ".join(f"`{choice}`" for choice in typing.get_args(kind))
     elif kind is bool:
         values = "`true`, `false`"
     else:
-        limits = [f"{'from' if side == 'least' else 'to'} {known[side]:,}" for side in ("least", "most")
-                  if known[side] is not None]  # fmt: skip
-        values = " ".join(["bytes" if known["size"] else "", *limits]).strip()
-    meaning = known["help"]
-    return f"| `{field.name}` | {default} | {values} | {_cell(meaning)} |"
+        limits = [f"{'from' if side == 'least' else 'to'} {metadata[side]:,}" for side in ("least", "most")
+                  if metadata[side] is not None]  # fmt: skip
+        values = " ".join(["bytes" if metadata["size"] else "", *limits]).strip()
+    return f"| `{field.name}` | {default} | {values} | {_cell(metadata['help'])} |"
 
 
 def _plain(value: Any, size: bool) -> str:
@@ -173,7 +174,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         return " or ".join(f"`{value}`" for value in schema["enum"])
     for several in ("anyOf", "oneOf", "allOf"):
         if several in schema:
-            return " or ".join(_kind(one) for one in schema[several])
+            return " or ".join(_kind(choice) for choice in schema[several])
     if schema.get("type") == "array":
         return f"list of {_kind(schema.get('items', {}))}"
     kind = schema.get("type", "any")

@@ -22,6 +22,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import Changed, log_changes, members, with_members
 from hybrid_core.store.catalog.frequencies import Recount
 from hybrid_core.store.catalog.libraries import BINNED, all_libraries
+from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.notes import notes
 from hybrid_core.types.libraries import library_called
 
@@ -120,7 +121,7 @@ def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool
             _require_mark(connection, entry)
     chosen = {entry} if entry is not None else set(marks)
     if expired:
-        chosen = {each for each in chosen if _expiry(marks[each]["at"]) < _now_iso()}
+        chosen = {each for each in chosen if _expiry(marks[each]["at"]) < now()}
     removed = [each for each, mark in marks.items() if mark["from"] and (each in chosen or mark["from"] in chosen)]
     return removed + [each for each in chosen if not marks[each]["from"]]
 
@@ -132,7 +133,7 @@ def entries_from(catalog: Catalog, library: str) -> list[str]:
 
 
 def _mark(connection: Connection, entry: str, origin: str) -> None:
-    value = json.dumps({"at": _now_iso(), "from": origin})
+    value = json.dumps({"at": now(), "from": origin})
     connection.execute(insert(schema.meta).values(key=BINNED + entry, value=value))
 
 
@@ -210,10 +211,6 @@ def _rename_if_taken(connection: Connection, library: str) -> None:
     name = next(each for each in names if library_called(each, shown) is None)
     alias = "" if library_called(row.alias, shown) else row.alias
     connection.execute(update(schema.libraries).where(_libraries.id == library).values(name=name, alias=alias))
-
-
-def _now_iso() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _expiry(at: str) -> str:
