@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import importlib
 import os
+import re
 import signal
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.errors import PageIndexError
+
+_NO_MEMORY = re.compile(
+    r"alloc\b.*failed|bad_alloc|out of memory|(?:cannot|failed to) allocate|can't start new thread"
+    r"|failed to map segment",
+    re.I,
+)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Return whether an error means that the memory this process may use did not suffice."""
+    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
 def require(module: str, extra: str) -> Any:

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
 import traceback
 from dataclasses import dataclass, fields, replace
 
 from hybrid_core.errors import LimitError
+from hybrid_core.system import out_of_memory
 from hybrid_core.types.documents import ParsedPage
-
-_NO_MEMORY = re.compile(
-    r"alloc\b.*failed|bad_alloc|out of memory|(?:cannot|failed to) allocate|can't start new thread", re.I
-)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Return whether an error means that the memory a worker may use did not suffice."""
-    return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
 @dataclass(frozen=True, slots=True)

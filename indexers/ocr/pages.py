@@ -17,10 +17,10 @@ from itertools import pairwise
 from statistics import fmean, median
 
 from hybrid_core.errors import DocumentError, LimitError
+from hybrid_core.system import out_of_memory
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, ParsedPage
 from indexers.formats.format import DrawnFile, OpenFile, PicturedFile
-from indexers.formats.limits import out_of_memory
 from indexers.formats.pdf.reading_order import Piece, arrange
 from indexers.ocr.engines import Engine, EngineName, ReadLine, Word, sureness
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from hybrid_core.errors import DocumentError, LimitError
-from hybrid_core.system import require
-from indexers.formats.limits import out_of_memory, plain_reason
+from hybrid_core.system import out_of_memory, require
+from indexers.formats.limits import plain_reason
 from indexers.ocr.engines import ReadLine, Word, sureness
 
 _UPSIDE_DOWN = 85  # mean confidence below which the page is tried on its sides and its head

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hybrid_core.errors import DocumentError, LimitError, PageIndexError
+from hybrid_core.system import out_of_memory
 from hybrid_core.text.prose import counted
 from hybrid_core.types.documents import ParsedPage
 from indexers.assembly.content import build_content, ranges
 from indexers.assembly.spool import PageTerms, Spool, load_spools, save_spool
 from indexers.formats.format import OpenFile
-from indexers.formats.limits import out_of_memory, plain_reason
+from indexers.formats.limits import plain_reason
 from indexers.formats.registry import format_of, misnamed, open_file
 from indexers.formats.unpack import unpack_members
 from indexers.ocr.engines import Engine, EngineName, Ocr

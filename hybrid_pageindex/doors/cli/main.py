@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from hybrid_core.errors import PageIndexError, UsageError
+from hybrid_core.system import out_of_memory
 from hybrid_pageindex.doors.cli import output
 from hybrid_pageindex.doors.cli.parser import PROGRAM, build_parser, wants_json
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.abandon()
         return _report_failure(f"{error.filename or 'standard output'}: {error.strerror}.")
     except Exception as error:
-        if not _out_of_memory(error):
+        if not _memory_ran_out(error):
             raise
         return _report_failure(
             "this process may take no more memory. Raise its limit (ulimit -v), or take fewer workers."
@@ -40,15 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-_NO_MEMORY = (  # what libraries and the loader of shared objects say
-    "can't start new thread", "failed to map segment", "annot allocate memory", "without exception set",
-)  # fmt: skip
-
-
-def _out_of_memory(error: BaseException | None) -> bool:
+def _memory_ran_out(error: BaseException | None) -> bool:
     """Return whether memory ran out, also where that made something else fail."""
     while error is not None:
-        if isinstance(error, MemoryError) or any(sign in str(error) for sign in _NO_MEMORY):
+        if out_of_memory(error) or "without exception set" in str(error):  # numpy's import says the latter
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -12,10 +12,11 @@ from pathlib import Path
 import pymupdf
 
 from hybrid_core.errors import Advice, BrokenFileError, DocumentError, EmptyFileError, LimitError, LockedError
+from hybrid_core.system import out_of_memory
 from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Bookmark
 from indexers.formats.format import Member
-from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits, out_of_memory
+from indexers.formats.limits import MAX_BOOKMARK_DEPTH, ParseLimits
 from indexers.formats.pdf.line_text import fold_forms
 
 _REFERENCE = re.compile(r"(\d+) \d+ R")

@@ -15,10 +15,11 @@ from typing import Any
 import pymupdf
 
 from hybrid_core.errors import DocumentError, LimitError
+from hybrid_core.system import out_of_memory
 from hybrid_core.text.tokens import clean, readable
 from hybrid_core.types.documents import Line, LineRole, ParsedPage, hidden_places
 from indexers.formats.format import FileInfo
-from indexers.formats.limits import ParseLimits, out_of_memory
+from indexers.formats.limits import ParseLimits
 from indexers.formats.pdf.document import open_pdf, read_bookmarks, too_large
 from indexers.formats.pdf.hidden import Visibility, has_word, text_of
 from indexers.formats.pdf.line_text import (

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import DocumentError, LimitError
-from indexers.formats.limits import ParseLimits, out_of_memory
+from hybrid_core.system import out_of_memory
+from indexers.formats.limits import ParseLimits
 from indexers.workers import pool as pools
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask, Reply
