@@ -14,6 +14,7 @@ from hybrid_core.store.catalog import bin as catalog_bin
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.frequencies import frequencies
 from hybrid_core.store.catalog.libraries import BINNED
+from hybrid_core.store.catalog.maintenance import HOME
 from hybrid_core.store.notes import NoteStore
 from hybrid_pageindex import Engine, run
 from tests import pdfs
@@ -248,3 +249,24 @@ def test_the_command_line_says_how_to_undo(cli: Cli, tmp_path: Path) -> None:
 
 def test_an_entry_lasts_thirty_days() -> None:
     assert catalog_bin.DAYS == 30
+
+
+@pytest.mark.parametrize("what", ["a library", "a document"])
+def test_a_change_of_the_bin_between_two_looks_shows_in_the_state(engine: Engine, tmp_path: Path, what: str) -> None:
+    name = a_file(engine, tmp_path)
+    library = engine.settings.library
+
+    def remove() -> None:
+        run(engine.clear(library=library) if what == "a library" else engine.remove([name]))
+
+    remove()
+    binned = run(engine.home_state())
+    run(engine.restore(run(engine.bin())[0].id))
+    remove()
+    again = run(engine.home_state())
+    run(engine.empty_bin())
+    gone = run(engine.home_state())
+
+    assert HOME in again.changed(binned)
+    assert HOME in gone.changed(again)
+    assert run(engine.home_state()).changed(gone) == []

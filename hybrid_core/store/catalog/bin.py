@@ -21,9 +21,10 @@ from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import Changed, log_changes, members, with_members
 from hybrid_core.store.catalog.frequencies import Recount
-from hybrid_core.store.catalog.libraries import BINNED, all_libraries
+from hybrid_core.store.catalog.libraries import BINNED, REMOVALS, all_libraries
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.notes import notes
+from hybrid_core.store.tables import take
 from hybrid_core.types.libraries import library_called
 
 DAYS = 30
@@ -135,6 +136,7 @@ def entries_from(catalog: Catalog, library: str) -> list[str]:
 def _mark(connection: Connection, entry: str, origin: str) -> None:
     value = json.dumps({"at": now(), "from": origin})
     connection.execute(insert(schema.meta).values(key=BINNED + entry, value=value))
+    take(connection, REMOVALS)
 
 
 def _marks(connection: Connection) -> dict[str, dict[str, str]]:

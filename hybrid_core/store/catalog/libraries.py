@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 BINNED = "bin:"
 """Begins the key in ``meta`` of a library that is in the bin."""
+REMOVALS = "removals"
+"""The counter of what was put into the bin: an entry that came back and went again has the same id."""
 RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
 _PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Row, Table, delete, func, insert, select, tex
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.store.access import grants, tokens
 from hybrid_core.store.catalog.documents import COUNTER
-from hybrid_core.store.catalog.libraries import BINNED, outside_bin
+from hybrid_core.store.catalog.libraries import BINNED, REMOVALS, outside_bin
 from hybrid_core.store.catalog.schema import COPYING, EPOCH, libraries, meta, whole
 from hybrid_core.store.database import parts
 from hybrid_core.store.home import CATALOG, FOLDERS, ORIGINALS, sweep
@@ -166,7 +166,7 @@ class HomeState:
     """The state of a home. ``event`` is the number of the newest job event.
 
     ``parts`` has a value for each library, by its id, that differs after its names or documents changed. The one under
-    ``HOME`` stands for the catalog's id, pauses and forgotten jobs.
+    ``HOME`` stands for the catalog's id, the bin, pauses and forgotten jobs.
     """
 
     event: int
@@ -187,8 +187,10 @@ def read_state(connection: Connection) -> HomeState:
         row.id: (*row, numbers.get(f"{COUNTER}{row.id}", 0)) for row in connection.execute(query)
     }
     catalog = connection.scalar(select(meta.c.value).where(meta.c.key == "catalog"))
+    binned = frozenset(connection.scalars(select(meta.c.key).where(meta.c.key.startswith(BINNED))))
     paused = frozenset((row.scope, row.id) for row in connection.execute(select(pauses)))
-    return HomeState(last_event(connection), parts | {HOME: (catalog, paused, numbers.get(FORGOTTEN, 0))})
+    counted = numbers.get(FORGOTTEN, 0), numbers.get(REMOVALS, 0)
+    return HomeState(last_event(connection), parts | {HOME: (catalog, binned, paused, counted)})
 
 
 def forget_files(home: Path) -> None:

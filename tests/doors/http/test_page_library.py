@@ -439,6 +439,25 @@ def test_what_is_removed_comes_back_at_once_or_from_the_bin(served: Serving, lib
         assert client.post("/bin/quay/restore").status_code == 404
 
 
+def test_a_view_looks_again_when_its_stream_begins_late(served: Serving, page: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "wharf"})
+        streams: list[Any] = []
+        held = True
+        page.route("**/jobs/events*", lambda stream: streams.append(stream) if held else stream.continue_())
+        page.goto(f"{served.url}/#token={START}")
+        page.get_by_role("main").wait_for()
+        with page.expect_response("**/bin"):
+            page.evaluate("location.hash = '#/settings/bin'")
+        client.delete("/libraries/wharf").raise_for_status()
+        assert streams
+        held = False
+        for stream in streams:
+            stream.continue_()
+
+        page.get_by_role("button", name="Bring back: Library wharf").wait_for()
+
+
 def test_a_failure_is_said_in_words_of_the_page_with_what_mends_it(served: Serving, library: Any) -> None:
     with pymupdf.open() as made:
         made.new_page().insert_text((50, 60), "The ferry leaves at nine.")

@@ -13,9 +13,13 @@ const listeners = new Set();
 const caches = new Set();
 /** @type {AbortController | null} */
 let joined = null;
+let live = false; // whether a stream has begun: what changes is heard from then on
 
 /** @type {Tell} */
-const tell = (kind, data) => [...caches, ...listeners].forEach((one) => one(kind, data));
+const tell = (kind, data) => {
+  [...caches, ...listeners].forEach((one) => one(kind, data));
+  live = true;
+};
 
 /** Until it is given up or refused. @param {AbortSignal} signal @param {Tell} heard @returns {Promise<void>} */
 const stream = (signal, heard) => new Promise((done) => {
@@ -94,6 +98,7 @@ function elect(signal, lead, over) {
 function leave() {
   joined?.abort();
   joined = null;
+  live = false;
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -126,9 +131,11 @@ export function useNews(look) {
   const newest = useRef(look);
   newest.current = look;
   useEffect(() => {
-    let timer = 0, last = 0;
+    let timer = 0, last = 0, early = !live; // a view that looked before the stream began looks again as it begins
     const stop = followJobs((kind, data) => {
-      if (timer || !isNews(kind, data)) return;
+      const missed = early;
+      early = false;
+      if (timer || !(missed || isNews(kind, data))) return;
       timer = setTimeout(() => {
         timer = 0;
         last = Date.now();

@@ -1,5 +1,5 @@
 // Where the page is: the part of the address behind «#».
-import { useEffect, useState } from "./ui.js";
+import { useEffect, useRef, useState } from "./ui.js";
 
 /** @typedef {{ name: string, parts: string[], given: URLSearchParams }} Place */
 
@@ -21,9 +21,11 @@ function plain(part) {
 
 export function usePlace() {
   const [here, move] = useState(place);
+  const drawn = useRef(location.hash);
   useEffect(() => {
     const moved = () => move(place());
     addEventListener("hashchange", moved);
+    if (location.hash !== drawn.current) moved(); // it changed before anything listened
     return () => removeEventListener("hashchange", moved);
   }, []);
   return here;

@@ -1,11 +1,12 @@
 // What is on its way into a library: files that are being sent, and jobs; what failed says why and can be tried again.
-import { change, post } from "../../api.js";
+import { change, get, post, query } from "../../api.js";
 import { bytes, t } from "../../i18n.js";
 import { html, useState } from "../../ui.js";
 import { JobLine, Progress } from "../jobs/JobLine.js";
 import { offerUndo } from "../Undo.js";
 import { documentPath } from "../viewer/addresses.js";
 
+const MOST = 1000; // jobs that are looked through
 const SHOWN = 100; // files that are listed while they wait to be sent
 
 /** @param {{ library: string, rows: import("./documents.js").Row[], uploads: any, work: import("./documents.js").Work | null, may: boolean, changed: () => void }} props */
@@ -29,13 +30,16 @@ export function WorkPanel({ library, rows, uploads, work, may, changed }) {
     const row = job.status === "failed" && rows.find((each) => each.path === job.subject);
     if (!row) return {};
     const path = documentPath(library, row.doc_id);
-    const ids = jobs.filter((each) => each.status === "failed" && each.subject === job.subject).map((each) => each.id);
-    const forget = () => post("/jobs/forget", { jobs: ids }).catch(() => null).then(changed);
+    const forget = async () => { // of the server, not of what is shown: a try that failed a moment ago is not listed yet
+      const { jobs: failed } = await get("/jobs" + query({ library, status: ["failed"], most: MOST }));
+      await post("/jobs/forget", { jobs: failed.filter((each) => each.subject === job.subject).map((each) => each.id) });
+    };
+    const settle = () => forget().catch(() => null).then(changed);
     return {
-      unlock: (/** @type {string} */ password) => post(`${path}/unlock`, { password }).then(forget),
+      unlock: (/** @type {string} */ password) => post(`${path}/unlock`, { password }).then(settle),
       remove: () => change("DELETE", path).then(({ bin }) => {
         offerUndo(t("bin.document_removed", { name: row.name }), [bin]);
-        return forget();
+        return settle();
       }, (error) => setWrong(error.message)),
     };
   };
