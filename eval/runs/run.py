@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from eval.datasets.corpus import Corpus, GoldPlacement, locate
@@ -30,6 +29,7 @@ from eval.runs.plan import Plan
 from eval.runs.scripted import Pages
 from eval.runs.trees import measure_trees
 from hybrid_core.errors import DocumentError, UsageError
+from hybrid_core.store.catalog.rows import now
 from hybrid_core.system import require
 from hybrid_pageindex import run
 from hybrid_pageindex.config.settings import load_settings
@@ -94,7 +94,7 @@ def measure(plan: Plan, progress: Progress) -> Run:
         Asking(plan, ranker, answerer, corpus, gold).ask_all(folder, questions, progress)
     records = read_run(folder).questions
     measured = {"all": retrieval.summarise(records), "kinds": retrieval.summarise_kinds(records)}
-    write_head(folder, replace(head, measures=measured, finished=_now_iso()))
+    write_head(folder, replace(head, measures=measured, finished=now()))
     return read_run(folder)
 
 
@@ -207,11 +207,7 @@ def _head(
             "placed by words": located.fuzzy, "of documents only": located.document_only,
             "left out": len(dataset.left_out),
         },
-        index=prepared.figures, started=_now_iso(),
+        index=prepared.figures, started=now(),
         left_out=dataset.left_out,
         problems=(*dataset.notes, *prepared.problems, *left_out, *located.problems),
     )  # fmt: skip
-
-
-def _now_iso() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

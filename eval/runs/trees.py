@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from eval.records.runs import Run, RunHead, TreeRecord, append, read_run, write_
 from eval.runs.home import engine_code, machine, prepare, resumed, settings_that_matter
 from eval.runs.plan import Plan
 from hybrid_core.errors import UsageError
+from hybrid_core.store.catalog.rows import now
 from hybrid_core.types.documents import Section
 
 KEPT, STRIPPED = "kept", "stripped"
@@ -67,14 +67,12 @@ def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress
         progress.say(f"{folder} is a finished run of the same documents: nothing is measured again.")
         return read_run(folder)
     home = plan.home_folder(dataset.files)
-    begun = previous.started if previous else _now_iso()
+    begun = previous.started if previous else now()
     head = _measured(plan, dataset, folder, dataset.files, home, KEPT, begun, progress)
     bare = [_stripped(path, home.with_name(home.name + ".stripped-files")) for path in dataset.files]
     _measured(plan, dataset, folder, bare, home.with_name(home.name + "-stripped"), STRIPPED, begun, progress)
     kinds = retrieval.summarise_trees(read_run(folder).trees)
-    write_head(
-        folder, replace(head, measures={"all": kinds[f"bookmarks {STRIPPED}"], "kinds": kinds}, finished=_now_iso())
-    )
+    write_head(folder, replace(head, measures={"all": kinds[f"bookmarks {STRIPPED}"], "kinds": kinds}, finished=now()))
     return read_run(folder)
 
 
@@ -228,7 +226,3 @@ def _stripped(path: Path, folder: Path) -> Path:
             pdf.save(draft)
         draft.replace(target)
     return target
-
-
-def _now_iso() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from hybrid_core.errors import Advice, ConflictError, DiskFullError, NotFoundErr
 from hybrid_core.store.leases import Transactions
 from hybrid_core.store.tables import CleanString as String
 from hybrid_core.store.tables import CleanText as Text
-from hybrid_core.store.tables import metadata
+from hybrid_core.store.tables import metadata, now_ms
 from hybrid_core.types.access import AuditEntry, Role, Token
 
 tokens = Table(
@@ -116,11 +115,11 @@ class TokenStore:
         It is valid for ``seconds``, with 0 until it is revoked. Raises ConflictError if another token or user has the
         name.
         """
-        secret, now = _SECRET + secrets.token_urlsafe(32), _now_ms()
+        secret, now = _SECRET + secrets.token_urlsafe(32), now_ms()
         expires_at = now + int(seconds * 1000) if seconds else 0
         token = Token(secrets.token_hex(6), name, kind, dict(roles), now, expires_at, 0)
         with self._store.writing() as connection:
-            namesakes = _select_valid(_now_ms()).where(tokens.c.name == name, tokens.c.kind != "session")
+            namesakes = _select_valid(now_ms()).where(tokens.c.name == name, tokens.c.kind != "session")
             if kind != "session" and connection.execute(namesakes).first() is not None:
                 raise ConflictError(f"There is a token '{name}' already.", "Choose another name, or revoke it first.")
             values = {"kind": kind, "hash": secret_hash(secret), "parent": parent, "created_at": now}
@@ -137,7 +136,7 @@ class TokenStore:
     def all(self) -> list[Token]:
         """Return the valid tokens, the newest first."""
         with self._store.reading() as connection:
-            rows = connection.execute(_select_valid(_now_ms()).order_by(tokens.c.created_at.desc(), tokens.c.id)).all()
+            rows = connection.execute(_select_valid(now_ms()).order_by(tokens.c.created_at.desc(), tokens.c.id)).all()
             return _with_grants(connection, rows)
 
     def by_secret(self, secret: str) -> tuple[Token, str] | None:
@@ -155,7 +154,7 @@ class TokenStore:
 
     def used(self, token: Token) -> None:
         """Record the use of a token now and then. The call goes on if that cannot be written."""
-        if (now := _now_ms()) - token.used_at > _USE_INTERVAL:
+        if (now := now_ms()) - token.used_at > _USE_INTERVAL:
             with suppress(ReadOnlyError, DiskFullError), self._store.writing() as connection:
                 connection.execute(update(tokens).where(tokens.c.id == token.id).values(used_at=now))
 
@@ -181,7 +180,7 @@ class TokenStore:
 
     def _find(self, condition: Any) -> tuple[Token, str] | None:
         with self._store.reading() as connection:
-            row = connection.execute(_select_valid(_now_ms()).where(condition)).first()
+            row = connection.execute(_select_valid(now_ms()).where(condition)).first()
             return None if row is None else (_with_grants(connection, [row])[0], row.parent)
 
 
@@ -211,10 +210,6 @@ def _drop_old_sessions(connection: Connection, now: int) -> None:
     )
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class AuditLog:
     def __init__(self, store: Transactions) -> None:
         self._store = store
@@ -222,7 +217,7 @@ class AuditLog:
     def add(self, caller: str, action: str, library: str, subject: str, outcome: int) -> None:
         values = {"caller": caller, "action": action, "library": library, "subject": subject, "outcome": outcome}
         with self._store.writing() as connection:
-            connection.execute(insert(audit).values(at=_now_ms(), **values))
+            connection.execute(insert(audit).values(at=now_ms(), **values))
             last = connection.scalar(select(func.max(audit.c.number))) or 0
             if last % 1000 == 0:
                 connection.execute(delete(audit).where(audit.c.number <= last - _MAX_ENTRIES))
@@ -256,7 +251,7 @@ class ReplyStore:
 
     def begin(self, caller: str, key: str, request: str) -> Reply | None:
         """Return the stored reply to a request. If there is none, record that it is being answered and return None."""
-        now = _now_ms()
+        now = now_ms()
         is_this = (replies.c.caller == caller) & (replies.c.key == key)
         with self._store.writing() as connection:
             connection.execute(delete(replies).where(replies.c.at < now - _REPLY_LIFETIME))

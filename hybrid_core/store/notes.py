@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Sequence
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table, delete, insert, select, update
@@ -13,7 +12,7 @@ from hybrid_core.store.database import parts
 from hybrid_core.store.leases import Transactions as Store
 from hybrid_core.store.tables import CleanString as String
 from hybrid_core.store.tables import CleanText as Text
-from hybrid_core.store.tables import metadata
+from hybrid_core.store.tables import metadata, now_ms
 from hybrid_core.types.conversations import Feedback, Note
 
 notes = Table(
@@ -50,7 +49,7 @@ class NoteStore:
         self._store = store
 
     def add(self, library: str, author: str, title: str, text: str, doc_id: str = "", page: int = 0) -> Note:
-        now = _now_ms()
+        now = now_ms()
         note = Note(secrets.token_hex(8), library, author, title, text, doc_id, page, now, now)
         with self._store.writing() as connection:
             values = {name: getattr(note, name) for name in Note.__slots__}
@@ -68,7 +67,7 @@ class NoteStore:
         """Change a note and return it. Raise NotFoundError."""
         with self._store.writing() as connection:
             mine = (notes.c.library == library) & (notes.c.id == id)
-            connection.execute(update(notes).where(mine).values(title=title, text=text, changed_at=_now_ms()))
+            connection.execute(update(notes).where(mine).values(title=title, text=text, changed_at=now_ms()))
             row = connection.execute(select(notes).where(mine)).one_or_none()
         if row is None:
             raise _none(id)
@@ -97,7 +96,7 @@ class FeedbackStore:
     def add(
         self, library: str, author: str, question: str, document: str, page: int, *, right: bool, answer: str = ""
     ) -> Feedback:
-        judgement = Feedback(secrets.token_hex(8), library, author, question, answer, document, page, right, _now_ms())
+        judgement = Feedback(secrets.token_hex(8), library, author, question, answer, document, page, right, now_ms())
         with self._store.writing() as connection:
             values = {name: getattr(judgement, name) for name in Feedback.__slots__}
             connection.execute(insert(feedback).values(**values | {"right": int(right)}))
@@ -130,7 +129,3 @@ class FeedbackStore:
 
 def _none(id: str) -> NotFoundError:
     return NotFoundError(f"There is no '{id}' in this library.", "List them.")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -108,6 +109,11 @@ _TAKE = (
 def hold(connection: Connection, name: str) -> None:
     """Let no other transaction that takes of this counter go on before this one is committed."""
     take(connection, name, 0)
+
+
+def now_ms() -> int:
+    """Return the time in milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
 
 
 def take(connection: Connection, name: str, count: int = 1) -> int:

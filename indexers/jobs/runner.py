@@ -75,7 +75,8 @@ class Leases:
         renewed = reported = time.monotonic()
         while not self._end.wait(_LISTEN):
             now = time.monotonic()
-            with suppress(PageIndexError):  # a database that is busy is asked again; what is lost meanwhile is fenced
+            # A database that is busy, or memory that is short, is tried again; what is lost meanwhile is fenced.
+            with suppress(PageIndexError, MemoryError):
                 if now >= renewed + _RENEW:
                     renewed = now
                     self._renew()

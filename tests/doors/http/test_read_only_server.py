@@ -112,7 +112,7 @@ def test_a_token_works_though_its_use_cannot_be_noted(tmp_path: Path, monkeypatc
     with closing(Catalog(tmp_path / CATALOG)) as catalog:
         store = TokenStore(catalog)
         token, _ = store.create("reader", {})
-        monkeypatch.setattr("hybrid_core.store.access._now_ms", lambda: time.time_ns() // 1_000_000 + 10**7)
+        monkeypatch.setattr("hybrid_core.store.access.now_ms", lambda: time.time_ns() // 1_000_000 + 10**7)
 
         def refused() -> None:
             raise ReadOnlyError("It cannot be written.")

@@ -5,7 +5,11 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
+from hybrid_core.errors import BusyError
 from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.types.jobs import Advance, Job, JobRequest
 from indexers.jobs.file_stages import reading_lanes
 from indexers.jobs.report import Tally
@@ -53,3 +57,45 @@ def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Pat
     first_scan = next(at for at, name in enumerate(begun) if name.startswith("scan"))
     assert {"text0.pdf", "text1.pdf"} == set(begun[:2]) and first_scan >= 4
     assert begun.index("late.pdf") < len(begun) - 2, "it did not wait for the scans that had begun"
+
+
+@pytest.mark.parametrize("failure", [MemoryError(), BusyError("The catalog is busy.", "Try again.")])
+def test_a_cancellation_is_heard_after_a_look_at_the_leases_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    catalog = Catalog(tmp_path / "catalog.sqlite")
+    failed = threading.Event()
+    heard: list[bool] = []
+    ended: list[str] = []
+
+    def work(turn: Turn) -> Advance:
+        assert failed.wait(60)
+        JobControl(catalog).cancel([turn.job.id])
+        heard.append(turn.stop.asked.wait(30))
+        return Advance("done", result={})
+
+    def turn(job: Job) -> Turn:
+        return Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0))
+
+    with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:
+        leases = place.queue.leases
+
+        def fail_once(worker: str) -> object:
+            monkeypatch.setattr(place.queue, "leases", leases)
+            failed.set()
+            raise failure
+
+        monkeypatch.setattr(place.queue, "leases", fail_once)
+        place.queue.enqueue([JobRequest("default", "index", "/text.pdf", "parse")])
+        runner = Runner(
+            place,
+            reading_lanes(2, work),
+            turn,
+            lambda turn, _: ended.append(turn.file.name),
+            only_awaited=False,
+            for_caller=False,
+        )
+        runner.run(lambda: bool(ended), threading.Event())
+        runner.close()
+    catalog.close()
+    assert heard == [True], "nobody looks at the leases any more"

@@ -75,7 +75,7 @@ async def follow_jobs(
 ) -> Response:  # fmt: skip
     """Stream the events of jobs. The stream begins with the current state, or after ``Last-Event-ID`` (or ``?after=``)
     if those events are still stored. ``changed`` names the id of a library that was made, changed or deleted; "" means
-    that jobs were paused or forgotten, or everything was cleared.
+    that jobs were paused or forgotten, that the bin changed, or that everything was cleared.
     """
     if library:
         ids: list[str] | None = [(await find_library(request, library, "read")).id]
