@@ -21,13 +21,24 @@ if TYPE_CHECKING:
     from hybrid_pageindex.engine.engine import Engine
     from hybrid_pageindex.sync import SyncEngine
     from retrievers.pipeline.search import STAGES
-    from retrievers.pipeline.state import SearchState, Stage, inserted, stage, without
+    from retrievers.pipeline.state import (
+        Candidates,
+        Outcome,
+        Query,
+        Ranking,
+        SearchState,
+        Stage,
+        inserted,
+        stage,
+        without,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "STAGES", "Engine", "PageIndexError", "SearchRequest", "SearchResult", "SearchState", "Settings", "Stage",
-    "SyncEngine",    "__version__", "inserted", "load_settings", "run", "stage", "without",
+    "STAGES", "Candidates", "Engine", "Outcome", "PageIndexError", "Query", "Ranking", "SearchRequest", "SearchResult",
+    "SearchState", "Settings", "Stage", "SyncEngine", "__version__", "inserted", "load_settings", "run", "stage",
+    "without",
 ]  # fmt: skip
 
 _HOME = {
@@ -40,6 +51,10 @@ _HOME = {
     "SearchResult": "hybrid_core.types.results",
     "PageIndexError": "hybrid_core.errors",
     "STAGES": "retrievers.pipeline.search",
+    "Candidates": "retrievers.pipeline.state",
+    "Outcome": "retrievers.pipeline.state",
+    "Query": "retrievers.pipeline.state",
+    "Ranking": "retrievers.pipeline.state",
     "SearchState": "retrievers.pipeline.state",
     "Stage": "retrievers.pipeline.state",
     "stage": "retrievers.pipeline.state",

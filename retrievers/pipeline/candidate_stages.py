@@ -10,9 +10,10 @@ from itertools import islice
 
 import numpy as np
 
-from hybrid_core.store.index.points import Query
+from hybrid_core.store.index.points import Query as IndexQuery
 from hybrid_core.text.tokens import cached_hash, plain_words, stem, term_hash
 from hybrid_core.types.documents import Hit
+from hybrid_core.types.requests import SearchRequest
 from retrievers.candidates.documents import (
     CandidateDocument,
     candidate_documents,
@@ -28,13 +29,14 @@ from retrievers.candidates.router import Routing
 from retrievers.explain.passages import PassageTerms, best_passage
 from retrievers.features.pages import PageQuery, QueryTerms
 from retrievers.features.table import FeatureBuilder, FeatureInputs
-from retrievers.pipeline.state import SearchResources, SearchState, stage
+from retrievers.pipeline.state import Candidates, Outcome, Query, Ranking, SearchResources, stage
 from retrievers.query.question import Question, read_question
 from retrievers.query.references import may_refer
 from retrievers.query.words import corrected, words
 from retrievers.ranking.model import scored
 from retrievers.reason.board import SeenPage, pictured
 from retrievers.reason.document_choice import Contenders, DocumentChoice, choose_documents
+from retrievers.trees.contents import PageTexts
 
 _LOOKED_INTO = 8  # of the best documents: a word that one of them holds is known
 _PAGES = 5  # read to see how a word is written
@@ -42,125 +44,132 @@ _WORDS = 10  # that are put right: a question with more is of other things than 
 
 
 @stage("question")
-def read(state: SearchState) -> SearchState:
+def question_stage(query: Query, resources: SearchResources, outcome: Outcome) -> tuple[Query, Candidates, Outcome]:
     """Read the question: its terms, names, times and types, the documents that filters leave, and those that cards
     name.
     """
-    return _with_question(state)
+    return *_read(query.request, resources), outcome.noted(resources.embedding.note)
 
 
 @stage("coarse")
-def first_stage(state: SearchState) -> SearchState:
+def coarse_stage(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
     """Find the best pages of the whole library."""
-    return _with_hits(state)
+    return _with_hits(query, candidates, resources)
 
 
 @stage("spelling")
-def correct(state: SearchState) -> SearchState:
+def spelling_stage(
+    query: Query, candidates: Candidates, resources: SearchResources, outcome: Outcome
+) -> tuple[Query, Candidates, Outcome]:
     """Replace words that the library does not know by the known words of which they are slips."""
-    opened = state.resources
-    text = spelled(state.question, state.routing, state.hits, opened)
-    if text == state.question.text:
-        return state
-    corrected_state = replace(state, request=replace(state.request, question=text))
+    text = spelled(query.question, candidates.routing, candidates.hits, resources)
+    if text == query.question.text:
+        return query, candidates, outcome
+    query, candidates = _read(replace(query.request, question=text), resources)
     note = f"showing results for «{text}»: the library does not know the words as they were written"
-    return _with_hits(_with_question(corrected_state)).noted(note)
+    return query, _with_hits(query, candidates, resources), outcome.noted(note)
 
 
 @stage("routing")
-def route(state: SearchState) -> SearchState:
+def routing_stage(
+    query: Query, candidates: Candidates, resources: SearchResources, texts: PageTexts, outcome: Outcome
+) -> tuple[Candidates, Outcome]:
     """Choose the documents that count and how much each does, by the route of the request."""
-    request, view, scope = state.request, state.resources.view, state.scope
-    documents = view.within(scope)
+    request, view, scope = query.request, resources.view, query.scope
     contenders = Contenders(
-        state.question, state.routing, state.hits, documents, scope, request.scoring.documents, _seen_on(state)
-    )
-    choice = choose_documents(request.route, contenders, request.effort, state.resources.reasoner)
+        query.question, candidates.routing, candidates.hits, view.within(scope), scope, request.scoring.documents,
+        _seen_on(query, resources, texts),
+    )  # fmt: skip
+    choice = choose_documents(request.route, contenders, request.effort, resources.reasoner)
     semantic = request.route == "semantic"
-    apart = {} if semantic else named_apart(state.question, view, choice.routing, doc_scores(state.hits))
+    apart = {} if semantic else named_apart(query.question, view, choice.routing, doc_scores(candidates.hits))
     apart = {doc_id: score for doc_id, score in apart.items() if scope is None or doc_id in scope}
     choice = replace(choice, routing=preferred(choice.routing, apart))
-    state = replace(state, choice=choice, apart=tuple(apart), usage=state.usage + choice.usage).noted(*choice.notes)
-    return _with_hits(state) if choice.scope != scope else state
+    outcome = replace(outcome, usage=outcome.usage + choice.usage).noted(*choice.notes)
+    candidates = replace(candidates, choice=choice, apart=tuple(apart))
+    return _with_hits(query, candidates, resources) if choice.scope != scope else candidates, outcome
 
 
 @stage("gather")
-def gather(state: SearchState) -> SearchState:
+def gather_stage(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
     """Gather the documents whose pages are candidates."""
-    opened, choice = state.resources, state.choice
-    candidates = candidate_documents(
-        state.hits, state.page_hits, choice.routing, opened.view, choice.scope,
-        partial(opened.cache.get_all, opened.contents), state.request.scoring.documents, state.apart,
+    choice = candidates.choice
+    documents = candidate_documents(
+        candidates.hits, candidates.page_hits, choice.routing, resources.view, choice.scope,
+        partial(resources.cache.get_all, resources.contents), query.request.scoring.documents, candidates.apart,
     )  # fmt: skip
-    return replace(state, candidates=candidates)
+    return replace(candidates, documents=documents)
 
 
 @stage("pages")
-def score(state: SearchState) -> SearchState:
+def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resources: SearchResources) -> Ranking:
     """Compute the features of the candidate pages, and score them by the ranking model."""
-    opened, question, documents = state.resources, state.question, state.candidates
+    question, documents, scoring = query.question, candidates.documents, query.request.scoring
     near, meaning = by_meaning(
-        opened.index, opened.embedding, opened.view.contents, [c.document.doc_id for c in documents],
-        state.request.scoring.first_stage, 2 * state.request.scoring.first_stage.hits,
+        resources.index, resources.embedding, resources.view.contents, [c.document.doc_id for c in documents],
+        scoring.first_stage, 2 * scoring.first_stage.hits,
     )  # fmt: skip
-    best = max((hit.score for hit in state.page_hits), default=0.0) or 1.0
-    coarse = {(hit.doc_id, hit.page): hit.score / best for hit in state.page_hits}
-    holding = pages_holding(opened, list(dict.fromkeys(question.terms)))
+    best = max((hit.score for hit in candidates.page_hits), default=0.0) or 1.0
+    coarse = {(hit.doc_id, hit.page): hit.score / best for hit in candidates.page_hits}
+    holding = pages_holding(resources, list(dict.fromkeys(question.terms)))
     held_terms = {term for term, pages in holding.items() if pages}
-    query = QueryTerms.of(question.worth(held_terms), opened.view.pages, holding)
-    named, expansions = state.routing.matched_terms, [state.expansion.of(item.document) for item in documents]
-    unembedded = opened.embedding.unembedded
-    chosen = 1 / max(1, len(opened.view.within(state.choice.scope)))
-    contents = opened.cache.group([item.content for item in documents])
-    inputs = FeatureInputs(question, query, named, documents, contents, expansions, coarse, meaning, unembedded, chosen)
-    builder = FeatureBuilder(inputs, state.request.scoring)
-    candidates = builder.candidates
-    table = builder.table(opened.cache.orders(opened.contents, candidates.places()))
+    terms = QueryTerms.of(question.worth(held_terms), resources.view.pages, holding)
+    named, expansions = candidates.routing.matched_terms, [query.expansion.of(item.document) for item in documents]
+    unembedded = resources.embedding.unembedded
+    chosen = 1 / max(1, len(resources.view.within(candidates.choice.scope)))
+    contents = resources.cache.group([item.content for item in documents])
+    inputs = FeatureInputs(question, terms, named, documents, contents, expansions, coarse, meaning, unembedded, chosen)
+    builder = FeatureBuilder(inputs, scoring)
+    rows = builder.candidates
+    table = builder.table(resources.cache.orders(resources.contents, rows.places()))
     worth = question.worth(held_terms.union(question.identifiers))  # for evidence, what no page holds is asked for too
     term_worth = {term: worth[term] for term in builder.kept}
     queries = [PageQuery({**item.terms, **term_worth}, item.headings) for item in expansions]
-    pages = scored(table, opened.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
-    quoted = frozenset(candidates.place(row) for row in np.flatnonzero(table.column("quoted") == 1.0).tolist())
-    return replace(state, term_weights=term_worth, pages=pages, table=table, expansions=expansions, quoted=quoted)
+    pages = scored(table, resources.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))
+    quoted = frozenset(rows.place(row) for row in np.flatnonzero(table.column("quoted") == 1.0).tolist())
+    return replace(
+        ranking, term_weights=term_worth, pages=pages, table=table, expansions=expansions, quoted=quoted
+    )  # fmt: skip
 
 
-def _with_question(state: SearchState) -> SearchState:
-    """Return the state with its question read, and what the library says of it."""
-    request, opened = state.request, state.resources
-    view = opened.view
+def _read(request: SearchRequest, resources: SearchResources) -> tuple[Query, Candidates]:
+    """Read the question of a request, and what the library's cards say of it."""
+    view = resources.view
     question = read_question(request.question)
     scope = search_scope(view.documents, request)
     cards = view.router.route(question)
     named = {} if request.route == "semantic" else cards.scores
     expansion = expansion_scope(
-        opened.expert, request.question, cards.names, named, view, scope, request.scoring.expansion
+        resources.expert, request.question, cards.names, named, view, scope, request.scoring.expansion
     )
-    state = replace(state, question=question, scope=scope, expansion=expansion, choice=DocumentChoice(cards, scope))
-    return state.noted(opened.embedding.note)
+    return Query(request, question, scope, expansion), Candidates(choice=DocumentChoice(cards, scope))
 
 
-def _with_hits(state: SearchState) -> SearchState:
-    """Return the state with the best pages of its scope."""
-    opened, question = state.resources, state.question
-    terms = question.worth([term for term, pages in pages_holding(opened, list(question.identifiers)).items() if pages])
+def _with_hits(query: Query, candidates: Candidates, resources: SearchResources) -> Candidates:
+    """Return the candidates with the best pages of their scope."""
+    question = query.question
+    holding = pages_holding(resources, list(question.identifiers))
+    terms = question.worth([term for term, pages in holding.items() if pages])
     searcher = FirstStage(
-        opened.index, terms, state.expansion, opened.embedding, opened.view, state.request, opened.contents,
-        opened.cache,
+        resources.index, terms, query.expansion, resources.embedding, resources.view, query.request,
+        resources.contents, resources.cache,
     )  # fmt: skip
-    hits, page_hits = searcher.hits(state.choice.scope)
-    return replace(state, hits=hits, page_hits=page_hits)
+    hits, page_hits = searcher.hits(candidates.choice.scope)
+    return replace(candidates, hits=hits, page_hits=page_hits)
 
 
-def _seen_on(state: SearchState) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:
+def _seen_on(
+    query: Query, resources: SearchResources, texts: PageTexts
+) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:
     """Return a reader of pages (doc_id, page): the passage that matches best, and whether the page has figures."""
-    terms = PassageTerms(dict.fromkeys(state.question.terms, 1.0))
+    terms = PassageTerms(dict.fromkeys(query.question.terms, 1.0))
 
     def read(places: Sequence[tuple[str, int]]) -> dict[tuple[str, int], SeenPage]:
-        contents = state.resources.view.contents
-        texts = state.texts.by_id([(contents[doc_id], page) for doc_id, page in places])
+        contents = resources.view.contents
+        page_texts = texts.by_id([(contents[doc_id], page) for doc_id, page in places])
         return {
             place: SeenPage(best_passage(page_text.text, terms).text, pictured(page_text.text, page_text.described))
-            for place, page_text in zip(places, texts, strict=True)
+            for place, page_text in zip(places, page_texts, strict=True)
         }
 
     return read
@@ -222,6 +231,6 @@ def _words_of_pages(opened: SearchResources, word: str) -> set[str]:
     """Return the words of the pages that say most of a word's term."""
     terms, weights = np.array([term_hash(stem(word))], np.uint32), np.ones(1, np.float32)
     contents = opened.view.contents
-    hits = of_published(opened.index.search(Query("bm25", (terms, weights), _PAGES)), contents)
+    hits = of_published(opened.index.search(IndexQuery("bm25", (terms, weights), _PAGES)), contents)
     pages = opened.contents.page_texts([(contents[hit.doc_id], hit.page) for hit in hits])
     return {word for page in pages.values() for word in plain_words(page.text).split()}

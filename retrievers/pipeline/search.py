@@ -8,32 +8,43 @@ from dataclasses import dataclass, replace
 from hybrid_core.types.documents import Document
 from hybrid_core.types.requests import SearchRequest
 from hybrid_core.types.results import SearchResult
-from retrievers.candidates.documents import (
-    CandidateDocument,
-)
+from retrievers.candidates.documents import CandidateDocument
 from retrievers.explain.receipts import trace
-from retrievers.pipeline.candidate_stages import correct, first_stage, gather, read, route, score
+from retrievers.pipeline.candidate_stages import (
+    coarse_stage,
+    gather_stage,
+    pages_stage,
+    question_stage,
+    routing_stage,
+    spelling_stage,
+)
 from retrievers.pipeline.result_stages import (
-    ask_model,
-    explain,
-    find_places,
-    judge,
-    multi_vector,
-    reach_remaining,
-    select_results,
-    walk_trees,
+    evidence_stage,
+    places_stage,
+    reasoning_stage,
+    remaining_stage,
+    rerank_stage,
+    results_stage,
+    selection_stage,
+    walk_stage,
 )
-from retrievers.pipeline.state import SearchResources, SearchState, Stage, Stages, inserted, run_stages
+from retrievers.pipeline.state import (
+    Candidates,
+    Ranking,
+    SearchResources,
+    SearchState,
+    Stage,
+    Stages,
+    inserted,
+    run_stages,
+    stage,
+)
 from retrievers.query.expert import together
-from retrievers.ranking.walk import (
-    PageScores,
-    PageVisit,
-    best_pages,
-)
+from retrievers.ranking.walk import PageScores, PageVisit, best_pages
 
 STAGES: Stages = (
-    read, first_stage, correct, route, gather, score, walk_trees, reach_remaining, multi_vector, find_places,
-    judge, ask_model, select_results, explain,
+    question_stage, coarse_stage, spelling_stage, routing_stage, gather_stage, pages_stage, walk_stage, remaining_stage,
+    rerank_stage, places_stage, evidence_stage, reasoning_stage, selection_stage, results_stage,
 )  # fmt: skip
 """The stages of every search. An engine may be given another row (``Engine(stages=…)``)."""
 
@@ -45,40 +56,44 @@ def search(request: SearchRequest, resources: SearchResources, stages: Sequence[
     condition.
     """
     state, laps = run_stages(stages, SearchState.begin(request, resources))
+    candidates, ranking, outcome = state.candidates, state.ranking, state.outcome
     return SearchResult(
         query=request.question,
         library=", ".join(request.libraries),
-        evidence=state.evidence,
+        evidence=outcome.evidence,
         effort=state.effort_used,
-        results=tuple(state.results),
-        sections=tuple(state.sections),
-        documents=tuple(state.documents),
+        results=tuple(outcome.results),
+        sections=tuple(outcome.sections),
+        documents=tuple(outcome.documents),
         embedded_share=round(resources.embedding.share, 4),
-        expert=together(state.expansions).sources,
+        expert=together(ranking.expansions).sources,
         notes=_search_notes(state),
         timings_ms=laps,
-        trace=None if state.walk is None else trace(state.page_hits, state.pages, state.walk, state.visits),
-        sureness=state.sureness,
-        reasoning=state.reasoning,
-        usage=state.usage,
-        route=state.choice.used,
+        trace=None
+        if ranking.walk is None
+        else trace(candidates.page_hits, ranking.pages, ranking.walk, ranking.visits),
+        sureness=outcome.sureness,
+        reasoning=outcome.reasoning,
+        usage=outcome.usage,
+        route=candidates.choice.used,
     )
 
 
 def _search_notes(state: SearchState) -> tuple[str, ...]:
-    request, gone = state.request, state.resources.contents.gone
-    if state.scope is not None and not state.scope:
-        return (f"no document matches the filters ({', '.join((*(request.documents or ()), *request.where))})",)
-    notes = list(state.notes)
+    query, gone = state.query, state.resources.contents.gone
+    if query.scope is not None and not query.scope:
+        filters = (*(query.request.documents or ()), *query.request.where)
+        return (f"no document matches the filters ({', '.join(filters)})",)
+    notes = list(state.outcome.notes)
     if gone:
         view = state.resources.view
         names = sorted(view.documents[doc_id].name for doc_id, content in view.contents.entries() if content in gone)
         notes.append(f"removed or indexed again during the search and left out: {', '.join(names)}; ask again")
-    if state.routing.tied and not request.documents:
+    if state.candidates.routing.tied and not query.request.documents:
         notes.append(
             "several documents fit the question equally well; name a year, a type or a document to choose among them"
         )
-    if not state.pages:
+    if not state.ranking.pages:
         notes.append("no page shares a word with the question")
     return tuple(notes)
 
@@ -95,32 +110,33 @@ def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
         return stages
     cited = {doc_id: [page for owner, page in pages if owner == doc_id] for doc_id, _ in pages}
 
-    def documents(state: SearchState) -> SearchState:
-        opened, scope = state.resources, state.choice.scope
-        present = {candidate.document.doc_id for candidate in state.candidates}
+    @stage("earlier documents")
+    def earlier_documents(candidates: Candidates, resources: SearchResources) -> Candidates:
+        scope = candidates.choice.scope
+        present = {candidate.document.doc_id for candidate in candidates.documents}
         added = []
         for doc_id in cited:
-            document = opened.view.documents.get(doc_id)
+            document = resources.view.documents.get(doc_id)
             if document is None or doc_id in present or (scope is not None and doc_id not in scope):
                 continue
-            content = opened.cache.get(opened.contents, document.content_id)
+            content = resources.cache.get(resources.contents, document.content_id)
             if content is not None:
                 added.append(CandidateDocument(document, content, 0.0, 0.0, 0.0, _WHY))
-        return replace(state, candidates=[*state.candidates, *added]) if added else state
+        return replace(candidates, documents=[*candidates.documents, *added]) if added else candidates
 
-    def preferred(state: SearchState) -> SearchState:
+    @stage("earlier")
+    def earlier_pages(ranking: Ranking) -> Ranking:
         gains = {
             (doc, page): _GAIN
-            for doc, scores in enumerate(state.pages)
+            for doc, scores in enumerate(ranking.pages)
             for page in cited.get(scores.candidate.document.doc_id, ())
             if page <= len(scores.values) and scores.values[page - 1]
         }
-        reached = {(visit.doc, visit.page) for visit in state.visits}
+        reached = {(visit.doc, visit.page) for visit in ranking.visits}
         missed = [PageVisit(doc, page) for doc, page in gains if (doc, page) not in reached]
-        return replace(state, visits=[*state.visits, *missed]).plus("earlier", gains) if gains else state
+        return replace(ranking, visits=[*ranking.visits, *missed]).plus("earlier", gains) if gains else ranking
 
-    row = inserted(Stage("earlier documents", documents), "gather", stages)
-    return inserted(Stage("earlier", preferred), "walk", row)
+    return inserted(earlier_pages, "walk", inserted(earlier_documents, "gather", stages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +175,8 @@ def of_document(
 def of_documents(state: SearchState, only: Document | None = None) -> list[SectionScores]:
     """Return the section scores of the documents that a search looked into, best first."""
     return [
-        _score_sections(state.request.question, pages, state.notes)
-        for pages in state.pages
+        _score_sections(state.query.request.question, pages, state.outcome.notes)
+        for pages in state.ranking.pages
         if only is None or pages.candidate.document.doc_id == only.doc_id
     ]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from typing import Any
 
 from hybrid_core.errors import UsageError
 from hybrid_core.store.catalog.contents import Contents
@@ -48,38 +50,62 @@ class SearchResources:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SearchState:
-    """A search between two stages. A stage that is left out leaves what it would have filled in as it is here."""
+class Query:
+    """The question of a search, and the documents that it may look in."""
 
     request: SearchRequest
-    resources: SearchResources
-    texts: PageTexts  # each read once, whichever stages ask
-
     question: Question = Question("")
     scope: frozenset[str] | None = None  # doc_ids that filters leave, None without one
     expansion: ExpansionScope = ExpansionScope()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The best hits of the library, and the documents chosen from them."""
+
     hits: Sequence[Hit] = ()  # of the first stage, by which documents are compared
     page_hits: Sequence[Hit] = ()  # the same, by which their pages are
     choice: DocumentChoice = DocumentChoice(Routing(), None)
     apart: Sequence[str] = ()  # the documents that different parts of the question name
-    candidates: Sequence[CandidateDocument] = ()
+    documents: Sequence[CandidateDocument] = ()
+
+    @property
+    def routing(self) -> Routing:
+        return self.choice.routing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """The pages of the candidate documents, scored and ordered. Higher scores are better."""
+
     term_weights: Mapping[str, float] = field(default_factory=dict)  # the question's terms that pages are scored by
     expansions: Sequence[Expansion] = ()  # what expands the question in each candidate document
     pages: Sequence[PageScores] = ()  # of each candidate document
     table: FeatureTable | None = None  # the candidate pages with their features
+    quoted: Collection[Place] = ()  # the pages that say what the question quotes
     visits: Sequence[PageVisit] = ()  # the pages in their order, best first
     walk: WalkTrace | None = None
-    quoted: Collection[Place] = ()  # the pages that say what the question quotes
     reasons: Mapping[Place, str] = field(default_factory=dict)  # why pages lead that the question means
     spans: Mapping[Place, Span] = field(default_factory=dict)  # which part of them, where it is not the whole page
     settled: bool = False  # those pages are all that the question asks for
-    page_terms: Mapping[Place, Collection[str]] = field(
-        default_factory=dict
-    )  # what is asked for of pages named by number
+    page_terms: Mapping[Place, Collection[str]] = field(default_factory=dict)  # asked for of pages named by number
     missing: Sequence[str] = ()  # the places that the question names and its documents lack
+
+    def plus(self, name: str, gains: Mapping[Place, float]) -> Ranking:
+        """Add ``gains`` to pages under a stage's name, and order them by their new values."""
+        if not gains:
+            return self
+        visits, pages = gained(self.visits, self.pages, name, gains)
+        return replace(self, visits=visits, pages=pages)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """The results of a search, and what the user should know of them."""
+
     evidence: Evidence = Evidence("none", 0.0)
     signals: Mapping[str, float] = field(default_factory=dict)  # what evidence was computed from
-    sureness: float = 0.0
+    sureness: float = 0.0  # the probability that the first page answers, 0 to 1
     verdicts: Mapping[Place, str] = field(default_factory=dict)  # of a model, by page
     reasoning: Reasoning | None = None
     effort: EffortUsed | None = None
@@ -88,34 +114,41 @@ class SearchState:
     results: Sequence[PageFound] = ()
     sections: Sequence[SectionRanked] = ()
     documents: Sequence[DocumentRanked] = ()
-    notes: tuple[str, ...] = ()  # what the user should know, in the order of the stages
+    notes: tuple[str, ...] = ()  # in the order of the stages
+
+    def noted(self, *notes: str) -> Outcome:
+        """Return the outcome with these notes added, empty ones left out."""
+        added = tuple(note for note in notes if note)
+        return replace(self, notes=(*self.notes, *added)) if added else self
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchState:
+    """A search between two stages. A stage that is left out leaves its part as the defaults are."""
+
+    query: Query
+    resources: SearchResources
+    texts: PageTexts  # each read once, whichever stages ask
+    candidates: Candidates = Candidates()
+    ranking: Ranking = Ranking()
+    outcome: Outcome = Outcome()
 
     @classmethod
     def begin(cls, request: SearchRequest, resources: SearchResources) -> SearchState:
         """Return the state before the first stage."""
-        return cls(request, resources, PageTexts(resources.contents))
-
-    @property
-    def routing(self) -> Routing:
-        return self.choice.routing
+        return cls(Query(request), resources, PageTexts(resources.contents))
 
     @property
     def effort_used(self) -> EffortUsed:
         """Return the effort that was spent, and why."""
-        why = "asked for" if self.request.effort == "fast" else NO_MODEL
-        return self.effort or EffortUsed(self.request.effort, "fast", why)
+        effort = self.query.request.effort
+        return self.outcome.effort or EffortUsed(effort, "fast", "asked for" if effort == "fast" else NO_MODEL)
 
-    def plus(self, name: str, gains: Mapping[Place, float]) -> SearchState:
-        """Add ``gains`` to pages under a stage's name, and order them by their new values."""
-        if not gains:
-            return self
-        visits, pages = gained(self.visits, self.pages, name, gains)
-        return replace(self, visits=visits, pages=pages)
 
-    def noted(self, *notes: str) -> SearchState:
-        """Return the state with these notes added, empty ones left out."""
-        added = tuple(note for note in notes if note)
-        return replace(self, notes=(*self.notes, *added)) if added else self
+Part = Query | Candidates | Ranking | Outcome
+"""A part of the state that a stage replaces."""
+_PARTS: Mapping[type, str] = {Query: "query", Candidates: "candidates", Ranking: "ranking", Outcome: "outcome"}
+_READABLE = (*_PARTS.values(), "resources", "texts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +165,31 @@ class Stage:
 Stages = Sequence[Stage]
 
 
-def stage(name: str) -> Callable[[Callable[[SearchState], SearchState]], Stage]:
-    """Make a function a stage."""
-    return lambda work: Stage(name, work)
+def stage(name: str) -> Callable[[Callable[..., Part | tuple[Part, ...]]], Stage]:
+    """Make a function a stage that reads its parameters and replaces the parts that it returns.
+
+    The parameters are any of ``query``, ``candidates``, ``ranking``, ``outcome``, ``resources`` and ``texts``. The
+    function returns one part or several: Query, Candidates, Ranking, Outcome. Raise UsageError for another parameter.
+    """
+
+    def make(work: Callable[..., Part | tuple[Part, ...]]) -> Stage:
+        reads = tuple(inspect.signature(work).parameters)
+        if unknown := set(reads) - set(_READABLE):
+            raise UsageError(
+                f"The stage '{name}' takes an unknown part: {', '.join(sorted(unknown))}.",
+                f"A stage takes {', '.join(_READABLE)}.",
+            )
+
+        def run(state: SearchState) -> SearchState:
+            returned = work(**{part: getattr(state, part) for part in reads})
+            parts = returned if isinstance(returned, tuple) else (returned,)
+            changes: dict[str, Any] = {_PARTS[type(part)]: part for part in parts}
+            changes = {part: value for part, value in changes.items() if getattr(state, part) is not value}
+            return replace(state, **changes) if changes else state
+
+        return Stage(name, run)
+
+    return make
 
 
 def run_stages(stages: Stages, state: SearchState) -> tuple[SearchState, dict[str, float]]:

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 from hybrid_core.errors import UsageError
-from hybrid_pageindex import STAGES, Engine, SearchState, inserted, run, stage, without
+from hybrid_pageindex import STAGES, Engine, Outcome, Query, Ranking, inserted, run, stage, without
 from retrievers.pipeline.state import before
 
 QUESTION = "How large were net sales and inventories in 2023?"
 
 
 @stage("balance sheets")
-def prefer_balance_sheets(state: SearchState) -> SearchState:
+def prefer_balance_sheets(ranking: Ranking) -> Ranking:
     """Pages on which a balance sheet begins gain a tenth."""
     gains = {}
-    for visit in state.visits:
-        sections = state.pages[visit.doc].content.sections
+    for visit in ranking.visits:
+        sections = ranking.pages[visit.doc].content.sections
         if any(s.start_page == visit.page and "balance sheet" in s.title.lower() for s in sections):
             gains[visit.doc, visit.page] = 0.1
-    return state.plus("balance sheets", gains)
+    return ranking.plus("balance sheets", gains)
 
 
 @pytest.fixture
@@ -60,6 +60,21 @@ def test_a_stage_can_be_left_out(name: str, library: Engine, engines: list[Engin
     assert name in needed or len(found.results) == 5
 
 
+def test_a_stage_reads_and_replaces_only_known_parts(library: Engine, engines: list[Engine]) -> None:
+    with pytest.raises(UsageError, match="unknown part: pages"):
+
+        @stage("odd")
+        def odd(pages: object) -> Query:
+            raise AssertionError(pages)
+
+    @stage("noted")
+    def noted(query: Query, outcome: Outcome) -> tuple[Query, Outcome]:
+        return query, outcome.noted("a note of one's own", "")
+
+    engines.append(Engine(library.home, stages=inserted(noted, "gather", STAGES)))
+    assert "a note of one's own" in run(engines[0].search(QUESTION)).notes
+
+
 def test_rows_are_checked_by_name() -> None:
     first = ["question", "coarse", "spelling", "routing", "gather", "pages"]
     assert [one.name for one in before("walk", STAGES)] == first
@@ -72,9 +87,9 @@ def test_a_scored_outline_is_the_same_row_stopped_early(library: Engine, engines
     looked: list[str] = []
 
     @stage("told")
-    def told(state: SearchState) -> SearchState:
-        looked.append(state.request.question)
-        return state
+    def told(query: Query) -> Query:
+        looked.append(query.request.question)
+        return query
 
     engines.append(Engine(library.home, stages=inserted(told, "gather", STAGES)))
     tree = run(engines[0].outline("corvane-optics-2023-10k.pdf", query=QUESTION))

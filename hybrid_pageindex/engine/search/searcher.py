@@ -262,9 +262,10 @@ class Searcher:
         def work() -> CandidateFeatures:
             resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
             state = run_stages(before("reasoning", self._stages), SearchState.begin(request, resources))[0]
-            pages = [(state.pages[visit.doc].candidate.document.doc_id, visit.page) for visit in state.visits[:5]]
-            features = candidate_features(state.table, resources.ranking)
-            return replace(features, signals=state.signals, first=tuple(pages))
+            ranking = state.ranking
+            pages = [(ranking.pages[visit.doc].candidate.document.doc_id, visit.page) for visit in ranking.visits[:5]]
+            features = candidate_features(ranking.table, resources.ranking)
+            return replace(features, signals=state.outcome.signals, first=tuple(pages))
 
         return self._opening_again(work, request)
 
