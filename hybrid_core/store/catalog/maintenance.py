@@ -48,7 +48,8 @@ def forget_everything(connection: Connection, session: str = "") -> None:
     session_row = (tokens.c.hash == session) & (tokens.c.kind == "session")
     for table in reversed(whole().sorted_tables):
         if table is counters:
-            connection.execute(delete(counters).where(counters.c.name.startswith(COUNTER)))
+            counted = counters.c.name.startswith(COUNTER) | (counters.c.name == REMOVALS)
+            connection.execute(delete(counters).where(counted))
         elif table is grants:
             connection.execute(delete(grants).where(grants.c.token.not_in(select(tokens.c.id).where(session_row))))
         elif table is tokens:
