@@ -188,11 +188,7 @@ class CollectionStore:
         return points
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
-        point_ids: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
-        records = self.server.call(
-            lambda client: client.retrieve(self.name, point_ids, with_payload=True, with_vectors=False)
-        )
-        return {str(record.id): record.payload or {} for record in records}
+        return self.server.call(lambda client: _payloads(client, self.name, ids))
 
     def _search_params(self, using: VectorName) -> models.SearchParams:
         if using != DENSE or self.server.layout.quantization == "none":
@@ -287,9 +283,16 @@ class CollectionStore:
     def _records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the payloads of the record and of the announcement, empty where there is none."""
         ids = [self.tenant.record, self.tenant.announced]
+
+        def read(client: QdrantClient) -> Mapping[str, Mapping[str, Any]]:
+            payloads = _payloads(client, self.name, ids)
+            if not payloads:  # so says, too, a node that has just joined and knows the collection before its points
+                raise IndexMissingError(f"There is no record of the collection '{self.name}'.")
+            return payloads
+
         try:
-            payloads = self.payloads(ids)
-        except IndexMissingError:  # no such collection
+            payloads = self.server.call(read)
+        except IndexMissingError:
             payloads = {}
         record, announced = (payloads.get(id, {}) for id in ids)
         return record, announced
@@ -401,6 +404,12 @@ def _query_batch(
         return scored, _head(records[0]["payload"]) if records else None
     except (KeyError, TypeError, ValueError) as error:
         raise exceptions.ResponseHandlingException(error) from error
+
+
+def _payloads(client: QdrantClient, name: str, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+    point_ids: list[models.ExtendedPointId] = [int(id) if id.isdecimal() else id for id in ids]
+    records = client.retrieve(name, point_ids, with_payload=True, with_vectors=False)
+    return {str(record.id): record.payload or {} for record in records}
 
 
 def _head(payload: Mapping[str, Any]) -> Head | None:

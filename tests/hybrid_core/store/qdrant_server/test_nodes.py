@@ -56,6 +56,31 @@ def test_a_node_that_does_not_know_a_collection_is_not_believed(
     holders.close()
 
 
+def test_a_node_that_knows_a_collection_before_its_points_is_not_believed(
+    running: list[Node], stranger: str, library: Library
+) -> None:
+    holders = connect(",".join(node.url for node in running), layout=Layout(shards=2, replicas=2))
+    made = opened(holders, library)
+    name, position = made.store.name, made.position  # type: ignore[attr-defined]
+    empty = connect(stranger)
+    empty.call(lambda client: client.create_collection(name, vectors_config={}), writes=True)
+    try:
+        server = connect(f"{stranger},{running[0].url}")
+        index = opened(server, library)
+        server.nodes._first = 0
+        assert index.rebuilt == "" and index.store.recorded() == position  # type: ignore[attr-defined]
+        server.close()
+        alone = connect(stranger)
+        alone.nodes._first = 0
+        assert alone.call(lambda client: client.count(name)).count == 0, "nothing was written there"
+        alone.close()
+    finally:
+        empty.call(lambda client: client.delete_collection(name), writes=True)
+        empty.close()
+    made.store.drop()  # type: ignore[attr-defined]
+    holders.close()
+
+
 def test_what_nobody_confirms_is_not_missing(running: list[Node]) -> None:
     server = connect(f"{running[0].url},http://127.0.0.1:9")
     with pytest.raises(UnreachableError, match=r"`missing` doesn't exist.*cannot be reached"):
