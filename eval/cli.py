@@ -19,10 +19,9 @@ _SHOWN_SAMPLE, _FIT_SAMPLE = 60, 150
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An action of the command line.
+    """An action of ``eval``.
 
-    ``handler`` is ``module:function``. The function prints on stdout, returns the exit code and may
-    raise PageIndexError.
+    ``handler`` is ``module:function``; it prints on stdout, returns the exit code and may raise PageIndexError.
     """
 
     help: str
@@ -37,7 +36,7 @@ class Command:
 
 
 def main(typed: Sequence[str] | None = None) -> int:
-    """``python -m eval``: the same as ``hybrid-pageindex eval``, with its exit codes."""
+    """Run ``python -m eval`` like ``hybrid-pageindex eval``, with the same exit codes."""
     from hybrid_pageindex.doors.cli.main import main as door
 
     return door(["eval", *(sys.argv[1:] if typed is None else typed)])
@@ -49,7 +48,7 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """Print the sets, and whether they are in the data folder."""
+    """Print the data sets, and whether they are in the data folder."""
     from eval.datasets.registry import SOURCES, VARIABLE, data_folder, sets_of
     from hybrid_core.errors import NotFoundError
     from hybrid_pageindex.doors.cli.output import dump

@@ -1,4 +1,4 @@
-"""The vocabulary, the store and the model clients. Imports nothing of ours."""
+"""Shared types, text processing, the store and the model clients. Imports no other package of this project."""
 
 import os as _os
 

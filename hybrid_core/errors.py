@@ -8,8 +8,8 @@ from hybrid_core.types.usage import Usage
 
 
 class Advice(str):
-    """Advice for the user in words that fit every interface; ``command`` says it with the options of the command
-    line.
+    """Advice for the user in words that fit every interface; ``command`` is the same advice with command-line
+    options.
     """
 
     command: str
@@ -39,51 +39,51 @@ class PageIndexError(Exception):
 
     @property
     def command_advice(self) -> str:
-        """The advice as the command line gives it."""
+        """Return the advice for users of the command line."""
         return self.advice.command if isinstance(self.advice, Advice) else self.advice
 
 
 class UsageError(PageIndexError):
-    """The call itself is wrong: an empty question, a bad page list, an unknown setting."""
+    """The call itself is invalid: an empty question, a bad page list, an unknown setting."""
 
 
 class ConflictError(UsageError):
-    """The call does not fit what is there: a name in use, a job in another state."""
+    """The call conflicts with the present state: a name is in use, or a job is in another state."""
 
 
 class NotConfiguredError(UsageError):
-    """The call needs a model that no setting names."""
+    """The call needs a model, and the settings name none."""
 
 
 class DocumentError(PageIndexError):
-    """A file cannot be indexed or read (missing, damaged, encrypted, empty, over a limit).
+    """A file cannot be indexed or read: it is missing, damaged, encrypted, empty or over a limit.
 
-    ``reason`` is a code by which an interface says it in words of its own.
+    ``reason`` is a code from which an interface may make its own message.
     """
 
     reason = "unreadable"
 
 
 class EmptyFileError(DocumentError):
-    """The file holds no byte."""
+    """The file is empty."""
 
     reason = "empty"
 
 
 class BrokenFileError(DocumentError):
-    """The file is not what its format wants: it was cut off or damaged."""
+    """The file does not have the structure of its format: it is cut off or damaged."""
 
     reason = "broken"
 
 
 class UnsupportedFileError(DocumentError):
-    """No parser reads files of this kind."""
+    """No parser supports files of this kind."""
 
     reason = "unsupported"
 
 
 class PasswordError(DocumentError):
-    """The file is encrypted, and no password opens it here."""
+    """The file is encrypted, and a password cannot open it."""
 
     reason = "encrypted"
 
@@ -95,7 +95,7 @@ class LockedError(PasswordError):
 
 
 class ChangedError(DocumentError):
-    """The file did not hold still while it was read."""
+    """The file changed while it was read."""
 
     retryable = True
     reason = "changed"
@@ -108,7 +108,7 @@ class LimitError(DocumentError):
 
 
 class NotFoundError(PageIndexError):
-    """A library, document, page or section that does not exist."""
+    """A library, document, page or section does not exist."""
 
 
 class StoreError(PageIndexError):
@@ -116,55 +116,55 @@ class StoreError(PageIndexError):
 
 
 class DamageError(StoreError):
-    """A stored record cannot be what was written: the catalog is damaged."""
+    """A stored record is invalid: the catalog is damaged."""
 
 
 class DiskFullError(StoreError):
-    """The disk has no room for the writes of a call until somebody frees some."""
+    """The disk is full, so that the call cannot write."""
 
 
 class ReadOnlyError(StoreError):
-    """The home cannot be written, so the call is refused. Reads go on."""
+    """The home is read-only, so the call is refused. Reading still works."""
 
 
 class SchemaError(StoreError):
-    """The store was written by a newer version of this software."""
+    """A newer version of this software wrote the store."""
 
 
 class IndexDamagedError(StoreError):
-    """The derived vector index cannot be trusted; it is rebuilt from the catalog."""
+    """The search index is damaged; it is rebuilt from the catalog."""
 
 
 class IndexMissingError(IndexDamagedError):
-    """There is no such index; it can be filled from the catalog while searches go on without it."""
+    """The search index does not exist; it can be filled from the catalog while searches continue without it."""
 
 
 class OtherHistoryError(IndexDamagedError):
-    """A shared index holds another history of the catalog: it is left to whoever writes it."""
+    """A copy of this catalog writes the same shared index, so this process leaves it alone."""
 
 
 class BusyError(StoreError):
-    """Somebody else holds what this call needs."""
+    """Another process holds the resource that this call needs."""
 
     retryable = True
 
 
 class TurnRunningError(BusyError):
-    """A conversation answers another question just now."""
+    """The conversation is still answering another question."""
 
 
 class LeaseLostError(StoreError):
-    """A job was given to another worker, or has ended: what this one made of it is not written."""
+    """The job now belongs to another worker, or has ended, so this worker may not write its results."""
 
 
 class UnreachableError(StoreError):
-    """A server that holds part of the store does not answer now."""
+    """A server that stores part of the data does not answer."""
 
     retryable = True
 
 
 class BrokenReadError(UnreachableError):
-    """The connection to the catalog's database was lost in the middle of a read, which may be begun again."""
+    """The connection to the catalog's database was lost during a read, which may be repeated."""
 
 
 class Cancelled(PageIndexError):
@@ -172,7 +172,7 @@ class Cancelled(PageIndexError):
 
 
 class ModelError(PageIndexError):
-    """A model cannot be loaded or reached, or what it answered is unusable (a wrong count, NaN)."""
+    """A model cannot be loaded or reached, or its output is unusable (wrong count, NaN)."""
 
     def __init__(self, message: str, advice: str = "", *, retryable: bool = False) -> None:
         super().__init__(message, advice)
@@ -212,7 +212,7 @@ class ChatError(EndpointError):
 
 
 class ReplyError(ChatError):
-    """A chat model answered, but with nothing usable, also after it was told so. ``text`` is its last answer."""
+    """A chat model gave no usable answer, even when asked to correct it. ``text`` is its last answer."""
 
     def __init__(self, message: str, advice: str = "", *, text: str = "") -> None:
         super().__init__(message, advice, failure="reply")

@@ -23,7 +23,7 @@ _NO_MEMORY = re.compile(
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Return whether an error means that the memory this process may use did not suffice."""
+    """Return whether an error means that this process ran out of memory."""
     return isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
@@ -50,7 +50,7 @@ _PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # looked up here: between fo
 
 
 def end_with_parent() -> None:
-    """Have this process killed when its parent ends: nothing else would stop it inside an endless page (Linux)."""
+    """Let the system kill this process when its parent ends, even during an endless page (Linux only)."""
     if _PRCTL is not None:
         _PRCTL(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
@@ -68,11 +68,11 @@ OUTSIDE = "a link that leads out of the folders that this server may read."
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The folders that a server may read. ``roots`` are absolute and free of links.
+    """The folders that a server may read. ``roots`` are absolute and contain no links.
 
-    What lies below a root by name must lie below one in truth, at every look: links may be made later. A path elsewhere
-    that the command line named is the user's choice, and stays readable. ``folders`` are the resolved folders of a
-    file's sources, () if it was named itself.
+    A path below a root by name must also resolve below a root each time it is used, since links may be created later.
+    Paths that the command line names are the user's choice and stay readable. ``folders`` are the resolved folders of a
+    file's sources, () if the file itself is the source.
     """
 
     roots: tuple[Path, ...]

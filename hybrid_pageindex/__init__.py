@@ -64,12 +64,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names are imported when first used: ``--help`` must not wait for the engine."""
+    """Import public names on first access, so that ``--help`` does not load the engine."""
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """The public names, also before they are imported: notebooks complete them."""
+    """Return the public names even before they are imported, for completion in notebooks."""
     return sorted(__all__)

@@ -1,4 +1,4 @@
-"""Results of a search with their whole pages, for other frameworks: text, score and location."""
+"""Search results with whole pages, for other frameworks: text, score and location."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hybrid_pageindex.engine.documents.reading import PageRead
 
 
 class Source(Protocol):
-    """``Engine`` here, or ``client.Client`` of a server elsewhere."""
+    """A source of pages: an ``Engine``, or a ``client.Client`` of a server."""
 
     async def search(self, question: str, **options: Unpack[SearchFields]) -> SearchResult: ...
 
@@ -21,8 +21,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPage:
-    """``id`` is the same for the same page in every search. ``score`` is from 0 to 1: of the first page the calibrated
-    probability that it answers, of others as much less as their own scores are.
+    """A page for other frameworks. ``id`` is stable across searches.
+
+    ``score`` is from 0 to 1: for the first page the calibrated probability that it answers, for later pages that value
+    scaled down by their own scores.
     """
 
     id: str
@@ -32,15 +34,16 @@ class RetrievedPage:
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of a search as they are. Raise UsageError for one that there is not, or that does not fit: what
-    an adapter does when it is made, and not at the first question.
+    """Return the search options unchanged. Raise UsageError for an unknown option or an invalid value.
+
+    Adapters call it at construction, so that errors appear before the first question.
     """
     search_request("any question", SearchFields(**options))  # type: ignore[typeddict-item]
     return dict(options)
 
 
 async def retrieve(source: Source, question: str, **options: Unpack[SearchFields]) -> list[RetrievedPage]:
-    """The best pages, best first. Raises what ``Engine.search`` and ``Engine.pages`` do."""
+    """Return the best pages for a question, best first. Raise the errors of ``Engine.search`` and ``Engine.pages``."""
     result = await source.search(question, **options)
     pages = result.results
     texts: dict[tuple[str, int], str] = {}
@@ -56,7 +59,7 @@ async def retrieve(source: Source, question: str, **options: Unpack[SearchFields
 
 
 def relevances(result: SearchResult) -> list[float]:
-    """Return a score from 0 to 1 for each page of a result, which never rises from one to the next."""
+    """Return a score from 0 to 1 for each page of a result, never increasing down the list."""
     best = max((page.score for page in result.results), default=0.0)
     scores, highest = list[float](), min(max(result.sureness, 0.0), 1.0)
     for page in result.results:

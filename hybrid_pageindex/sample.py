@@ -1,8 +1,7 @@
-"""A sample document: the annual report of an invented company, written as a PDF of 24 pages.
+"""A sample document: the annual report of an invented company, a PDF of 24 pages.
 
-``python -m hybrid_pageindex.sample PATH`` writes it. It has a cover, a printed table of contents, front
-matter numbered in roman, page labels, running heads, tables and notes, but no bookmarks, as most annual
-reports do. Its figures add up.
+``python -m hybrid_pageindex.sample PATH`` writes it. It has a cover, a printed table of contents, roman-numbered front
+matter, page labels, running heads, tables and notes, but no bookmarks, like most annual reports. Its figures add up.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _ROMAN = ("i", "ii", "iii", "iv")
 
 @dataclass(frozen=True, slots=True)
 class SampleQuestion:
-    """A question about the sample report, its one right page, and words of the answer on that page."""
+    """A question about the sample report, the page that answers it, and words of the answer on that page."""
 
     question: str
     page: int
@@ -46,9 +45,9 @@ _TEXT = "sample_report.txt"  # its pages in a small markup, between lines "~~~";
 
 
 def write_sample_report(path: Path) -> Path:
-    """Write the sample report to ``path`` (its folder is made) and return the path.
+    """Write the sample report to ``path``, create its folder, and return the path.
 
-    The same bytes are written every time. Raises OSError where the file cannot be written.
+    The bytes are always the same. Raise OSError if the file cannot be written.
     """
     import pymupdf  # imported here: it takes most of a second and only this function needs it
 
@@ -74,7 +73,7 @@ def write_sample_report(path: Path) -> Path:
 
 
 def page_label(number: int) -> str:
-    """The label printed on a physical page: "i" to "iv", then "1" on."""
+    """Return the label printed on a page: "i" to "iv", then "1" and so on."""
     return _ROMAN[number - 1] if number <= FRONT_MATTER else str(number - FRONT_MATTER)
 
 
@@ -192,7 +191,7 @@ class _PageWriter:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the report to the one path given. Returns the exit code."""
+    """Write the report to the given path. Return the exit code."""
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m hybrid_pageindex.sample PATH\n")
         return 2

@@ -37,7 +37,7 @@ _INTERNAL = frozenset(  # for servers and the command line, which have a loop of
 
 
 class Loop:
-    """An event loop in a thread of its own, for calls from ordinary code."""
+    """An event loop in a background thread, for calls from ordinary code."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -45,7 +45,7 @@ class Loop:
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what comes of work. Ctrl-C cancels it."""
+        """Run a coroutine and return its result. Ctrl-C cancels it."""
         if self._loop.is_closed() or threading.current_thread() is self._thread:
             work.close()
             raise UsageError("This engine is closed, or is called by a function that it calls.", "Use another engine.")
@@ -95,7 +95,7 @@ def _items(stream: Any, loop: Loop) -> Iterator[Any]:
 
 
 def synchronous(kind: type[Any]) -> Callable[[type[T]], type[T]]:
-    """Give a class the public methods of another one, each of which waits for its result."""
+    """Give a class the public methods of an async class as blocking methods."""
 
     def filled(wrapped: type[T]) -> type[T]:
         for name, member in vars(kind).items():
@@ -116,7 +116,7 @@ def _inner(name: str, own: Any) -> Any:
 
 @synchronous(Conversations)
 class SyncConversations:
-    """``Engine.conversations``, of which each call waits for its result."""
+    """``Engine.conversations`` with blocking methods."""
 
     def __init__(self, inner: Conversations, loop: Loop) -> None:
         self._inner, self._loop = inner, loop
@@ -128,10 +128,10 @@ class SyncConversations:
 
 @synchronous(Engine)
 class SyncEngine:
-    """An ``Engine`` of which each call waits for its result: ``engine.search("…").results``.
+    """An ``Engine`` with blocking methods: ``engine.search("…").results``.
 
-    Its methods, their arguments, results and errors are those of ``Engine``. One event loop in the background makes
-    all of its calls, so it works in scripts, threads and notebooks. Callbacks are called from that thread or others.
+    The methods, arguments, results and errors are those of ``Engine``. One background event loop makes all calls, so it
+    works in scripts, threads and notebooks. Callbacks are called from that thread or others.
     """
 
     def __init__(
@@ -141,11 +141,11 @@ class SyncEngine:
 
     @property
     def conversations(self) -> SyncConversations:
-        """Questions that go on from each other."""
+        """Return the conversations of this home, with blocking methods."""
         return SyncConversations(self._inner.conversations, self._loop)
 
     def close(self) -> None:
-        """End what runs, and give the index back to other processes. Safe to call twice."""
+        """End running calls and release the search index for other processes. Safe to call twice."""
         self._inner.close()
         self._loop.close()
 

@@ -1,6 +1,6 @@
-"""The documents of a library: page texts for the baselines, sections, and the pages on which gold evidence stands.
+"""The documents of a library: page texts for the baselines, sections, and the location of gold evidence.
 
-Pages that a set names are checked; evidence without pages is looked up in the indexed page texts.
+Gold pages of a set are checked; gold texts are searched in the indexed page texts.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ _WHOLE = 40  # letters up to which a text must stand on the page as a whole
 
 @dataclass(frozen=True, slots=True)
 class GoldPlacement:
-    """Questions with their gold placed. A gold that could not be placed keeps its document and has no page.
+    """Questions with located gold. Gold that was not found keeps its document and has no page.
 
-    Of the gold that is text, ``exact`` were found letter by letter, ``ends`` by their beginning and end (what lies
-    between holds page headers or differs), ``fuzzy`` by their words. ``unplaced`` counts gold of either sort without
-    a usable page; ``problems`` says of each why, with the question's id. ``document_only`` counts gold that never
-    had a page or a text.
+    Of gold texts, ``exact`` were found literally, ``ends`` by beginning and end, ``fuzzy`` by their words. ``unplaced``
+    counts gold without a usable page; ``problems`` gives the reason and question id of each. ``document_only`` counts
+    gold without page and text.
     """
 
     questions: tuple[EvalQuestion, ...]
@@ -50,9 +49,9 @@ class GoldPlacement:
 
 
 async def locate(engine: Engine, questions: Iterable[EvalQuestion], *, library: str | None = None) -> GoldPlacement:
-    """Place gold in what ``engine`` has indexed. A file name that two documents of the library share counts as absent.
+    """Locate gold in the documents that ``engine`` has indexed. A file name shared by two documents counts as missing.
 
-    Reads the pages of those documents only that hold gold which is text.
+    Only documents with gold texts are read.
     """
     listed_questions = tuple(questions)
     needed = {gold.document for question in listed_questions for gold in question.evidence if _is_text(gold)}
@@ -82,9 +81,9 @@ def place(
     texts: Mapping[str, Sequence[str]],
     sections: Mapping[str, Sequence[tuple[str, int, int]]] | None = None,
 ) -> GoldPlacement:
-    """Place gold by documents' page counts and the page texts of those that hold gold which is text.
+    """Locate gold by the page counts of documents, and by the page texts of documents with gold texts.
 
-    ``sections`` are (title as ``letters`` folds it, first page, last page) of those that hold gold by section.
+    ``sections`` are (title folded by ``letters``, first page, last page) of documents with gold sections.
     """
     read = {name: PageTexts(page_texts) for name, page_texts in texts.items()}
     counts: Counter[str] = Counter()
@@ -147,7 +146,9 @@ class PageTexts:
         self._words: list[frozenset[str]] | None = None
 
     def find(self, text: str) -> tuple[str, tuple[int, ...]]:
-        """("exact", "ends", "fuzzy" or "unplaced", the pages from 1 that the text stands on); the first place."""
+        """Return how a text was found ("exact", "ends", "fuzzy" or "unplaced"), and its pages (from 1) at the
+        first match.
+        """
         sought = letters(text)
         if not sought:
             return "unplaced", ()
@@ -217,7 +218,7 @@ class PageTexts:
 
 
 def letters(text: str) -> str:
-    """Letters and digits alone, compatibility forms and case folded."""
+    """Return only letters and digits, with compatibility forms and case folded."""
     return re.sub(r"[\W_]+", "", _folded(text))
 
 
@@ -257,11 +258,11 @@ class Corpus:
 
     @cached_property
     def ids(self) -> dict[str, str]:
-        """doc_id by file name."""
+        """Return the doc_ids by file name."""
         return {name: document.doc_id for name, document in self.documents.items()}
 
     def texts(self, name: str) -> list[str]:
-        """The text of every page of a document."""
+        """Return the text of every page of a document."""
         if name not in self._texts:
             document = self.documents[name]
             pages = [
@@ -275,18 +276,18 @@ class Corpus:
         return self._texts[name]
 
     def sections(self, name: str) -> tuple[Section, ...]:
-        """A document's sections in preorder."""
+        """Return the sections of a document in preorder."""
         if name not in self._sections:
             outline = run(self._engine.outline(self.documents[name].doc_id))
             self._sections[name] = tuple(node.section for node in outline.nodes)
         return self._sections[name]
 
     def sections_on(self, name: str, page: int) -> tuple[str, ...]:
-        """node_ids of the deepest sections that have text on a page; empty for an unknown document or page."""
+        """Return the node_ids of the deepest sections on a page; empty for an unknown document or page."""
         return tuple(dict.fromkeys(node for _, _, node in self._stretches(name, page)))
 
     def section_at(self, name: str, page: int, text: str = "") -> str:
-        """node_id of the deepest section that holds ``text``, or most of the page where it is not found."""
+        """Return the node_id of the deepest section that contains ``text``, or most of the page if it is not found."""
         cut = self._stretches(name, page)
         if not cut:
             return ""
@@ -295,7 +296,7 @@ class Corpus:
         return max(cut, key=lambda stretch: stretch[1] - stretch[0])[2]
 
     def section_range(self, name: str, node_id: str) -> tuple[int, int]:
-        """First and last page of a section."""
+        """Return the first and last page of a section."""
         return next((s.start_page, s.end_page) for s in self.sections(name) if s.node_id == node_id)
 
     def _stretches(self, name: str, page: int) -> list[tuple[int, int, str]]:
@@ -319,7 +320,7 @@ def offset(page: str, text: str) -> int | None:
 
 
 def stretches(sections: Sequence[Section], page: int, length: int) -> list[tuple[int, int, str]]:
-    """A page of ``length`` characters cut at its sections' ends: (start, end, node_id of the deepest section there)."""
+    """Split a page of ``length`` characters at section ends: (start, end, node_id of the deepest section)."""
     overlapping = [section for section in sections if section.start_page <= page <= section.end_page]
     cuts = {0}
     cuts |= {min(s.anchor, length) for s in overlapping if s.start_page == page}

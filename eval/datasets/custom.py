@@ -21,15 +21,16 @@ from hybrid_pageindex.engine.index.formats import suffixes_read
 
 
 def read_custom(docs: Path, questions: Path) -> Dataset:
-    """``questions`` holds one object on each line: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?,
-    "kind"?, "group"?, "lang"?, "doc"?, "candidates"?, "labelled"?: [{"answer", "label"}]}.
+    """Read a user's documents and questions; ``questions`` is a JSONL file.
 
-    A piece of evidence says which pages are right by the first of these that it has: "page" (from 1), "turns" (numbers
-    n of turns that begin with "[n] "), "text" (pages that hold at least half of it), "section" (a title). Without any,
-    every page of the document is right. "doc" or "candidates" restrict the question to documents.
-    Documents are of any format that is read, and named with or without their ending. No evidence means that the
-    documents do not answer. A line of malformed JSON, an unknown document or a page below 1 is left out. Raises
-    NotFoundError, and DocumentError for a file that is not UTF-8.
+    Each line is an object: {"question", "answer"?, "evidence": [{"doc", "page"?}], "id"?, "kind"?, "group"?, "lang"?,
+    "doc"?, "candidates"?, "labelled"?: [{"answer", "label"}]}. Evidence names right pages by the first of: "page" (from
+    1), "turns" (turns that begin with "[n] "), "text" (pages with at least half of it), "section" (a title); without
+    any, every page of the document is right. "doc" or "candidates" restrict the question to documents.
+
+    Document names may lack their suffix. No evidence means that the documents do not answer. Lines with malformed JSON,
+    an unknown document or a page below 1 are left out. Raise NotFoundError, and DocumentError for a file that is not
+    UTF-8.
     """
     if not (exists(docs) and docs.is_dir()):
         raise NotFoundError(f"There is no folder {docs}.", "Name the folder of the documents with --docs.")

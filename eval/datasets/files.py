@@ -1,4 +1,4 @@
-"""Files of a set: finding them, reading entries, labelled answers and kinds. Bad entries are left out and named."""
+"""Files of a set: find them, read entries, labelled answers and kinds. Invalid entries are left out and reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def documents(folder: Path, *suffixes: str) -> tuple[Path, ...]:
-    """The files below a folder with one of these endings (any case), sorted by path. Raises NotFoundError."""
+    """Return the files below a folder with a supported suffix, sorted by path. Raise NotFoundError."""
     if not folder.is_dir():
         raise NotFoundError(f"{folder} is missing.", "The documents belong there.")
     paths = (path for path in folder.rglob("*") if path.suffix.lower() in suffixes and not path.name.startswith("."))
@@ -25,7 +25,7 @@ def documents(folder: Path, *suffixes: str) -> tuple[Path, ...]:
 
 
 def text(path: Path) -> str:
-    """A file of UTF-8, with or without a byte order mark. Raises NotFoundError and DocumentError."""
+    """Read a UTF-8 file with or without a byte order mark. Raise NotFoundError and DocumentError."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -37,9 +37,9 @@ def text(path: Path) -> str:
 
 
 def lines(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: list[str]) -> Iterator[T]:
-    """``make(object, line number)`` of every line of a JSONL file; empty lines are passed over.
+    """Yield ``make(object, line number)`` for every line of a JSONL file.
 
-    A line with something wrong (no JSON, no object, what ``make`` objects to) is left out, and ``left_out`` says why.
+    Invalid lines are left out, with the reason in ``left_out``. Empty lines are skipped.
     """
 
     def read(line: str, number: int) -> T:
@@ -51,9 +51,9 @@ def lines(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: lis
 
 
 def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: list[str]) -> Iterator[T]:
-    """``make(object, number)`` of every object in a JSON list, numbered from 1; bad ones as in ``lines``.
+    """Yield ``make(object, number)`` for every object in a JSON list, from 1; invalid ones as in ``lines``.
 
-    Raises DocumentError where the file is no JSON list.
+    Raise DocumentError if the file is not a JSON list.
     """
     rows = at(str(path), json.loads, text(path))
     if not isinstance(rows, list):
@@ -65,7 +65,7 @@ def entries(path: Path, make: Callable[[Mapping[str, Any], int], T], left_out: l
 
 
 def usable_entries(place: str, left_out: list[str], make: Callable[..., T], *arguments: Any) -> Iterator[T]:
-    """``make(*given)``, or nothing where its content is wrong: ``left_out`` then says where and why."""
+    """Yield the result of ``make``; if the content is invalid, yield nothing and add the reason to ``left_out``."""
     try:
         yield at(place, make, *arguments)
     except DocumentError as error:
@@ -73,7 +73,7 @@ def usable_entries(place: str, left_out: list[str], make: Callable[..., T], *arg
 
 
 def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
-    """``make(*given)``; what is wrong with the content is raised as DocumentError that names the place."""
+    """Return the result of ``make``. Raise DocumentError that names the place if the content is invalid."""
     try:
         return make(*arguments)
     except KeyError as error:
@@ -86,14 +86,14 @@ def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
 
 
 def physical(page: object) -> int:
-    """A page number from 1. Raises ValueError for anything else."""
+    """Check a page number from 1. Raise ValueError for anything else."""
     if isinstance(page, bool) or not isinstance(page, int) or page < 1:
         raise ValueError(f"'{page}' is no page; pages are whole numbers from 1")
     return page
 
 
 def words(value: object, name: str) -> str:
-    """Text that says something. Raises ValueError."""
+    """Check a non-empty text. Raise ValueError for anything else."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"'{name}' must be a text that is not empty")
     return value.strip()
@@ -112,7 +112,7 @@ def _kinds() -> dict[str, str]:
 
 
 def kind_of(dataset: str) -> str:
-    """Return the kind of a set's documents; a set that is not listed is its own kind."""
+    """Return the kind of a set's documents; an unlisted set is its own kind."""
     return _kinds().get(dataset, dataset)
 
 
@@ -123,7 +123,7 @@ LABELS: Mapping[str, Verdict] = {
 
 
 def label(written: object) -> Verdict:
-    """Raises ValueError for a word that is no label."""
+    """Return the verdict for a label. Raise ValueError for an unknown label."""
     verdict = LABELS.get(str(written).strip().lower())
     if verdict is None:
         raise ValueError(f"'{written}' is no label; known are {', '.join(LABELS)}")

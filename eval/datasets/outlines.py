@@ -18,7 +18,10 @@ _ROW = re.compile(r"\s*(\d+),(.*),(\d+)[\s,]*")
 
 
 def outline_rows(path: Path, left_out: list[str]) -> tuple[Row, ...]:
-    """The rows of a file; bad ones are left out and named. Raises NotFoundError and DocumentError."""
+    """Read the rows of an outline file; invalid ones are reported in ``left_out``.
+
+    Raise NotFoundError and DocumentError.
+    """
     rows = enumerate(text(path).splitlines(), 1)
     named = ((f"{path.name}, line {number}", row) for number, row in rows if row.strip())
     return tuple(parsed for place, row in named for parsed in usable_entries(place, left_out, _parse_row, row))

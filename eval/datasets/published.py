@@ -94,7 +94,10 @@ def _sec10q_question(row: Mapping[str, str], number: int, names: list[str]) -> E
 
 
 def expand(patterns: str, names: list[str]) -> tuple[str, ...]:
-    """The file names that glob patterns, separated by commas, stand for. Raises ValueError for one that fits none."""
+    """Return the file names that comma-separated glob patterns match.
+
+    Raise ValueError for a pattern without a match.
+    """
     files: dict[str, None] = {}
     for pattern in (part.strip() for part in patterns.split(",")):
         fitting = [name for name in names if fnmatchcase(name, pattern) or fnmatchcase(Path(name).stem, pattern)]

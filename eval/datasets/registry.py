@@ -1,4 +1,4 @@
-"""The sets by name: their sources, and loading them."""
+"""The data sets by name: their sources, and how to load them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ VARIABLE = "PAGEINDEX_EVAL_DATA"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A set below the data folder: where to get it, and what its folder must hold.
+    """A data set: where to get it, and what its folder must contain.
 
-    ``wordings`` are the ways in which it can ask, the usual one first; empty where there is one way. ``of_others`` says
-    that its documents are the other sets', so that its folder is that of all.
+    ``wordings`` are the available wordings of its questions, the default first. ``of_others`` means that its documents
+    belong to other sets.
     """
 
     name: str
@@ -96,7 +96,7 @@ _SETS = "sets"
 
 
 def data_folder(path: str | Path | None = None) -> Path:
-    """``given``, else the folder in PAGEINDEX_EVAL_DATA. Raises NotFoundError where there is none."""
+    """Return the data folder: ``path``, else PAGEINDEX_EVAL_DATA. Raise NotFoundError if there is none."""
     folder = path or os.environ.get(VARIABLE)
     if not folder or not Path(folder).is_dir():
         raise NotFoundError("No evaluation data.", f"Name its folder with --data or {VARIABLE}.")
@@ -111,12 +111,11 @@ def load(
     questions: str | Path | None = None,
     wording: str | None = None,
 ) -> Dataset:
-    """A set by its name (one of NAMES), from ``folder`` or the one in PAGEINDEX_EVAL_DATA.
+    """Load a data set by name, from ``folder`` or PAGEINDEX_EVAL_DATA.
 
-    "custom" reads the user's own ``docs`` (a folder) and ``questions`` (JSONL). ``wording`` is one of the set's
-    ``Source.wordings``. Raises UsageError for an unknown name
-    or a wrong combination, NotFoundError where the set is absent, and DocumentError where it is empty or nothing in it
-    can be used; what else cannot is in its ``left_out``.
+    "custom" reads the user's ``docs`` (a folder) and ``questions`` (JSONL). ``wording`` is one of ``Source.wordings``.
+    Raise UsageError for an unknown name or combination, NotFoundError if the set is missing, DocumentError if nothing
+    in it is valid. Invalid entries are in its ``left_out``.
     """
     if wording is not None and (name not in SOURCES or wording not in SOURCES[name].wordings):
         wordings = [f"{source.name}: {', '.join(source.wordings)}" for source in SOURCES.values() if source.wordings]
@@ -162,8 +161,10 @@ def _shared_layout(name: str) -> Source | None:
 
 
 def checked(dataset: Dataset) -> Dataset:
-    """The set, if it can be measured with: questions whose id repeats or that mean a document which is not there are
-    left out. Raises DocumentError for no documents, a file name that repeats, and where nothing is left to measure."""
+    """Return the set without questions that repeat an id or name a missing document.
+
+    Raise DocumentError if it has no documents, a repeated file name, or no valid question.
+    """
     name = dataset.name
     if not dataset.files and not dataset.left_out:
         raise DocumentError(f"{name}: no documents.", "Put the set's files where its layout expects them.")

@@ -19,9 +19,9 @@ from hybrid_core.errors import DocumentError, UsageError
 
 
 def hide_names(dataset: Dataset, folder: Path) -> Dataset:
-    """The set with its files as "document-001.pdf" … in ``folder``, links to them or copies where links cannot be made.
+    """Return the set with its files as "document-001.pdf" … in ``folder``, as links or copies.
 
-    Numbers follow the hashes of the names, so that their order tells nothing of the documents either.
+    Numbers follow the hashes of the names, so their order reveals nothing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     hidden: dict[str, Path] = {}
@@ -66,14 +66,16 @@ _SCAN_CONFUSIONS = (("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c
 
 
 def misspelt(dataset: Dataset, words: int, seed: int) -> Dataset:
-    """The set with so many of each question's words misspelt, the same ones for the same ``seed``; questions that have
-    fewer of five letters and more are left as they are."""
+    """Return the set with ``words`` misspelled words per question, chosen by ``seed``.
+
+    Questions with fewer words of five or more letters are unchanged.
+    """
     questions = (replace(q, text=misspell(q.text, words, random.Random(f"{seed} {q.id}"))) for q in dataset.questions)
     return replace(dataset, questions=tuple(questions))
 
 
 def misspell(text: str, words: int, chance: random.Random) -> str:
-    """The text with one slip in each of so many words of it. The first letter stays, as it does when people type."""
+    """Misspell ``words`` words of a text, one error each. The first letter stays, as in real typing errors."""
     matches = list(_WORD.finditer(text))
     for match in sorted(chance.sample(matches, min(words, len(matches))), key=lambda hit: -hit.start()):
         text = text[: match.start()] + _slip(match.group(), chance) + text[match.end() :]
@@ -112,10 +114,10 @@ _SLIPS: tuple[Callable[[str, int, random.Random], str], ...] = (_neighbour_key, 
 
 
 def reworded(dataset: Dataset, path: Path) -> Dataset:
-    """The questions that ``path`` words anew, with their gold and in the set's order; the others are left out.
+    """Return the questions that ``path`` rephrases, with their gold, in the set's order; others are left out.
 
-    ``path`` holds {"id", "question"} on each line. A line that is malformed, whose id is not of the set or comes a
-    second time is left out and named. Raises DocumentError where none can be used.
+    Each line of ``path`` is {"id", "question"}. Invalid, unknown and repeated lines are left out and reported. Raise
+    DocumentError if none is valid.
     """
     ids, written = {question.id for question in dataset.questions}, dict[str, str]()
 
@@ -140,10 +142,10 @@ def reworded(dataset: Dataset, path: Path) -> Dataset:
 
 
 def sample(questions: Sequence[EvalQuestion], size: int, seed: int = 0) -> tuple[EvalQuestion, ...]:
-    """``size`` questions, each kind with its share of them (largest remainder), in their order.
+    """Return a sample of ``size`` questions in their order, each kind in proportion (largest remainder).
 
-    Which ones is decided by a hash of seed and id: the same for every order of the set, and a question that is added
-    displaces at most one. All of them where ``size`` is not smaller. Raises UsageError for a size below 1.
+    The choice depends on a hash of seed and id, so it is independent of the set's order, and an added question replaces
+    at most one. A larger ``size`` returns all. Raise UsageError for a size below 1.
     """
     if size < 1:
         raise UsageError(f"A sample of {size} questions measures nothing.", "Ask for at least one.")

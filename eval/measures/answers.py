@@ -47,7 +47,7 @@ def answer_values(record: QuestionRecord) -> Values:
 
 
 def gold_places(record: QuestionRecord) -> set[tuple[str, int]]:
-    """(document, page) of all pages that count as gold."""
+    """Return (document, page) of all pages that count as gold."""
     return {(g.document, page) for g in record.gold if g.page is not None for page in (g.page, *g.also)}
 
 
@@ -59,10 +59,10 @@ def _accuracy(verdict: Verdict | None, strict: str, lenient: str) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Two judges on the same ``answers``: both say yes, only the first, only the second, neither.
+    """The agreement of two judges on the same ``answers``: both say yes, only the first, only the second, neither.
 
-    ``kappa`` (Cohen 1960) is (po - pe) / (1 - pe): 1 for agreement, 0 for what chance would give; None where chance
-    alone agrees always, since both say one thing of every answer.
+    ``kappa`` (Cohen 1960) is (po - pe) / (1 - pe): 1 for full agreement, 0 for chance; None if both always say the
+    same.
     """
 
     both: int
@@ -76,7 +76,7 @@ class Agreement:
 
     @property
     def accuracy(self) -> float | None:
-        """The share on which they agree; None without answers."""
+        """Return the share of answers on which both agree, None without answers."""
         return (self.both + self.neither) / self.answers if self.answers else None
 
     @property
@@ -90,14 +90,14 @@ class Agreement:
 
 
 def agreement(pairs: Sequence[tuple[Verdict, Verdict]], *, strict: bool) -> Agreement:
-    """Over verdicts of two judges; ``strict``: only "right" is a yes, otherwise "partly" too."""
+    """Compare the verdicts of two judges; ``strict`` counts only "right" as yes, otherwise "partly" too."""
     yes = ("right",) if strict else ("right", "partly")
     counted = [(first in yes, second in yes) for first, second in pairs]
     return Agreement(*(counted.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False))))
 
 
 def of_run(records: Sequence[QuestionRecord], *, strict: bool) -> Agreement:
-    """Judge and rules on the answers of a run that both judged and that are answers: refusals say nothing of either."""
+    """Compare model and rules on the answers of a run, without refusals."""
     return agreement(
         [
             (answer.judgement.verdict, answer.by_rules)

@@ -39,10 +39,9 @@ class Interval:
 def paired_bootstrap(
     differences: Sequence[float], *, resamples: int = RESAMPLES, level: float = 0.95, seed: int = 0
 ) -> Interval:
-    """The percentile interval of the mean of paired differences (Efron and Tibshirani 1993, chapter 13).
+    """Return the percentile interval of the mean of paired differences (Efron and Tibshirani 1993, chapter 13).
 
-    Questions are drawn with replacement, each with both of its values. The same seed gives the same interval.
-    Without pairs everything is zero.
+    Questions are drawn with replacement. Equal seeds give equal intervals. Without pairs all values are zero.
     """
     values = np.asarray(differences, dtype=np.float64)
     if not values.size:
@@ -87,10 +86,10 @@ class RunDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``runs`` are names, the first being what the others are compared with; ``measures`` has one mapping for each.
+    """A comparison of runs with the first one. ``runs`` are names; ``measures`` has a mapping for each.
 
-    Everything is over ``questions``, the ids that all runs asked; ``left_out`` counts the others by run.
-    ``notes`` say what the reader should know (other questions, unfinished runs).
+    All figures cover ``questions``, the ids that all runs asked; ``left_out`` counts the others by run. ``notes`` warn
+    of differences between the runs.
     """
 
     runs: tuple[str, ...]
@@ -103,7 +102,10 @@ class Comparison:
 
 
 def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 10_000, seed: int = 0) -> Comparison:
-    """Pair the runs on question ids. Raises UsageError where there are fewer than two runs or no question in common."""
+    """Pair the questions of runs by id and compare them.
+
+    Raise UsageError for fewer than two runs or no common question.
+    """
     if len(runs) < 2:
         raise UsageError("One run has nothing to be compared with.", "Name the folders of two runs or more.")
     names = names_of(runs)
@@ -128,7 +130,7 @@ def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 1
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
-    """The folders' names, with as many of their parents as it takes to tell them apart."""
+    """Return the names of the run folders, with parent folders as far as needed to distinguish them."""
     paths = [Path(run.folder).resolve().parts for run in runs]
     if len(set(paths)) < len(paths):
         raise UsageError("The same run is named twice.", "Name each run once.")
@@ -139,7 +141,7 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def by_id(run: Run) -> dict[str, QuestionRecord]:
-    """The run's records by question id. Raises DocumentError where one was asked twice, or none at all."""
+    """Return the records by question id. Raise DocumentError for a repeated question, or none at all."""
     records = {record.id: record for record in run.questions}
     if len(records) < len(run.questions):
         raise DocumentError(f"{run.folder}: a question was written twice.", "Run it again into a new folder.")
@@ -149,7 +151,7 @@ def by_id(run: Run) -> dict[str, QuestionRecord]:
 
 
 def shared_ids(runs: Sequence[Mapping[str, QuestionRecord]]) -> list[str]:
-    """The ids that every run asked, in the first one's order."""
+    """Return the ids that every run asked, in the order of the first run."""
     return [question for question in runs[0] if all(question in records for records in runs[1:])]
 
 
@@ -205,7 +207,7 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A fold of several runs. ``means`` has one figure for each run; ``chosen`` is the run that is best elsewhere."""
+    """A fold: the ``means`` of each run in it; ``chosen`` is the run that is best on the other folds."""
 
     questions: int
     groups: int
@@ -229,11 +231,10 @@ class CrossFold:
 
 
 def assign(groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> dict[str, int]:
-    """The fold, from 0, of every question id of ``groups``. A group never spans two folds.
+    """Assign every question id to a fold (from 0), keeping groups together.
 
-    Groups are dealt from the largest to the smallest, equals in a seeded order, each to the fold that holds the
-    fewest questions. A question whose group is "" stands alone. The order of ``groups`` does not matter.
-    Raises UsageError where there are fewer groups than folds.
+    Groups are assigned from the largest to the smallest, each to the fold with the fewest questions; ties are shuffled
+    by the seed. A question with the group "" is alone. Raise UsageError for fewer groups than folds.
     """
     members: dict[Hashable, list[str]] = {}
     for question, group in sorted(groups.items()):
@@ -255,9 +256,9 @@ def assign(groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> d
 
 
 def across(runs: Sequence[Scores], groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> CrossFold:
-    """Choose the best of ``runs`` on four folds, score it on the fifth, for every fold in turn.
+    """For every fold, choose the run that is best on the other folds, and score it on this one.
 
-    All runs have a score, higher is better, for every question of ``groups``; ties go to the run named first.
+    Every run must have a score, higher is better, for every question of ``groups``; ties go to the first run.
     """
     dealt = assign(groups, folds=folds, seed=seed)
     scored_folds, earned = [], 0.0
@@ -285,7 +286,7 @@ Floor = tuple[str, float]
 
 
 def parse_floor(text: str) -> Floor:
-    """("hit@5", 0.6) of "hit@5=0.6". Raises UsageError where it is not MEASURE=NUMBER."""
+    """Parse "hit@5=0.6" to ("hit@5", 0.6). Raise UsageError for another form."""
     name, _, number = text.rpartition("=")
     try:
         floor = float(number)
@@ -297,7 +298,7 @@ def parse_floor(text: str) -> Floor:
 
 
 def shortfalls(run: str, measures: Mapping[str, float], floors: Sequence[Floor]) -> list[str]:
-    """A sentence for each floor that the run does not reach. Raises UsageError for a measure the run does not have."""
+    """Return a sentence for each floor that the run misses. Raise UsageError for an unknown measure."""
     short = []
     for name, floor in floors:
         if name not in measures:

@@ -40,14 +40,14 @@ class JudgeReply(BaseModel):
 
 
 class Judge:
-    """Asks ``model``. Close it at the end."""
+    """Judge answers with a language model. Close it at the end."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """{model, prompt, text}: who judges, the prompt's name and version, and its turns as they are written."""
+        """Return {model, prompt, text}: the model, the prompt's name and version, and its messages."""
         written = prompt(PROMPT)
         return {
             "model": self._model.name,
@@ -56,7 +56,7 @@ class Judge:
         }
 
     def judge(self, question: str, reference: str, answer: str) -> Judgement:
-        """The verdict; where the model fails there is none, and ``why`` says what happened."""
+        """Return the verdict on an answer. If the model fails, the verdict is None and ``why`` has the reason."""
         written = prompt(PROMPT)
         plain_answer = CITATION.sub("", answer)
         messages = written.messages({"question": question, "reference": reference, "answer": plain_answer})
@@ -74,10 +74,10 @@ class Judge:
 
 
 def load_judge(name: str, settings: Settings) -> Judge | None:
-    """The judge of a model's name, asked where the language model of the settings is; that model itself for "".
+    """Return the judge with this model name at the endpoint of the settings' language model; "" uses that model itself.
 
-    None where neither names one. A judge that is named is asked for one word first. Raises UsageError and ChatError
-    where it cannot be asked.
+    Return None if no model is configured. A named judge is tested with one call. Raise UsageError and ChatError if it
+    cannot be used.
     """
     models = Models(replace(settings, llm_model=name or settings.llm_model), None)
     if name:
@@ -111,7 +111,7 @@ class JudgeFigures:
 def judge_labelled(
     answers: Sequence[LabelledAnswer], judge: Judge | None, progress: Progress, *, sample: int = 0, seed: int = 0
 ) -> list[JudgedLabel]:
-    """Every labelled answer, or ``sample`` of them, by rules and by the judge."""
+    """Judge every labelled answer, or a ``sample``, by rules and by the model."""
     if 0 < sample < len(answers):
         chosen = sorted(random.Random(seed).sample(range(len(answers)), sample))
         answers = [answers[at] for at in chosen]

@@ -34,7 +34,7 @@ class RankedList:
 
     @property
     def teaches(self) -> bool:
-        """Return whether some candidates are right and some are not."""
+        """Return whether the list has both right and wrong candidates, so that it can be learned from."""
         return bool(self.gold.any() and not self.gold.all())
 
 

@@ -60,18 +60,18 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
 
 
 def summarise(records: Sequence[QuestionRecord]) -> Values:
-    """The mean of each measure over the questions that have it, with the figures of ``abstention``."""
+    """Return the mean of each measure over the questions that have it, with the figures of ``abstention``."""
     return means(per_question(records).values()) | abstention(records)
 
 
 def summarise_kinds(records: Sequence[QuestionRecord]) -> dict[str, Values]:
-    """The same means for each kind of question; empty where all are of one kind."""
+    """Return the same means for each kind of question; empty for a single kind."""
     values, kinds = per_question(records), sorted({record.kind for record in records})
     return {k: means(values[r.id] for r in records if r.kind == k) for k in kinds} if len(kinds) > 1 else {}
 
 
 def summarise_trees(records: Sequence[TreeRecord]) -> dict[str, Values]:
-    """Means over documents, for each treatment of bookmarks."""
+    """Return the means over documents, with and without bookmarks."""
     kinds: dict[str, list[Values]] = {}
     for r in records:
         row = {"f1": r.f1, "precision": r.precision, "recall": r.recall, "parent": r.parent}
@@ -81,7 +81,7 @@ def summarise_trees(records: Sequence[TreeRecord]) -> dict[str, Values]:
 
 
 def means(rows: Iterable[Mapping[str, float]]) -> Values:
-    """The mean of each measure over the questions that have it."""
+    """Return the mean of each measure over the questions that have it."""
     by_measure: dict[str, list[float]] = {}
     for row in rows:
         for name, value in row.items():
@@ -90,7 +90,7 @@ def means(rows: Iterable[Mapping[str, float]]) -> Values:
 
 
 def mean(values: Sequence[float]) -> float:
-    """0.0 for nothing."""
+    """Return the mean of the values, 0.0 for none."""
     return sum(values) / len(values) if values else 0.0
 
 
@@ -115,13 +115,17 @@ def abstention(records: Sequence[QuestionRecord]) -> Values:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """The chance that a positive score is above a negative one, ties half (Mann-Whitney U / n m)."""
+    """Return the probability that a positive score is above a negative one, ties counting half (Mann-Whitney U
+    / n m).
+    """
     above = sum((p > n) + 0.5 * (p == n) for p in positive for n in negative)
     return above / (len(positive) * len(negative))
 
 
 def token_f1(answer: str, gold: str) -> float:
-    """F1 of the shared tokens of two texts, counted with repeats (as SQuAD does); 0.0 where either has none."""
+    """Return the F1 of the tokens that two texts share, counted with repeats (as SQuAD does); 0.0 if either is
+    empty.
+    """
     left, right = Counter(tokenise(answer)), Counter(tokenise(gold))
     shared = sum((left & right).values())
     return 2 * shared / (left.total() + right.total()) if shared else 0.0
@@ -245,9 +249,9 @@ def _ended(doc_id: str, page: int, sections: Sequence[str], trace: Trace) -> str
 
 
 def losses(records: Sequence[QuestionRecord]) -> tuple[Loss, ...]:
-    """The table of a run, in the order of the stages, hits last; empty where no question has a stage.
+    """Return how many questions were lost at each stage, in order, hits last; empty without stages.
 
-    Questions without an answer or without gold on pages do not count, but gold that found no place has its row.
+    Questions without an answer or gold pages do not count; gold that was not located has its own row.
     """
     counts = Counter(record.stage for record in records if record.stage)
     total, left = counts.total(), counts.total()

@@ -52,7 +52,9 @@ class Figure:
 
 
 def figures(text: str) -> list[Figure]:
-    """The numbers of a text in order, but for years (1900 to 2099) and those in names ("Q2", "10-K", "364-day")."""
+    """Return the numbers of a text in order, without years (1900 to 2099) and numbers in names ("Q2", "10-K",
+    "364-day").
+    """
     results = []
     for match in _DIGITS.finditer(text):
         unit = _UNIT.match(text, match.end())
@@ -76,7 +78,7 @@ def _negative(before: str, after: str) -> bool:
 
 
 def asked_scale(question: str) -> int | None:
-    """The scale that a question wants its answer in ("in USD millions"), None where it says none."""
+    """Return the scale that a question asks for ("in USD millions") as a power of ten, None if it names none."""
     match = _REQUESTED_UNIT.search(question)
     return _SCALES[match[1].lower()] if match else None
 

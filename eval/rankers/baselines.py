@@ -37,7 +37,7 @@ Tokens = Callable[[Sequence[str]], list[list[str]]]
 
 
 class Places:
-    """Every page of the library in one order: documents by name, pages by number."""
+    """All pages of the library in one order: documents by name, pages by number."""
 
     def __init__(self, corpus: Corpus) -> None:
         self.names = sorted(corpus.documents)
@@ -49,7 +49,7 @@ class Places:
         return [text for name in self.names for text in corpus.texts(name)]
 
     def ranking(self, scores: Floats, documents: Sequence[str] | None, depth: int) -> Ranking:
-        """The pages of highest score, those without any left out; documents in the order of their best pages."""
+        """Return the ranking of the pages with the highest scores, and of documents by their best pages."""
         order = np.argsort(-scores, kind="stable")
         order = order[scores[order] > 0]
         if documents is not None:
@@ -62,7 +62,7 @@ class Places:
 
 
 def english(texts: Sequence[str]) -> list[list[str]]:
-    """bm25s' own tokens: lower case, two letters at least, English stop words dropped, no stemming."""
+    """Tokenise like bm25s: lower case, at least two letters, without English stop words and stemming."""
     bm25s = require("bm25s", "eval")
     tokens: list[list[str]] = bm25s.tokenize(
         list(texts), stopwords="en", stemmer=None, return_ids=False, show_progress=False
@@ -71,7 +71,7 @@ def english(texts: Sequence[str]) -> list[list[str]]:
 
 
 def chinese(texts: Sequence[str]) -> list[list[str]]:
-    """jieba's words, those of punctuation and space left out."""
+    """Tokenise with jieba, without punctuation and spaces."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the import speaks of outdated escapes and of pkg_resources
         jieba = require("jieba", "eval")
@@ -168,7 +168,7 @@ def _scores(index: Any, terms: Sequence[str], pages: int) -> Floats:
 
 
 class Okapi:
-    """Many tutorials and RAG frameworks use this package."""
+    """Okapi BM25 of the package rank-bm25, which many tutorials and RAG frameworks use."""
 
     name = "rank-bm25"
 
@@ -192,7 +192,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 def chunks(pages: Sequence[str]) -> list[tuple[int, str]]:
-    """A document's words in runs of 190 that share 40 with the one before: (page of most words, text)."""
+    """Split a document into chunks of 190 words that overlap by 40: (page with most of the words, text)."""
     words = [(number, word) for number, text in enumerate(pages, 1) for word in text.split()]
     pieces = []
     for start in range(0, max(len(words) - OVERLAP, min(len(words), 1)), WORDS - OVERLAP):

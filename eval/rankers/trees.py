@@ -44,10 +44,10 @@ Pages = npt.NDArray[np.int64]
 
 
 class PageIndexTree:
-    """Sections by NodeScore over the best page scores (PageIndex's Σ s / √(N + 1)), then their pages by score.
+    """Rank sections by NodeScore over page scores (PageIndex's Σ s / √(N + 1)), then their pages by score.
 
-    Trees come from ``page_index_flash(pdf, summary=False, optimize=False)``, which uses no model, and are kept in
-    ``cache``. Only its deepest sections are ranked, so that every page is in few of them.
+    Trees come from ``page_index_flash(pdf, summary=False, optimize=False)``, which uses no model, and are stored in
+    ``cache``. Only the deepest sections are ranked.
     """
 
     name = "pageindex-tree"
@@ -158,7 +158,7 @@ class NodeList(BaseModel):
 
 
 class WholeTree:
-    """The pages of the sections that the model names, in its order and, within a section, in theirs."""
+    """Rank the pages of the sections that a model names after reading the whole tree."""
 
     name = "whole-tree"
 
@@ -170,7 +170,7 @@ class WholeTree:
         }  # fmt: skip
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
-        """Raises ChatError where the model fails."""
+        """Return the ranking of a model that reads the whole tree. Raise ChatError if the model fails."""
         usage, notes = Usage(), []
         if documents is None:
             documents, usage, reasoning = self._picked(question)

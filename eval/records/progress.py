@@ -11,7 +11,7 @@ _LINE_EVERY = 10.0  # seconds
 
 
 class Progress:
-    """``quiet`` says nothing at all."""
+    """Show the progress of a run; ``quiet`` shows nothing."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -23,7 +23,7 @@ class Progress:
 
     @contextmanager
     def bar(self, what: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
-        """A function to call after each of ``total`` steps, of which ``done`` were taken before."""
+        """Yield a function to call after each of ``total`` steps; ``done`` steps are already complete."""
         if self._quiet or not sys.stderr.isatty():
             yield self._lines(what, total, done)
             return

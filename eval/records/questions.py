@@ -54,7 +54,7 @@ class Ranker(Protocol):
     options: Mapping[str, Any]
 
     def rank(self, question: str, documents: Sequence[str] | None, depth: int) -> Ranking:
-        """The ``depth`` best pages, among the named documents only where ``documents`` is not None."""
+        """Return the ``depth`` best pages, only of ``documents`` unless it is None."""
         ...
 
 
@@ -107,7 +107,7 @@ class AnswerRecord:
 
 
 def read_answered(data: Mapping[str, Any]) -> AnswerRecord:
-    """An answer as its record's line holds it. Raises what malformed values raise (TypeError, KeyError)."""
+    """Parse an answer from its line in a run. Raise TypeError or KeyError for malformed values."""
     judged = data.get("judgement")
     return AnswerRecord(
         text=str(data["text"]),
@@ -189,13 +189,13 @@ class EvalQuestion:
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """The documents that the setting "given" gives."""
+        """Return the documents that the setting "given" searches."""
         return self.given or self.within or tuple(dict.fromkeys(gold.document for gold in self.evidence))
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledAnswer:
-    """Somebody's answer to a question, and what people say it is worth beside the reference answer."""
+    """An answer to a question with a human label of its correctness."""
 
     id: str
     question: str

@@ -136,7 +136,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The folder's name: what tables call the run."""
+        """Return the name of the folder, which tables use for the run."""
         return self.folder.name
 
 
@@ -144,7 +144,7 @@ Record = TypeVar("Record", QuestionRecord, TreeRecord)
 
 
 def write_head(folder: Path, head: RunHead) -> None:
-    """Write ``run.json``, whole or not at all. Raises StoreError where that is impossible."""
+    """Write ``run.json`` atomically. Raise StoreError if that fails."""
     target = folder / RUN_FILE
     draft = target.with_suffix(".new")
     try:
@@ -156,7 +156,7 @@ def write_head(folder: Path, head: RunHead) -> None:
 
 
 def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
-    """Add a record's line and hand it to the system at once, so that a killed run keeps it."""
+    """Append a record, and flush it to the system at once, so that it survives a kill."""
     path = folder / (QUESTIONS_FILE if isinstance(record, QuestionRecord) else TREES_FILE)
     line = json.dumps(asdict(record), ensure_ascii=False).encode() + b"\n"
     try:
@@ -167,7 +167,7 @@ def append(folder: Path, record: QuestionRecord | TreeRecord) -> None:
 
 
 def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
-    """Put these in place of the run's questions, all or none. Raises StoreError."""
+    """Replace all question records of a run atomically. Raise StoreError if that fails."""
     target = folder / QUESTIONS_FILE
     draft = target.with_suffix(".new")
     try:
@@ -180,7 +180,7 @@ def rewrite(folder: Path, records: Sequence[QuestionRecord]) -> None:
 
 
 def drop_torn_line(folder: Path) -> None:
-    """Cut off a last line that a killed run left without its end."""
+    """Cut off an incomplete last line that a killed run left."""
     for path in (folder / QUESTIONS_FILE, folder / TREES_FILE):
         if path.exists():
             written = path.read_bytes()
@@ -190,7 +190,7 @@ def drop_torn_line(folder: Path) -> None:
 
 
 def read_head(folder: Path) -> RunHead:
-    """Raises NotFoundError where the folder is no run, DocumentError where ``run.json`` cannot be understood."""
+    """Read ``run.json``. Raise NotFoundError if the folder is not a run, DocumentError if the file is invalid."""
     path = folder / RUN_FILE
     try:
         data = json.loads(path.read_bytes())
@@ -204,7 +204,7 @@ def read_head(folder: Path) -> RunHead:
 
 
 def read_run(folder: str | Path) -> Run:
-    """Everything in a run folder; a torn last line is left out. Raises NotFoundError and DocumentError."""
+    """Read a run folder; an incomplete last line is ignored. Raise NotFoundError and DocumentError."""
     folder = Path(folder)
     head = read_head(folder)
     questions = tuple(_question(data) for data in _read_records(folder / QUESTIONS_FILE, QuestionRecord))
@@ -280,12 +280,12 @@ class Degraded:
 
     @property
     def by_model(self) -> bool:
-        """Return whether asking again may help, since a model failed."""
+        """Return whether asking again may help, because a model failed."""
         return not self.error and bool(self.search or self.answer)
 
 
 def degraded(record: QuestionRecord) -> Degraded:
-    """Return what a record lacks."""
+    """Return which parts of a record failed."""
     answer = record.answer
     failed = "" if answer is None or answer.status != "model_failed" else answer.why or "the model failed"
     judged = None if answer is None else answer.judgement

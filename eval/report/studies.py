@@ -84,7 +84,7 @@ def baseline_table(pairs: Sequence[BaselinePair]) -> Table:
 
 
 def run_shown(options: argparse.Namespace) -> int:
-    """Measure and print."""
+    """Measure which gold pages a model would be shown, and print the table."""
 
     progress = Progress()
     sets = [

@@ -72,7 +72,7 @@ class Summary:
 
     @property
     def cost(self) -> float:
-        """The same in money."""
+        """Return the cost of searches and answers, without the judge."""
         return self.search_cost + (self.answers.answer_usage.cost if self.answers else 0.0)
 
 
@@ -135,7 +135,7 @@ def _latency(records: Sequence[QuestionRecord], times: Sequence[float]) -> Laten
 
 
 def quantile(values: Sequence[float], at: float) -> float:
-    """Linear between the two nearest values (what numpy does by default)."""
+    """Return a quantile by linear interpolation, as numpy does by default."""
     ordered = sorted(values)
     place = at * (len(ordered) - 1)
     below = int(place)

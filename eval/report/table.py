@@ -54,7 +54,7 @@ def text(value: object) -> Cell:
 
 
 def share(value: float | None) -> Cell:
-    """A figure between 0 and 1, with three digits."""
+    """Return a cell for a figure between 0 and 1, with three digits."""
     return NONE if value is None else Cell(f"{value:.3f}", value)
 
 
@@ -63,7 +63,7 @@ def number(value: float | None, digits: int = 0, unit: str = "") -> Cell:
 
 
 def to_markdown(table: Table) -> str:
-    """A GitHub table. What a cell says cannot end the cell, the row or the table."""
+    """Return the table in GitHub's Markdown, with escaped cells."""
     lines = [f"## {_escape_markdown(table.title)}", ""]
     if table.note:
         lines += [_escape_markdown(table.note), ""]

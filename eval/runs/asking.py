@@ -1,6 +1,6 @@
-"""Asking a run's questions, several at once, and having the engine answer and judges judge them.
+"""Ask the questions of a run, several at once; let the engine answer and judges judge.
 
-Each record is written as it comes. Where a model failed, the question is asked once more.
+Each record is written at once. If a model failed, the question is asked once more.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _NO_REFERENCE = "not judged: the set has no answer to compare with"
 
 
 class Answerer:
-    """Has the engine answer from the first pages of a ranking, as ``ask`` does from those of a search.
+    """Let the engine answer from the first pages of a ranking, as ``ask`` does from search results.
 
-    ``force``: a model is asked whatever the evidence; so it is for pages of rankers that judge none.
+    ``force`` calls the model whatever the evidence, as for rankers that estimate none.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Answerer:
         self._vision = vision
 
     def answer(self, question: EvalQuestion, ranking: Ranking) -> tuple[AnswerRecord, float]:
-        """The answer with its judgements, and the milliseconds that writing and checking it took."""
+        """Return the judged answer, and the milliseconds for writing and checking it."""
         result = self._search_result(question.text, ranking)
         force = self._force or ranking.evidence is None
         if self._vision:
@@ -94,10 +94,10 @@ class Answerer:
 
 
 def judged(question: EvalQuestion, answered: AnswerRecord, judge: Judge | None) -> AnswerRecord:
-    """The answer with what rules and the judge think of it.
+    """Return the answer with the verdicts of rules and judge.
 
-    Saying that the library does not hold the answer is right where it does not and wrong where it does; an answer that
-    failed is wrong. Neither is shown to the judge.
+    Refusing is right only if the library does not contain the answer; a failed answer is wrong. Neither is sent to the
+    judge.
     """
     settled: Verdict | None = None
     by_judge: Judgement | None
@@ -123,10 +123,10 @@ def _level(name: str) -> EvidenceLevel:
 
 
 def judge_again(folder: Path, judge: Judge, progress: Progress, *, everything: bool) -> Run:
-    """The run with new judgements, written in its place. ``everything``: not only the answers without a verdict.
+    """Judge the answers of a run again and write the results in place. ``everything`` includes judged answers.
 
-    Raises NotFoundError for a folder that is no run, UsageError for one that is not finished, holds no answers, or was
-    judged by another judge while only its gaps are to be filled.
+    Raise NotFoundError if the folder is not a run, UsageError if it is unfinished, has no answers, or was judged by
+    another judge while only missing verdicts are requested.
     """
     run = read_run(folder)
     if not run.head.finished or not any(record.answer for record in run.questions):
@@ -237,8 +237,9 @@ class Asking:
     gold: Mapping[str, tuple[GoldPlace, ...]]
 
     def ask_all(self, folder: Path, questions: Sequence[EvalQuestion], progress: Progress) -> None:
-        """Ask what the folder does not hold yet, then once more what was asked without its model, for an endpoint that
-        was busy may have rested. Records stay in the order in which they came.
+        """Ask all questions that the folder lacks, then repeat those whose model failed.
+
+        Records keep their order of arrival.
         """
         done = {record.id for record in read_run(folder).questions}
         left = [question for question in questions if question.id not in done]
@@ -271,10 +272,7 @@ class Asking:
             pool.shutdown(cancel_futures=True)
 
     def record(self, question: EvalQuestion) -> QuestionRecord:
-        """Ask a question, as often as a busy endpoint needs, and return its record.
-
-        Any failure stands in the record.
-        """
+        """Ask a question, with retries for a busy endpoint, and return its record, including any failure."""
         gold = self.gold[question.id]
         record = QuestionRecord(
             id=question.id, question=question.text, kind=question.kind, group=question.group,

@@ -89,7 +89,7 @@ def rated_questions(feedback: Sequence[Feedback], documents: Mapping[str, tuple[
 def shipped_sets(data: Path | None) -> tuple[str, ...]:
     """Return the sets that the shipped weights were learned from, where all of them are at hand; else nothing.
 
-    Raises NotFoundError where ``data`` is named and is no folder.
+    Raises NotFoundError where ``data`` is named and is not a folder.
     """
     names = tuple(find_ranking().learned.get("sets", ()))
     try:

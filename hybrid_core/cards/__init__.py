@@ -1,1 +1,1 @@
-"""What a document is: organisation, period, type, date and title, read from its beginning."""
+"""Document cards: organisation, period, type, date and title, read from the beginning of a document."""

@@ -1,4 +1,4 @@
-"""A document's card: which organisation or subject, which period, which type, read without a model."""
+"""Read a document's card without a model: its organisation or subject, its period and its type."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class _Time(NamedTuple):
 
 
 def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequence[str]) -> Card:
-    """Read a document's card.
+    """Read a document's card. Never raise for odd input.
 
-    ``name`` is the file name with its extension, ``texts`` those of its pages; all may be empty. The first
-    ``_CARD_PAGES`` pages are read; in the others only what recurs counts. Never raises for odd input.
+    ``name`` is the file name with its extension, ``texts`` are the texts of the pages; all may be empty. The first
+    ``_CARD_PAGES`` pages are read; on the others only recurring names and years count.
     """
     stem = clean(_EXTENSION.sub("", name)).strip()
     spaced = stem.replace("_", " ")
@@ -140,8 +140,10 @@ def _without_periods(text: str, cut: str = "\n") -> str:
 
 
 def subject_parts(spaced: str) -> list[str]:
-    """The parts of a file name or title between its periods, types, exhibit numbers and brackets, without the
-    words at their ends that name nobody."""
+    """Return the parts of a file name or title that may be names.
+
+    Periods, types, exhibit numbers and brackets separate the parts; generic words at their ends are dropped.
+    """
     text = _EXHIBIT.sub("\n", _without_periods(spaced))
     pieces, position = [], 0
     for mention in name_finder().find(text):

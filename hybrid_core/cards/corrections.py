@@ -1,4 +1,4 @@
-"""Corrections that a user made to a document's card, and cards as JSON for the catalog."""
+"""Corrections of a document's card by users, and cards as JSON for the catalog."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _LONGEST = 500
 
 
 def correction(field: str, value: str) -> str:
-    """A correction as it is kept. Raises UsageError for a field that cannot be corrected and a value it cannot have."""
+    """Normalise the value of a correction.
+
+    Raise UsageError for a field that cannot be corrected, or an invalid value.
+    """
     value = " ".join(value.split())
     if field not in FIELDS:
         raise UsageError(f"'{field}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
@@ -58,8 +61,10 @@ def _known_type(value: str) -> str:
 
 
 def corrected_card(card: Card, corrections: Mapping[str, str]) -> Card:
-    """The card with what was corrected by hand. What the correction of another field belies goes: a wrong year's date,
-    another organisation's symbols."""
+    """Return the card with the user's corrections.
+
+    Facts that contradict a correction are dropped, such as a date of another year.
+    """
     if title := corrections.get("title"):
         card = replace(card, title=title)
     if organisation := corrections.get("organisation"):
@@ -86,12 +91,12 @@ def _several(value: str, sign: str) -> tuple[str, ...]:
 
 
 def card_to_json(card: Card) -> dict[str, Any]:
-    """The card as plain JSON values, empty fields left out."""
+    """Return the card as JSON values, without empty fields."""
     return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(card).items() if v not in ((), None, "")}
 
 
 def card_from_json(data: Mapping[str, Any]) -> Card:
-    """The card that ``card_to_json`` wrote; keys it does not know are ignored."""
+    """Return the card that ``card_to_json`` wrote, ignoring unknown keys."""
     names = {field.name for field in fields(Card)}
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
     return Card(**values)

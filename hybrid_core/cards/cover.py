@@ -1,4 +1,4 @@
-"""Names of organisations on a document's cover and in its running heads, with the year that these bear."""
+"""Find names of organisations on a document's cover and in its running heads, and the years in the heads."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SHORT_LINE = 50  # a line this short ends where it does: the name does not run 
 
 
 def labelled_names(page: str) -> list[str]:
-    """Names that the page labels as such: above "(Exact name of registrant …)", after "Company name:" …"""
+    """Return names that the page labels, such as above "(Exact name of registrant …)" or after "Company name:"."""
     names = []
     for label in _LABEL_BELOW.finditer(page):
         above = [line.strip() for line in page[max(0, label.start() - 300) : label.start()].split("\n")]
@@ -71,7 +71,7 @@ def labelled_names(page: str) -> list[str]:
 
 
 def legal_names(text: str) -> list[str]:
-    """Names that end with a legal form (Inc., Ltd, GmbH …), in order, each once."""
+    """Return names that end with a legal form (Inc., Ltd, GmbH …), in order, without repeats."""
     names: dict[str, str] = {}
     for match in _LEGAL_NAME.finditer(text):
         name = _trimmed(match[1], text[max(0, match.start() - 8) : match.start()])
@@ -97,7 +97,7 @@ def _trimmed(name: str, before: str) -> str:
 
 
 def announcing_names(page: str) -> list[str]:
-    """Names on a page without labels: beside a trading symbol, else alone on a line with a legal form."""
+    """Return names on a page without labels: beside a trading symbol, else alone on a line with a legal form."""
     if match := _SYMBOL_BESIDE.search(page):
         named = legal_names(match[1])
         return [named[-1] if named else match[1].split(" - ")[-1].strip(" -,")]
@@ -109,7 +109,7 @@ def announcing_names(page: str) -> list[str]:
 
 
 def symbols(text: str) -> list[str]:
-    """Trading symbols of the organisation itself."""
+    """Return the trading symbols of the organisation itself."""
     matches = [match[2] for match in _SYMBOL_BESIDE.finditer(text[:6_000])][:1]
     if table := _SYMBOL_TABLE.search(text):
         rows = text[table.end() : table.end() + 900]
@@ -118,7 +118,9 @@ def symbols(text: str) -> list[str]:
 
 
 def parties(text: str) -> list[str]:
-    """Names with a legal form on the first page of an agreement, and the short names it defines for them."""
+    """Return the parties of an agreement from its first page: names with a legal form, and their defined short
+    names.
+    """
     names = legal_names(text)[:8]
     words = {name_key(name): name_words(name) for name in names}
     short = []
@@ -143,9 +145,9 @@ _CLOSE_WORDS = 12  # words, the most frequent, that are looked at closely
 
 
 def recurring_names(pages: Sequence[str]) -> list[str]:
-    """Names that at least half of the pages with text hold (and at least three), the most frequent first.
+    """Return names on at least half of the pages with text (and at least three), most frequent first.
 
-    A name is a word that is written with a capital and hardly ever without one, or some that stand together.
+    A name is a word that is nearly always capitalised, or several such words together.
     """
     texts = _sample([page for page in pages if page.strip()])
     if len(texts) < _LEAST_PAGES:
@@ -183,7 +185,7 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
 
 
 def running_years(pages: Sequence[str]) -> list[int]:
-    """Years that the first or last two lines of at least half of the pages bear, the most frequent first."""
+    """Return years in the first or last two lines of at least half of the pages, most frequent first."""
     seen: Counter[int] = Counter()
     pages = _sample(pages)
     for page in pages:

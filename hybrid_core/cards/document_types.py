@@ -1,6 +1,6 @@
-"""Canonical document types: what their aliases are, and where they are named in a text.
+"""Document types: their names and aliases, and where a text mentions them.
 
-The types themselves are data, ``document_types.yaml``, read once when first needed.
+The types are data in ``document_types.yaml``, read on first use.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _IN_BRACKETS = re.compile(r"(?:\s?[(（][^()（）]{0,12}[)）]?){1,3}$")
 
 @dataclass(frozen=True, slots=True)
 class DocumentType:
-    """``covers`` is the stretch of time that a document of this type reports on, "" where none; ``supersedes``
-    says that a newer document replaces the older ones, ``interim`` that it covers part of a year only."""
+    """A document type. ``covers`` is the period that such a document reports on, "" for none.
+
+    ``supersedes`` is True if a newer document replaces older ones, ``interim`` if it covers only part of a year.
+    """
 
     name: str
     covers: str = ""
@@ -46,7 +48,7 @@ class TypeMention:
 
 
 class TypeFinder:
-    """Finds type names in texts in one pass. ``in_names`` adds the words that count in file names only."""
+    """Find names of document types in texts in one pass. ``in_names`` adds words that count only in file names."""
 
     def __init__(self, aliases: Mapping[str, tuple[str, ...]]) -> None:
         self._words: dict[tuple[str, ...], str] = {}
@@ -64,7 +66,7 @@ class TypeFinder:
         self._joined_pattern = re.compile("|".join(map(re.escape, longest_first))) if joined else None
 
     def find(self, text: str) -> Iterator[TypeMention]:
-        """Mentions in order, the longest first where several begin at one place, none overlapping."""
+        """Yield mentions in order, without overlaps; the longest if several begin at the same character."""
         folded = text.lower()
         mentions = [*self._find_words(folded), *self._find_joined(folded)]
         mentions.sort(key=lambda mention: mention.start)
@@ -113,7 +115,7 @@ def _inside_word(text: str, start: int, end: int) -> bool:
 
 @lru_cache(maxsize=1)
 def document_types() -> Mapping[str, DocumentType]:
-    """The canonical types by name, in the order of the file."""
+    """Return the document types by name, in the order of the file."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     raw = yaml.load(files(__package__).joinpath("document_types.yaml").read_bytes(), loader)
     types = {}
@@ -132,24 +134,24 @@ def document_types() -> Mapping[str, DocumentType]:
 
 
 def type_aliases() -> dict[str, tuple[str, ...]]:
-    """Canonical type -> what texts and questions call it."""
+    """Return the aliases of each document type in texts and questions."""
     return {name: entry.aliases for name, entry in document_types().items()}
 
 
 @lru_cache(maxsize=1)
 def finder() -> TypeFinder:
-    """Finds the types named in running text and in questions."""
+    """Return the finder for running text and questions."""
     return TypeFinder(type_aliases())
 
 
 @lru_cache(maxsize=1)
 def name_finder() -> TypeFinder:
-    """Finds the types named in file names and titles."""
+    """Return the finder for file names and titles."""
     return TypeFinder({name: entry.aliases + entry.in_names for name, entry in document_types().items()})
 
 
 def type_by_ending(title: str) -> str:
-    """The type a title says by its last word or characters, "" where it says none."""
+    """Return the document type named by the end of a title, "" if there is none."""
     folded = _IN_BRACKETS.sub("", fold(title).strip(" ."))
     for name, entry in document_types().items():
         for ending in entry.endings:
@@ -159,7 +161,9 @@ def type_by_ending(title: str) -> str:
 
 
 def type_by_headline(text: str) -> str:
-    """The type of a document that announces what such documents announce, "" where it does not."""
+    """Return the type of a document that announces something, such as an earnings release; "" if it announces
+    nothing.
+    """
     flat = " ".join(text.split())
     for name, pattern in _headlines():
         if pattern.search(flat):

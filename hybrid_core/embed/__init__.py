@@ -1,1 +1,1 @@
-"""Embedders: the protocol, and one file for each kind."""
+"""Embedders: their protocol, and a module for each kind."""

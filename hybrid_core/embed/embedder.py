@@ -1,6 +1,6 @@
-"""The protocols of embedders, and the checks that all of them share.
+"""The protocols of embedders, and checks that all of them share.
 
-Texts are taken longest first, so that a batch holds texts of similar length.
+Texts are embedded longest first, so that the texts of a batch have similar lengths.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class EmbedderId:
 
 
 class Embedder(Protocol):
-    """An embedder turns texts into vectors whose inner product is their similarity. Several threads may use it."""
+    """Turn texts into vectors whose inner product is their similarity. Safe for several threads."""
 
     @property
     def id(self) -> EmbedderId:
@@ -62,7 +62,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class SparseEmbedder(Protocol):
-    """An embedder that also weights terms, as BGE-M3 learned to."""
+    """An embedder that also makes learned term weights, like BGE-M3."""
 
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
         """Return the vectors of ``embed`` and each text's weights, {} if no token counts, from one pass of the model.

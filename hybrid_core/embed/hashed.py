@@ -1,9 +1,8 @@
-"""Embedders without a model: hashed terms, projected at random. For tests and demonstrations.
+"""Embedders without a model, for tests and demonstrations: random projections of hashed terms.
 
-They know words, not meanings: texts are similar where they share terms (Johnson and Lindenstrauss 1984; the
-projection with signs is Achlioptas 2003, "Database-friendly random projections"). The same everywhere.
-The second one can also do what BGE-M3 can beyond dense vectors, with the pieces of words as its tokens: by
-them, unlike by whole terms, a misspelt word is found.
+They know words, not meanings: texts are similar if they share terms (Johnson and Lindenstrauss 1984; the projection
+with signs is Achlioptas 2003, "Database-friendly random projections"). Results are the same on every machine. The
+second one also has term weights and token vectors, with pieces of words as tokens, so that misspelled words match.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NO_TERMS = " "  # stands for a text without terms; no term of the tokeniser is 
 
 
 class HashedEmbedder:
-    """An ``Embedder`` of 16 to 4,096 dimensions; queries and documents are treated alike."""
+    """An ``Embedder`` of 16 to 4,096 dimensions, which treats queries and documents alike."""
 
     _form = "hashed"
 

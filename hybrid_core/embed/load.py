@@ -1,4 +1,4 @@
-"""An embedder is chosen by a line of text; the library of its model is imported when the model is loaded."""
+"""Load the embedder that a text such as "onnx:NAME" names. The library of its model is imported only then."""
 
 from __future__ import annotations
 

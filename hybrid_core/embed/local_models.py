@@ -1,7 +1,7 @@
-"""Models that run on this machine: where their files are, how they come here, what tells them apart.
+"""Models on this machine: find their files, advise how to get missing ones, and identify them by a hash.
 
-A model is a folder that the user brings: a path, or a name below the folder of models. A name may also lie in the cache
-of the Hugging Face hub. The hub itself is asked only where downloads are allowed.
+A model is a folder: a path, a name below the folder of models, or a name in the cache of the Hugging Face hub. The hub
+itself is contacted only if downloads are allowed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _CONFIGS = {"config.json", "modules.json", "tokenizer.json", "tokenizer_config.j
 
 @dataclass(frozen=True, slots=True)
 class ModelPlaces:
-    """The places of local models. ``folder`` holds one folder a model. ``hub``: missing ones are downloaded."""
+    """The places of local models.
+
+    ``folder`` has one subfolder per model. ``hub`` allows downloads of missing models.
+    """
 
     folder: Path | None = None
     hub: bool = False
@@ -32,7 +35,7 @@ class ModelPlaces:
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model. ``name`` is "sentence-transformers:NAME" or "…:/PATH".
+    """A local model. ``name`` is "sentence-transformers:NAME" or "…:/PATH".
 
     ``folder`` is None if ``spec`` is neither a path nor below the folder of models.
     """
@@ -48,7 +51,7 @@ class LocalModel:
         return f"{self.form}:{self.spec if named else self.folder}"
 
     def how_to_bring(self) -> str:
-        """Return the advice for a model whose files are not on this machine."""
+        """Return advice on how to get the files of a missing model."""
         basename = Path(self.spec).name
         onnx = self.form == "onnx"
         where = f"{self.places.folder / basename}" if self.places.folder else f"/path/to/{basename}"
@@ -142,7 +145,7 @@ def _library_errors(model: LocalModel, tried: str, advice: str, *, bars: bool) -
 
 @contextmanager
 def running(name: str) -> Iterator[None]:
-    """Raise whatever the library of a local model raises as ModelError."""
+    """Turn exceptions of a local model's library into ModelError."""
     try:
         yield
     except Exception as error:

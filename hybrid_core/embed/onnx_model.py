@@ -216,9 +216,9 @@ class _Network:
 
 
 def network_file(folder: Path) -> Path | None:
-    """Return the network in a folder or its folder ``onnx``: one of ``NETWORKS``, else the only one.
+    """Return the network file in a folder or its subfolder ``onnx``: one of ``NETWORKS``, else the only one.
 
-    Raises ModelError if there are several others.
+    Raise ModelError if there are several other files.
     """
     files = [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("onnx/*.onnx"))]
     for name in NETWORKS:

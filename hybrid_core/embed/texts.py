@@ -1,14 +1,11 @@
-"""The texts of a document to embed: a short one of each page, and each chunk under its section's title and summary.
+"""The texts of a document to embed: a short text of each page, and each chunk with its section's title and summary.
 
-The short text of a page is its beginning of about 64 tokens. It ranks pages better than their summaries do, and as well
-as their first 256 tokens, which take a model five times as long (docs/lab/embedding.md).
+The short text of a page is its beginning of about 64 tokens. It ranks pages better than summaries do, and as well as
+the first 256 tokens, which take five times as long (docs/lab/embedding.md). Title and summary make a chunk findable by
+its subject; higher titles are left out, because every page shares them (docs/benchmarks.md).
 
-The title and the beginning of the summary make a chunk findable by what it is about. The titles above its section are
-left out, since every page inherits them (docs/benchmarks.md).
-
-A section's summary changes with any of its pages. So a chunk is known by its own text, its section's title and what
-summarised the section, and keeps the vector that it got under the summary of that time. A changed page then costs the
-vectors of that page alone.
+A chunk's key consists of its text, its section's title and the summarising model, and not of the summary, which changes
+with any page. So a changed page needs new vectors only for itself.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Language models: one seam, structured replies, replies kept and replayed."""
+"""Language models: one interface to providers, structured replies, and cached or recorded replies."""

@@ -1,4 +1,4 @@
-"""Endpoints that call no model: recorded replies, and token counts without an answer."""
+"""Endpoints that call no model: recorded replies, and token estimates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single calls that find out whether a model works, and how fast it is."""
+"""Single calls that check whether a model works, and how fast it is."""
 
 from __future__ import annotations
 

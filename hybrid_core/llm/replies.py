@@ -1,4 +1,4 @@
-"""Replies of chat models: read into a schema, and kept so that the same request is paid for once."""
+"""Replies of chat models: parsed into a schema, and cached so that equal requests are paid once."""
 
 from __future__ import annotations
 

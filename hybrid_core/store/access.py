@@ -1,6 +1,6 @@
-"""Who may call from elsewhere: tokens, the log of what callers changed, and replies to repeated requests.
+"""Access of callers: tokens, the audit log, and stored replies to repeated requests.
 
-A secret is shown once and kept as a hash. Clearing a home leaves the tokens.
+A secret is shown once and stored as a hash. Clearing a home keeps the tokens.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class TokenStore:
         return match and match[0]
 
     def used(self, token: Token) -> None:
-        """Record the use of a token now and then. The call goes on if that cannot be written."""
+        """Record the last use of a token, at intervals. If that cannot be written, the call continues."""
         if (now := now_ms()) - token.used_at > _USE_INTERVAL:
             with suppress(ReadOnlyError, DiskFullError), self._store.writing() as connection:
                 connection.execute(update(tokens).where(tokens.c.id == token.id).values(used_at=now))
@@ -250,7 +250,7 @@ class ReplyStore:
         self._store = store
 
     def begin(self, caller: str, key: str, request: str) -> Reply | None:
-        """Return the stored reply to a request. If there is none, record that it is being answered and return None."""
+        """Return the stored reply to a request. If there is none, record that it is being processed and return None."""
         now = now_ms()
         is_this = (replies.c.caller == caller) & (replies.c.key == key)
         with self._store.writing() as connection:
@@ -275,6 +275,6 @@ class ReplyStore:
             connection.execute(update(replies).where(is_this).values(**values))
 
     def forget(self, caller: str, key: str) -> None:
-        """Forget a request that failed, so that another try may do better."""
+        """Delete the record of a failed request, so that it may be repeated."""
         with self._store.writing() as connection:
             connection.execute(delete(replies).where(replies.c.caller == caller, replies.c.key == key))

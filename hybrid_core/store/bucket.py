@@ -34,10 +34,9 @@ _PAUSE = 60.0  # seconds without requests for derived values after the bucket di
 
 @dataclass(frozen=True, slots=True)
 class BucketAddress:
-    """A bucket. ``url`` is like s3://bucket/folder. Empty fields are taken from the environment of the object store's
-    own tools.
+    """The address of a bucket. ``url`` looks like s3://bucket/folder; empty fields come from the environment.
 
-    ``room`` is for copies in this home, in bytes.
+    ``room`` limits the copies in this home, in bytes.
     """
 
     url: str
@@ -86,7 +85,7 @@ class Bucket:
                 self._obstore.put(self._store, key, file, chunk_size=_PART)
 
     def keep(self, name: str, file: Path) -> None:
-        """Do nothing: the file is in the bucket, and stays in its place until ``confirm``."""
+        """Do nothing: the file is already in the bucket, and its local copy stays until ``confirm``."""
 
     def confirm(self, name: str, file: Path) -> None:
         with self._translated_errors():
@@ -96,12 +95,12 @@ class Bucket:
         self._folder_of(name).keep(name, file)
 
     def drop(self, name: str) -> None:
-        """Do nothing: ``delete`` does it all."""
+        """Do nothing: ``delete`` does everything."""
 
     def delete(self, names: Collection[str], used: Used) -> None:
-        """Put each file aside, ask again whether it is used, then delete it.
+        """Move each file aside, check again that it is unused, and then delete it.
 
-        A process that came to use it in the meantime may have confirmed it before it went.
+        A process that began to use the file meanwhile restores it with ``confirm``.
         """
         with self._translated_errors():
             aside = {name: place for name in names if (place := self._put_aside(name))}
@@ -294,9 +293,10 @@ def _derived_key(kind: DerivedKind, key: str) -> str:
 
 
 def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> Objects:
-    """Open the place of a catalog's originals, which the catalog names: so no two machines use different ones.
+    """Open the store of a catalog's original files. The catalog records which store, so all machines use the same.
 
-    Raises UsageError if they are in a bucket that is not named, or in another catalog's; UnreachableError.
+    Raise UsageError if they are in a bucket that is not configured, or in another catalog's; UnreachableError if the
+    bucket does not answer.
     """
     query = select(meta.c.value).where(meta.c.key == _MARK)
     with catalog.reading() as connection:

@@ -1,7 +1,7 @@
-"""A bounded cache of page images, OCR results and model replies, which can be made again at a price.
+"""A bounded cache of page images, OCR results and model replies, which cost time or money to make again.
 
-It is a file of its own, so that cache writes and publications never wait for each other. The file may be deleted
-while nothing runs.
+It is a separate file, so that cache writes and publications never wait for each other. The file may be deleted while no
+process runs.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Cache:
     def put(self, values: Mapping[str, bytes]) -> None:
         """Store values in one transaction. They are durable when this returns.
 
-        The size is measured after this process has written an eighth of the room that was left. Measuring takes longer
-        the more the cache holds. So it may exceed its limit for a while if several processes write.
+        The total size is measured only after this process has written an eighth of the free space, because measuring a
+        large cache is slow. So several writers may exceed the limit for a while.
         """
         now = time.time()
         with self._file().writing() as connection:
@@ -103,7 +103,7 @@ class Cache:
                 self._room = max(0, self._limit - self._drop_oldest(connection)) // 8
 
     def offer(self, values: Mapping[str, bytes]) -> None:
-        """Store values, but do nothing in a home that cannot be written. A full disk is logged once."""
+        """Store values, but do nothing if the home cannot be written. A full disk is logged once."""
         try:
             self.put(values)
         except ReadOnlyError:  # logged when the home was opened

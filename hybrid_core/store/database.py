@@ -1,4 +1,4 @@
-"""The database of a catalog: its protocol, errors, damage, and reads made once more."""
+"""The database of a catalog: its protocol, errors, damage detection, and repeated reads."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ UNREADABLE = (  # not what was written comes back
 
 
 def nothing(connection: Connection) -> None:
-    """Write nothing before the turn, as most transactions do."""
+    """Write nothing before the transaction; the default of ``writing``."""
 
 
 class Database(Protocol):
-    """Safe for several threads and processes. Raise BusyError where trying again helps, StoreError otherwise."""
+    """A database. Safe for several threads and processes. Raise BusyError if a retry may help, else StoreError."""
 
     @property
     def read_only(self) -> str:
-        """Why nothing can be written, as far as is known; "" where it can."""
+        """Return why the database cannot be written, as far as known; "" if it can."""
         ...
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -60,10 +60,10 @@ class Database(Protocol):
         ...
 
     def writing(self, before: Callable[[Connection], None] = nothing) -> AbstractContextManager[Connection]:
-        """Begin a write transaction; one runs at a time.
+        """Begin a write transaction; only one runs at a time.
 
-        What ``before`` writes belongs to it, but may be written while another transaction runs: rows that nobody looks
-        for until this transaction refers to them.
+        ``before`` belongs to the transaction but may run in parallel with others. It may write only rows that no reader
+        looks for until this transaction refers to them.
         """
         ...
 
@@ -83,10 +83,10 @@ class Database(Protocol):
 
 
 class Decoding(ContextDecorator):
-    """A block, or a function, that reads what the catalog has of something.
+    """A context or decorator for code that decodes stored values.
 
-    It raises DamageError where that cannot be what was written, whose advice is for a catalog in a file. Reads of many
-    threads may share one.
+    It raises DamageError for values that cannot have been written. The advice of the error is for SQLite catalogs.
+    Several threads may share one.
     """
 
     def __init__(self, what: str) -> None:
@@ -104,9 +104,9 @@ class Decoding(ContextDecorator):
 
 
 def reread(work: Callable[[], _T]) -> _T:
-    """Do work that only reads, and once more where its connection broke.
+    """Run read-only work, and repeat it once if its connection breaks.
 
-    It starts again from its beginning, so nothing that costs or shows may be in it.
+    The work restarts from the beginning, so it must not cost money or show anything.
     """
     try:
         return work()
@@ -115,7 +115,7 @@ def reread(work: Callable[[], _T]) -> _T:
 
 
 def parts(values: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
-    """Yield the values in order, in lists of at most ``size``: 500 is what one list of a statement gets."""
+    """Yield the values in order, in lists of at most ``size``, since statements accept only limited lists."""
     rest = iter(values)
     while some := list(islice(rest, size)):
         yield some

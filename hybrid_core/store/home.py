@@ -1,7 +1,7 @@
-"""Folders and files of a home: made, locked and opened to their owner alone, whatever the umask.
+"""Folders and files of a home: created, locked and readable only by their owner, whatever the umask.
 
-Working folders live as long as their process: the next process removes those of dead ones. A copy that cannot lie in
-the home goes to a temporary folder outside it.
+Working folders belong to a process; the next process removes those of dead ones. Copies that do not fit in the home go
+to a temporary folder outside.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def unwritable(path: Path) -> str:
 
 
 def library_folder(home: Path, library: str) -> Path:
-    """Return the folder of what is derived from a library; its id is escaped so that any script makes a safe folder."""
+    """Return the folder for data derived from a library. Its id is escaped to be a safe folder name."""
     return home / "libraries" / quote(library, safe=" ")
 
 
@@ -155,9 +155,9 @@ def check_not_recovering(home: Path) -> None:
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
-    """Return what to do about a failed read or write.
+    """Return advice for a failed read or write.
 
-    SQLite calls a full disk an I/O error where its log has no room.
+    SQLite reports an I/O error if the disk is too full for its log.
     """
     with contextlib.suppress(OSError):
         if "full" in reason or "No space" in reason or _is_full(folder):
@@ -166,10 +166,9 @@ def advice_of(reason: str, folder: Path, otherwise: str) -> str:
 
 
 def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
-    """Return what a full disk was the reason of as such, None for every other error.
+    """Return a DiskFullError if an error was caused by a full disk, else None.
 
-    ``folder`` is the one that is written to where the error names none. What a worker or a server tells has its
-    errors as text only.
+    ``folder`` is used if the error names no path. Errors from workers and servers are recognised by their text.
     """
     if isinstance(error, ReadOnlyError):
         return None
@@ -233,7 +232,7 @@ def _new(parent: Path) -> tuple[Path, FileLock]:
 
 
 def living(parent: Path) -> set[str]:
-    """Return the names of the folders whose process lives."""
+    """Return the names of the folders whose process is alive."""
     sweep(parent)
     return {file.name.removesuffix(_ALIVE) for file in parent.glob("*" + _ALIVE)}
 
@@ -256,9 +255,9 @@ def _remove(folder: Path, lock: FileLock) -> None:
 
 
 def temporary_folder(need: int, purpose: str) -> Path:
-    """Return a folder of this user alone, on the first disk of the system's temporary folders with ``need`` bytes free.
+    """Return a private folder on the first temporary disk with ``need`` bytes free.
 
-    ``purpose`` begins the message. Raise DiskFullError, naming each place and what it has free, where none has room.
+    ``purpose`` begins the error message. Raise DiskFullError with the free space of each place if none fits.
     """
     refused = []
     for place in _temp_folders():
@@ -279,9 +278,9 @@ def temporary_folder(need: int, purpose: str) -> Path:
 
 
 def working_folder(folder: Path, need: int, purpose: str) -> Path:
-    """Return a folder of the home where it can be written and its disk has ``need`` bytes free, else one outside.
+    """Return a folder in the home if it is writable and its disk has ``need`` bytes free, else a temporary folder.
 
-    Raises as ``temporary_folder``.
+    Raise as ``temporary_folder``.
     """
     existing = next(parent for parent in (folder, *folder.parents) if is_there(parent))
     if not unwritable(existing) and shutil.disk_usage(existing).free >= need:

@@ -1,4 +1,4 @@
-"""Leases on rows: who has a row, and for how long by the database's clock."""
+"""Leases on rows: which worker holds a row, and until when by the database clock."""
 
 from __future__ import annotations
 

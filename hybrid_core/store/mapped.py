@@ -1,7 +1,7 @@
-"""Tables of JSON values by text in one mapped file: opening it takes the same time however much it holds.
+"""JSON tables in one memory-mapped file, which opens in constant time.
 
-They hold what is derived from the catalog and takes long to make. Each table keeps the hashes of its keys in order, and
-where their entries lie. An entry holds its key too, since hashes may be equal.
+They hold data derived from the catalog that takes long to compute. Each table stores the sorted hashes of its keys and
+the offsets of its entries. An entry contains its key, because hashes may collide.
 """
 
 from __future__ import annotations

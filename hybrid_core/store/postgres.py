@@ -47,19 +47,19 @@ _HOW = "Write it like postgresql://user@localhost/pageindex, or leave it empty."
 
 
 class PostgresDatabase:
-    """A PostgreSQL database. Safe for several threads, processes and machines, behind transaction poolers too.
+    """A PostgreSQL database. Safe for several threads, processes and machines, even behind transaction poolers.
 
-    Nothing outlives a transaction: no prepared statement, no lock or setting of a session.
+    No state outlives a transaction: no prepared statements, session locks or session settings.
     """
 
     read_only = ""  # what keeps a server from writes may pass: it says so where it is written to
 
     def __init__(self, url: str, ready: Callable[[Connection], bool], prepare: Callable[[Connection], None]) -> None:
-        """Connect, and let ``prepare`` create or upgrade the tables where they are not ``ready``.
+        """Connect, and let ``prepare`` create or upgrade the tables if they are not ``ready``.
 
-        Who only reads takes no turn among those who write. One process prepares at a time. Raise UsageError for an
-        invalid address, PageIndexError where the driver is not installed, StoreError where the server cannot be
-        reached, and what ``prepare`` raises.
+        Readers do not queue with writers. Only one process prepares at a time. Raise UsageError for an invalid address,
+        PageIndexError if the driver is not installed, StoreError if the server cannot be reached, and the errors of
+        ``prepare``.
         """
         self._url = address_of(url)
         require("psycopg", "postgres")
@@ -110,7 +110,7 @@ class PostgresDatabase:
 
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
-        """Begin a write transaction. Writers take turns, since each reads the catalog first: publications are short."""
+        """Begin a write transaction. Writers take turns, because each first reads the catalog."""
         with self._translated(), self._connected(_SET_LOCK_TIMEOUT) as connection:
             try:
                 before(connection)

@@ -1,7 +1,7 @@
-"""Values made of pages, kept in this home and, where there is a bucket, for other machines.
+"""Values derived from pages, cached in this home and, with a bucket, for other machines.
 
-Regions are the figures, tables, captions and headings that a layout model found on a page. They are kept by page, so
-they serve trees, crops and highlights without being read again.
+Regions are the figures, tables, captions and headings that a layout model found on a page. They are stored per page and
+used for trees, image crops and highlights.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from hybrid_core.types.locators import Box, PlacedLine, Region, RegionKind
 
 
 class SharedCache:
-    """Keys hold the hash of what the values are made from, so that no value ever changes. What a bucket that does not
-    answer would give is made again. Safe for several threads and processes. Raises as ``Cache`` does.
+    """A cache shared through the bucket. Keys contain the hash of the input, so values never change.
+
+    If the bucket does not answer, values are computed again. Safe for several threads and processes. Raise as ``Cache``
+    does.
     """
 
     def __init__(self, near: Cache, catalog: Catalog, kind: DerivedKind) -> None:

@@ -35,7 +35,7 @@ _SUMS = ("calls", "input_tokens", "output_tokens", "unpriced", "cost", "seconds"
 
 
 class UsageStore:
-    """The use of models in the catalog. Methods wait for the catalog."""
+    """The usage of models in the catalog. Methods block on the database."""
 
     def __init__(self, catalog: Transactions) -> None:
         self._catalog = catalog

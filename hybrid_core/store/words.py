@@ -1,6 +1,6 @@
-"""The exact words of pages, with the pages that hold each: derived from the catalog.
+"""The exact words of pages, with the pages that contain each; derived from the catalog.
 
-A segment holds the words of some contents, in memory or in one mapped file. A missing one is made again.
+A segment contains the words of some contents, in memory or in one mapped file. A missing segment is built again.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _MAX_DEAD_SHARE = 0.5  # share of the pages of a file whose contents are gone: f
 
 
 class Segment:
-    """The words of some contents. A page is a row: the pages of all contents are numbered through, from 0.
+    """The words of some contents. Each page is a row: the pages of all contents are numbered together, from 0.
 
-    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each. ``path`` is None where
-    it is in memory alone.
+    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each. ``path`` is None if
+    the segment is only in memory.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ class Part(NamedTuple):
 
 
 class WordStore:
-    """Words by page of whatever contents are asked for. Safe for several threads and processes."""
+    """Return words by page for any contents. Safe for several threads and processes."""
 
     def __init__(self, catalog: Catalog, home: Path) -> None:
         self._catalog, self._folder = catalog, home / FOLDER

@@ -1,1 +1,1 @@
-"""Words: the tokeniser, BM25, term counts, names and periods, read alike in documents and questions."""
+"""Text processing: the tokeniser, BM25, term counts, names and periods, the same for documents and questions."""

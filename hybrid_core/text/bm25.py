@@ -21,14 +21,14 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """``average`` is a recorded constant: stored vectors depend on it, so it cannot follow the library."""
+    """The parameters of BM25. ``average`` is a recorded constant, because stored vectors depend on it."""
 
     k1: float = 1.2
     b: float = 1.0
     average: float = 300.0
 
     def weights(self, counts: npt.NDArray[np.uint16], lengths: npt.NDArray[np.generic] | float) -> Floats:
-        """The tf part of the score: float32, the shape of ``counts``; between 0 and 1, higher is better."""
+        """Return the tf part of the score: float32 of the shape of ``counts``, 0 to 1, higher is better."""
         tf = counts.astype(np.float32)
         norm = self.k1 * (1 - self.b + self.b * np.asarray(lengths, np.float32) / self.average)
         return (tf / (tf + norm)).astype(np.float32)
@@ -47,7 +47,7 @@ _QUERY_UNITS = 1 << (24 - _DOCUMENT_BITS)
 
 
 def document_weights(weights: npt.ArrayLike) -> Floats:
-    """The nearest multiples of 2⁻¹⁰ that are not 0: float32 of the shape of ``weights``, which are at most 1."""
+    """Round to the nearest non-zero multiples of 2⁻¹⁰: float32 of the shape of ``weights``, which are at most 1."""
     return _multiples(weights, 2.0**-_DOCUMENT_BITS).astype(np.float32)
 
 

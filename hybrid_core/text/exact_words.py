@@ -1,7 +1,7 @@
-"""Words as pages write them: what an exhaustive search finds, and the index that answers it, by one rule.
+"""Words as pages write them, for the exhaustive search and its index.
 
-A word is a run of letters, marks and decimal digits, without regard to case, accents and width. A character of a
-script without spaces is a word of its own. A word that a hyphen breaks at the end of a line is also one word.
+A word is a run of letters, marks and decimal digits, ignoring case, accents and width. In scripts without spaces each
+character is a word. A word that is hyphenated at the end of a line is one word.
 """
 
 from __future__ import annotations

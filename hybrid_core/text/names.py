@@ -1,7 +1,7 @@
 """Names of organisations and other subjects in files, covers and questions; short paths of files.
 
-A name is compared by its *key*: folded, without legal form, article, "and" or punctuation, squashed to one
-string, so that ``Harbor & Pine, Inc.``, ``HARBORPINE`` and ``Harbor_Pine`` are the same.
+Names are compared by a *key*: folded, without legal form, article, "and" or punctuation, written as one string, so that
+``Harbor & Pine, Inc.``, ``HARBORPINE`` and ``Harbor_Pine`` are equal.
 """
 
 from __future__ import annotations

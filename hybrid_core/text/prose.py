@@ -95,5 +95,5 @@ def common_language(texts: Iterable[str]) -> str:
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:
-    """A number with its noun; ``many`` is the plural where it is not ``one`` and an s."""
+    """Return a number with its noun in the singular or plural (default: an added s)."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"

@@ -149,7 +149,7 @@ class TermOrder:
     """The words of one page in reading order.
 
     terms: uint32 (n,), the hashes of their terms, ``STOP_WORD`` for a stop word. forms: uint8 (n,), a check of the word
-    as the page writes it, folded and not stemmed; 0 for a number that is no year.
+    as the page writes it, folded and not stemmed; 0 for a number that is not a year.
     """
 
     terms: npt.NDArray[np.uint32]

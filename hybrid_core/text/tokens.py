@@ -287,11 +287,11 @@ _NOT_ODD = bytes(set(_ASCII) - set(_ODD))
 
 
 def readable(text: str) -> bool:
-    """False where a text is not what its page shows: a font without a mapping, or with a wrong one.
+    """Return False if a text is not what its page shows, because its font has a missing or wrong character mapping.
 
-    That is: mostly replacement or private-use characters; mostly odd signs; or Latin letters of which
-    under a fifth or over three quarters are vowels (6,000 pages of filings, contracts, books, slides
-    and test files lie between 0.25 and 0.5, letters moved by a wrong mapping around 0.15).
+    That is: mostly replacement or private-use characters; mostly odd signs; or Latin letters of which under a fifth or
+    over three quarters are vowels (6,000 pages of filings, contracts, books, slides and test files lie between 0.25 and
+    0.5, letters moved by a wrong mapping around 0.15).
     """
     if not text.strip():
         return False

@@ -1,1 +1,1 @@
-"""The vocabulary: frozen values that pass between rooms."""
+"""Shared types: frozen values that pass between packages."""

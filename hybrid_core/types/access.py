@@ -1,4 +1,4 @@
-"""Who calls, and what they may do where."""
+"""Callers, and what they may do in which library."""
 
 from __future__ import annotations
 

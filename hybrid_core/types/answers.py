@@ -1,4 +1,4 @@
-"""What ``ask`` answers with. Field names are those of the JSON that every door returns."""
+"""Results of ``ask``. The field names are those of the JSON of all interfaces."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Answer:
         return tuple(claim for claim in self.claims if claim.pictured)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape."""
+        """Return the JSON form."""
         shape = asdict(self)
         for source in shape["sources"]:
             for name in ("library", "place"):

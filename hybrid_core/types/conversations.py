@@ -116,7 +116,7 @@ class ConversationMessage:
     last_event: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape: of a question only what it has."""
+        """Return the JSON form; a question has only its own fields."""
         shape = asdict(self)
         if self.role == "user":
             names = ("id", "conversation", "parent", "role", "text", "status", "created_at", "siblings")

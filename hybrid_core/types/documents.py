@@ -139,7 +139,7 @@ class PageText(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """The text, and what was seen, which says so."""
+        """Return the text, followed by the description that a vision model wrote, marked as such."""
         return (
             f"{self.text}\n\n[Described from its picture by a model]\n{self.described}" if self.described else self.text
         )
@@ -272,12 +272,12 @@ class Page:
 
     @property
     def hidden_text(self) -> tuple[str, ...]:
-        """The lines of ``text`` that the page does not show."""
+        """Return the lines of ``text`` that the page does not show."""
         return hidden_lines(self.text, self.places)
 
     @property
     def visible(self) -> str:
-        """``text`` with blanks in place of the lines that the page does not show, as models read it."""
+        """Return ``text`` with blanks in place of hidden lines, as models read it."""
         return PageText.of(self.label, self.text, self.places, "").text
 
     @property
@@ -300,7 +300,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The subject of a document, read from its file name, title, first pages and metadata."""
+    """The facts about a document, read from its file name, title, first pages and metadata."""
 
     names: tuple[str, ...] = ()  # names of the organisation (or other subject), best first
     symbols: tuple[str, ...] = ()  # its trading symbols and the short names it gives itself
@@ -352,8 +352,9 @@ class Document:
 
 
 class DocumentRow(NamedTuple):
-    """A document as one line of a long list. ``content_id`` is "" where nothing is published; ``organisation``,
-    ``type`` and ``error`` are "", and ``year`` 0, where there is none. ``warnings`` counts them.
+    """A document as one line of a long list. ``content_id`` is "" if nothing is published.
+
+    ``organisation``, ``type`` and ``error`` are "", and ``year`` 0, if unknown. ``warnings`` counts warnings.
     """
 
     doc_id: str
@@ -425,7 +426,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexedContent:
-    """Everything the indexers make of one file's bytes: what a publication writes."""
+    """Everything that indexing makes of one file, as a publication writes it."""
 
     sha256: str
     format: str

@@ -68,26 +68,26 @@ class ContentVersion:
     outline: str = ""
 
     def new_id(self) -> str:
-        """The id of a content that is stored under none yet. Contents of older versions have others."""
+        """Return the id for a content that is not stored yet. Contents of older versions have other ids."""
         return hashlib.sha256("\n".join(astuple(self)).encode()).hexdigest()[:24]
 
     @property
     def by_rules(self) -> ContentVersion:
-        """The same without models."""
+        """Return this version without models."""
         return replace(self.unimproved, outline="")
 
     @property
     def unimproved(self) -> ContentVersion:
-        """The same without what models said of it; its tree may be refined."""
+        """Return this version without the results of models; its tree may be refined."""
         return replace(self, llm="", vlm="", models_partly="")
 
     @property
     def improved(self) -> bool:
-        """Return whether models have done all they should, whichever they were."""
+        """Return whether all models completed their work, whichever models they were."""
         return bool(self.llm or self.vlm) and not self.models_partly
 
     def made_as(self, other: ContentVersion) -> bool:
-        """Return whether both have the same bytes and rules, OCR and all models aside."""
+        """Return whether both versions have the same bytes and rules, ignoring OCR and models."""
         mine, others = (
             (version.sha256, version.format, version.parser, version.chunks, version.build) for version in (self, other)
         )

@@ -1,6 +1,6 @@
-"""What a search is asked: one frozen value, checked once, which doors make and stages read.
+"""The request of a search: one frozen value, validated once, built by interfaces and read by stages.
 
-A new option is a field here, with what the command line says of it, and the stage that reads it.
+To add an option, add a field with its command-line help here, and read it in a stage.
 """
 
 import difflib
@@ -105,13 +105,13 @@ class SearchRequest:
 
     @property
     def library(self) -> str:
-        """The one library that is searched. Raises UsageError for several."""
+        """Return the one library of the request. Raise UsageError if it names several."""
         if len(self.libraries) != 1:
             raise UsageError("Several libraries are asked for.", "Name one.")
         return self.libraries[0]
 
     def completed(self, usual: Mapping[str, Any]) -> "SearchRequest":
-        """The same with ``usual`` values for what was left to the settings."""
+        """Return the request with missing fields filled from ``usual``."""
         left = [name for name in usual if getattr(self, name) in (None, ())]
         return replace(self, **{n: usual[n] for n in left if n != "libraries" or not self.all_libraries})
 
@@ -141,9 +141,9 @@ class SearchFields(TypedDict, total=False):
 
 
 def search_request(question: str | SearchRequest, fields_given: SearchFields) -> SearchRequest:
-    """The request that keyword arguments make, or a request with these in place of its own fields.
+    """Return a request built from keyword arguments, or a request with these fields replaced.
 
-    Raises UsageError for an argument that there is not, with those that are like it.
+    Raise UsageError for an unknown argument, with similar names.
     """
     check_options(fields_given)
     values: dict[str, Any] = {**fields_given}

@@ -1,4 +1,4 @@
-"""What a search answers with. Field names are those of the JSON that every door returns."""
+"""Results of a search. The field names are those of the JSON of all interfaces."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class PageFound:
 
     @property
     def why(self) -> str:
-        """Why it was returned, in one plain sentence."""
+        """Return why the page was returned, in one plain sentence."""
         receipt = self.receipt
         by_model = receipt.reasoning is not None
         reason = sentence(
@@ -313,7 +313,7 @@ class SearchResult:
         return f"{title}<table>{head}{rows}</table>" + (f"<ul>{notes}</ul>" if notes else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape."""
+        """Return the JSON form."""
         shape = asdict(self)
         for page, result in zip(shape["results"], self.results, strict=True):
             page["receipt"], page["why"] = result.receipt.to_dict(), result.why

@@ -1,4 +1,4 @@
-"""Sources: the files, folders and globs that libraries are indexed from."""
+"""Sources: the files, folders and globs from which libraries are indexed."""
 
 from __future__ import annotations
 

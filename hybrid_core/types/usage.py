@@ -1,4 +1,4 @@
-"""What calls of models cost, to be summed per document and per question."""
+"""The usage of model calls, which can be summed per document and per question."""
 
 from __future__ import annotations
 

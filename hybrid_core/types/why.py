@@ -1,6 +1,6 @@
-"""Why a page was returned, in one plain sentence made from its receipt.
+"""Write in one plain sentence why a page was returned, from its receipt.
 
-It tells the words as they stand on the page, the section they stand in, and what chose its document.
+The sentence names the words on the page, their section, and why the document was chosen.
 """
 
 from __future__ import annotations

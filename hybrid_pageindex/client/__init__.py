@@ -1,4 +1,4 @@
-"""The engine over HTTP."""
+"""A client for the HTTP interface of the engine."""
 
 from hybrid_pageindex.client.client import Client
 from hybrid_pageindex.client.wire import RefusedError

@@ -1,4 +1,4 @@
-"""The engine over HTTP: methods of ``Engine`` on a server elsewhere."""
+"""A client for the HTTP interface: the methods of ``Engine`` on another server."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ _BINARY = {"Content-Type": "application/octet-stream"}
 
 
 class Client:
-    """Every method raises errors of the family ``PageIndexError``: those that the engine raises there, RefusedError
-    for what the token may not do, UnreachableError where the server does not answer.
+    """Call a server with the methods of ``Engine``.
+
+    All errors derive from ``PageIndexError``: errors of the engine, RefusedError if the token lacks rights,
+    UnreachableError if the server does not answer.
     """
 
     def __init__(self, url: str, token: str, *, library: str = "default", timeout: float = 120.0) -> None:
-        """``library`` is the one that is meant where none is named."""
+        """``library`` is the default library of all methods. ``timeout`` is in seconds."""
         self._wire = Wire(f"{url.rstrip('/')}/api/v1", token, timeout)
         self._library = library
         self.conversations = ConversationsClient(self._wire, library)
@@ -121,7 +123,7 @@ class Client:
     async def page_image(
         self, document: str, page: int, *, library: str | None = None, scale: int = 1, view: PageView = "page"
     ) -> bytes:
-        """PNG, at 96 pixels an inch or twice that. ``view`` as ``Engine.page_image`` has it."""
+        """Return a page as PNG at 96 dpi, or twice that with ``scale`` 2. ``view`` is as in ``Engine.page_image``."""
         where = self._of(library, document, f"pages/{page}/picture")
         return (await self._wire.sent("GET", where, {"scale": scale, "view": view})).content
 
@@ -132,7 +134,7 @@ class Client:
         return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), params))
 
     async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
-        """Fetch the file that a document was made of, to a file of yours."""
+        """Download the original file of a document to a local path."""
         target = Path(to)
         async with self._wire.opened("GET", self._of(library, document, "original")) as answered:
             with target.open("wb") as file:
@@ -179,7 +181,7 @@ class Client:
     async def remove(
         self, documents: Sequence[str] | str, *, library: str | None = None, for_good: bool = False
     ) -> list[Document]:
-        """Remove documents one after the other. If one is not found, those before it are removed already."""
+        """Remove documents one by one. If one is not found, the ones before it are already removed."""
         params = {"for_good": "true"} if for_good else {}
         replies = [
             await self._wire.json("DELETE", self._of(library, document_id), params)
@@ -193,7 +195,7 @@ class Client:
         return read_as(Estimate, await self._wire.json("POST", where, json={"documents": several(documents)}))
 
     async def upload(self, paths: Sequence[str | Path] | str | Path, *, library: str | None = None) -> Uploaded:
-        """Send files of this machine, by their names; the server indexes them: see ``wait``."""
+        """Upload local files; the server indexes them. Use ``wait`` to wait for the result."""
         named = map(Path, several(paths))
         sent = [await self.upload_bytes(upload.name, _read_chunks(upload), library=library) for upload in named]
         files = tuple(file for part in sent for file in part.files)
@@ -206,7 +208,7 @@ class Client:
         return read_as(Uploaded, answered)
 
     async def wait(self, uploaded: Uploaded) -> list[dict[str, Any]]:
-        """Until the jobs of an upload have ended: what became of each."""
+        """Wait until all jobs of an upload have ended. Return the outcome of each."""
         jobs = [file.job for file in uploaded.files if file.job is not None]
         for job in jobs:
             async for _ in self.job_events(job):
@@ -253,7 +255,7 @@ class Client:
         return read_as(dict[str, Any], await self._wire.json("GET", f"/jobs/{id}"))
 
     async def job_events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
-        """Number, kind and detail of what happens to a job, until it has ended."""
+        """Yield number, kind and detail of each event of a job, until the job has ended."""
         ended = False
         while not ended:  # the server ends a stream after a while, or when it is started again
             async for number, kind, data in self._wire.events(f"/jobs/{id}/events", after):
@@ -264,7 +266,7 @@ class Client:
                 await asyncio.sleep(1)
 
     async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
-        """pause, resume, cancel, retry or forget: the numbers of the jobs that it was done to."""
+        """Pause, resume, cancel, retry or forget jobs. Return the numbers of the affected jobs."""
         body = {"jobs": list(jobs), "library": library, "everything": everything}
         done: list[int] = (await self._wire.json("POST", f"/jobs/{action}", json=body))["jobs"]
         return done

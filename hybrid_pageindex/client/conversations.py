@@ -1,4 +1,4 @@
-"""Conversations of a server: methods of ``Engine.conversations``."""
+"""Conversations on a server: the methods of ``Engine.conversations``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TRIES = 5
 
 
 class AskFields(TypedDict, total=False):
-    """Fields of a search that a turn over HTTP may set."""
+    """Search fields that a question over HTTP may set."""
 
     effort: Effort
     top_k: int
 
 
 class ConversationsClient:
-    """Messages are named by their numbers alone, as the engine has it."""
+    """Conversations on a server. Messages are named by their numbers."""
 
     def __init__(self, wire: Wire, library: str) -> None:
         self._wire, self._library = wire, library
@@ -49,7 +49,9 @@ class ConversationsClient:
     async def listed(
         self, *, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
-        """The one that was used last first; with ``find``, those whose title, questions or answers hold it."""
+        """Return conversations, most recently used first; with ``find``, those whose title, questions or answers
+        contain it.
+        """
         params = {"most": most, "before": f"{before[0]}:{before[1]}" if before else None, "find": find or None}
         return read_as(list[Conversation], (await self._wire.json("GET", "/conversations", params))["conversations"])
 
@@ -59,7 +61,7 @@ class ConversationsClient:
         return read_as(Conversation, shape)
 
     async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
-        """From the first to the last one, or to ``leaf``, the end of any branch."""
+        """Return the messages from the first to the last one, or to ``leaf``, the last message of any branch."""
         return [self._seen(shape) for shape in (await self._wire.json("GET", _path(id), {"leaf": leaf}))["messages"]]
 
     async def message(self, id: int) -> ConversationMessage:
@@ -68,7 +70,7 @@ class ConversationsClient:
     async def ask(
         self, id: str, question: str, *, after: int | None = None, **fields: Unpack[AskFields]
     ) -> ConversationMessage:
-        """Ask like ``Engine.conversations.ask``; return the answer as it begins."""
+        """Ask a question like ``Engine.conversations.ask``, and return the answer message while it is being written."""
         body = {"question": question, "after": after, **fields}
         return self._seen(await self._wire.json("POST", f"{_path(id)}/messages", json=body))
 
@@ -84,7 +86,10 @@ class ConversationsClient:
         return done
 
     async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
-        """Stream like ``Engine.conversations.stream``. A stream that breaks off is gone on with where it did."""
+        """Stream events like ``Engine.conversations.stream``.
+
+        After a lost connection, continue after the last event.
+        """
         where, tries = f"{await self._at(answer)}/events", 0
         while True:
             broke = UnreachableError("The server ended before the answer was whole.", "Ask for the message later.")
@@ -107,7 +112,7 @@ class ConversationsClient:
             await asyncio.sleep(_AGAIN)
 
     async def wait(self, answer: int) -> ConversationMessage:
-        """An answer once it has ended."""
+        """Wait until an answer has ended, and return it."""
         message = await self.message(answer)
         if message.status != "running":
             return message

@@ -31,7 +31,7 @@ _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
 
 
 class RefusedError(errors.PageIndexError):
-    """The server does not carry this out for this caller; ``code`` is one of its stable codes."""
+    """The server refuses the request of this caller; ``code`` is a stable error code."""
 
     def __init__(self, message: str, advice: str, code: str) -> None:
         super().__init__(message, advice)
@@ -41,7 +41,7 @@ class RefusedError(errors.PageIndexError):
 class Wire:
     """Requests of one caller to one server.
 
-    Each event loop has its own pool of connections, which must be closed before the loop ends.
+    Each event loop has its own connection pool, which must be closed before the loop ends.
     """
 
     def __init__(self, url: str, token: str, timeout: float) -> None:
@@ -70,7 +70,7 @@ class Wire:
 
     @asynccontextmanager
     async def opened(self, method: str, path: str, **more: Any) -> AsyncIterator[httpx.Response]:
-        """An answer that is read piece by piece."""
+        """Yield a response to be read in pieces."""
         try:
             async with self._http.stream(method, path, **more) as answered:
                 await _raise_for_problem(answered)
@@ -81,14 +81,14 @@ class Wire:
     async def events(
         self, path: str, after: int | None = None, *, method: str = "GET", **more: Any
     ) -> AsyncIterator[tuple[int, str, Any]]:
-        """Number (-1 for none), kind and detail of each event of one stream, those after a number where it says so."""
+        """Yield number (-1 for none), kind and detail of each event of a stream; ``after`` skips older events."""
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": str(after)} if after is not None else {})
         async with self.opened(method, path, headers=headers, timeout=None, **more) as answered:
             async for event in _events(answered):
                 yield event
 
     async def close(self) -> None:
-        """The connections of this event loop; those of others go with their loops."""
+        """Close the connections of this event loop. Other loops close their own."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
             await pool.aclose()

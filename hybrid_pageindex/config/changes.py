@@ -1,7 +1,7 @@
-"""Change settings while a server runs: in the home's file, and from then on in the engine.
+"""Change settings while a server runs: in the home's file and in the running engine.
 
-Only the owner of the server changes which models are asked, where, and with which key. Storage and limits of the
-machine are not changed here.
+Only the owner of the server may change models, their addresses and keys. Storage settings and machine limits cannot be
+changed at run time.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ OF_OWNER = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class SettingView:
-    """``value`` is "" of a secret, and ``given`` tells whether there is one. ``fixed``: why it cannot be changed here,
-    "" where it can.
+    """A setting for display. ``value`` is "" for a secret, and ``given`` tells whether it is set.
+
+    ``fixed`` says why it cannot be changed, "" if it can.
     """
 
     name: str
@@ -49,7 +50,7 @@ class SettingView:
 
 
 def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
-    """All but tables of numbers and the server's own secrets."""
+    """Return all settings for display, except tables of numbers and the server's own secrets."""
     return [
         SettingView(
             field.name, "" if not field.repr else _plain_value(getattr(settings, field.name)),
@@ -63,8 +64,10 @@ def shown(settings: Settings, *, owner: bool = False) -> list[SettingView]:
 
 
 def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = False) -> Settings:
-    """The settings with these values, which are in the home's file from now on. Raises UsageError for what may not be
-    changed or is wrong, StoreError where the file cannot be written.
+    """Write changed values to the home's file, and return the new settings.
+
+    Raise UsageError for an invalid value or a setting that may not be changed, StoreError if the file cannot be
+    written.
     """
     for name in changes:
         if why := _fixed(name, owner):

@@ -1,4 +1,4 @@
-"""Check values of settings with pydantic, and report errors in the user's words."""
+"""Check setting values with pydantic, and report errors in plain words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTES = TypeAdapter(ByteSize)
 
 
 def kinds() -> dict[str, Any]:
-    """Return each setting's pydantic type, within its limits, and its default; ``scoring`` is left out."""
+    """Return the pydantic type with limits and the default of each setting, except ``scoring``."""
     return {name: (_field_type(name), field.default) for name, field in KNOWN.items() if name != "scoring"}
 
 
@@ -41,9 +41,9 @@ _Values: type[BaseModel] = create_model(
 
 
 def checked(values: Mapping[str, Any], places: Mapping[str, str] = {}) -> dict[str, Any]:
-    """The values in their settings' types. ``places`` are where they were found.
+    """Convert values to the types of their settings. ``places`` says where each value was found, for errors.
 
-    Raises UsageError for the first that is of a wrong type or beyond its limits.
+    Raise UsageError for the first value of a wrong type or beyond its limits.
     """
     try:
         right = _Values.model_validate(values)

@@ -1,4 +1,4 @@
-"""Expert knowledge and ranking weights: packs, the user's files, nicknames, and a preview of a question."""
+"""Expert knowledge and ranking weights: packs, user files, nicknames, and a preview for a question."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ PACKS = ("finance", "contracts", "statutes-zh", "operations")
 
 
 def find_expert(names: str, aliases: str = "") -> Expert:
-    """The expert that ``names`` means, with the nicknames of a file of aliases.
+    """Return the expert knowledge that ``names`` means, with the nicknames of an alias file.
 
-    ``names`` is ``auto`` (every pack, each for documents of its kind), ``none``, or packs and paths of expert
-    files joined by commas, which then count for any document. Raises UsageError, which names the file, where
-    one cannot be read or is wrong.
+    ``names`` is ``auto`` (every pack, each for documents of its kind), ``none``, or packs and file paths separated by
+    commas, which apply to all documents. Raise UsageError with the file's name if one is invalid.
     """
     if names == "none":
         expert = Expert()
@@ -55,7 +54,7 @@ def _pack(name: str) -> Expert:
 
 
 def expert_stamp(names: str) -> tuple[float, ...]:
-    """When the files among the names last changed; 0 for what is no file."""
+    """Return the modification times of the files among the names; 0 for names that are not files."""
     return tuple(_changed(name) for name in _split_names(names)) if names else ()
 
 
@@ -81,9 +80,9 @@ def _read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class PackAddition:
-    """Phrases, headings and weighted terms (stems) that the entries of ``sources`` add in these document types.
+    """Phrases, headings and weighted terms (stems) that the entries in ``sources`` add for these document types.
 
-    "" stands for any other type.
+    The type "" stands for all other types.
     """
 
     document_types: tuple[str, ...]
@@ -96,7 +95,7 @@ class PackAddition:
 
 @dataclass(frozen=True, slots=True)
 class PackPreview:
-    """``terms`` are the question's own, as they are looked for."""
+    """The additions of expert knowledge to a question. ``terms`` are the stems of the question itself."""
 
     question: str
     terms: tuple[str, ...]
@@ -106,7 +105,7 @@ class PackPreview:
 
 
 def preview(question: str, expert: str, aliases: str) -> PackPreview:
-    """Raises UsageError for an unknown pack."""
+    """Return what expert knowledge adds to a question. Raise UsageError for an unknown pack."""
     read, knowledge = read_question(question), find_expert(expert, aliases)
     types = ("", *sorted({name for rule in knowledge.expansions for name in rule.documents}))
     by_type = knowledge.expand(question, types)
@@ -123,9 +122,9 @@ def preview(question: str, expert: str, aliases: str) -> PackPreview:
 
 
 def find_ranking(path: str = "") -> RankingModel:
-    """Return the weights in the file ``path``, "" for those that come along. A file that changes is read again.
+    """Return the ranking weights in the file ``path``; "" means the shipped weights. A changed file is read again.
 
-    Raises UsageError, which names the file, where it cannot be read or is wrong.
+    Raise UsageError with the file's name if it is invalid.
     """
     if not path:
         return shipped_model()

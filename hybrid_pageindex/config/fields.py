@@ -1,6 +1,6 @@
-"""All settings in groups, each with its name, type, default, limits and help.
+"""All settings in groups, each with name, type, default, limits and help.
 
-Start-up and the command line read it, so it imports nothing slow.
+The command line reads it at start, so it imports nothing slow.
 """
 
 from dataclasses import dataclass, field
@@ -29,8 +29,10 @@ def setting(
     size: bool = False,
     usual: str = "",
 ) -> Any:
-    """``advice`` is told of a value that is wrong, else its limits or choices are. ``secret`` is in no repr.
-    ``size`` is in bytes, and understands "2GB". ``usual`` is the default in words.
+    """Declare a setting.
+
+    ``advice`` is shown for an invalid value, by default its limits or choices. A ``secret`` is hidden in reprs. A
+    ``size`` is in bytes and accepts "2GB". ``usual`` describes the default in words.
     """
     limits = {"least": least, "most": most, "pattern": pattern, "size": size}
     return field(default=default, repr=not secret, metadata={"help": help, "advice": advice, "usual": usual, **limits})

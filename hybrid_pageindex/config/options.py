@@ -14,7 +14,7 @@ _SETTINGS = {field.name: field for group in (StorageSettings, IndexSettings, Sea
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, *flags: str, metavar: str | None = None) -> None:
-    """Its choices, help and default are written with the field. ``flags`` are further names of the option."""
+    """Add a command-line option for a field, with its choices, help and default. ``flags`` are further option names."""
     setting = _SETTINGS.get(name)
     field = OPTIONS.get(name) or _SETTINGS[name]
     text = f"{field.metadata['help']} (default: {setting.metadata['usual'] or setting.default})" if setting else ""

@@ -1,4 +1,4 @@
-"""Settings: defaults, below ``config.yaml`` in the home, below ``PAGEINDEX_…`` variables, below arguments."""
+"""Settings in order of precedence: arguments, ``PAGEINDEX_…`` variables, ``config.yaml`` in the home, defaults."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _FOREIGN = {"PAGEINDEX_EVAL_DATA", "PAGEINDEX_QDRANT_BINARY"}  # read by tests a
 
 @dataclass(frozen=True)
 class Settings(AllSettings):
-    """All groups in one. Raises UsageError for a value that is of a wrong type or beyond its limits."""
+    """All settings. Raise UsageError for a value of a wrong type or beyond its limits."""
 
     def part(self, kind: type[_Part]) -> _Part:
-        """The parameters of a part: each from the setting of its name."""
+        """Return a parameter object whose fields are filled from the settings of the same names."""
         return kind(**{field.name: getattr(self, field.name) for field in fields(kind)})
 
     @property
     def own_machine(self) -> str:
-        """Name the machine that paths in the catalog belong to; "" where the catalog has no other machines."""
+        """Return the name of the machine that paths in the catalog belong to; "" if no other machine shares the
+        catalog.
+        """
         if not self.postgres_url:
             return ""
         import platform  # only here: --help does without
@@ -58,10 +60,10 @@ def _sure(field: Field[Any], value: Any) -> bool:
 
 
 def load_settings(home: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
-    """Settings for a home: ``home`` if given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``.
+    """Load the settings of a home, by default ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``.
 
-    Raises UsageError for an unknown key (naming the nearest known one), for a value that is wrong, and for an
-    empty ``home``, which a variable that is not set may have made.
+    Raise UsageError for an unknown key (naming the nearest known one), an invalid value, or an empty ``home``, which an
+    unset variable may cause.
     """
     if home == "":
         raise UsageError("The home is empty.", "Name a folder, or leave it out to use the usual one.")
@@ -84,7 +86,7 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
 
 @lru_cache(maxsize=8)
 def usual_fields(settings: Settings) -> dict[str, Any]:
-    """The fields of SearchRequest that settings of the same names decide."""
+    """Return the fields of SearchRequest whose defaults are settings of the same names."""
     values = {
         field.name: getattr(settings, field.name) for field in fields(SearchRequest) if hasattr(settings, field.name)
     }

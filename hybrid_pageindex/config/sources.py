@@ -50,9 +50,9 @@ class _Variables(EnvSettingsSource):
 
 
 def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
-    """Values of the file (None: there is none) and of variables, which count more.
+    """Read values from the file (None if there is none) and from variables, which take precedence.
 
-    Raises UsageError for a file that cannot be read, an unknown setting and a wrong value.
+    Raise UsageError for an unreadable file, an unknown setting or an invalid value.
     """
     values: dict[str, Any] = {}
     variables = _with_secrets(variables)

@@ -1,4 +1,4 @@
-"""Conversations as each door offers them, and their export."""
+"""Conversations for all interfaces, and their export."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ _SCOPE_FIELDS = ("libraries", "library", "all_libraries", "documents")
 
 @dataclass(frozen=True, slots=True)
 class CitedPlace:
-    """The target of a citation. ``library`` is a name, "" where the library is gone.
+    """The page that a citation points to. ``library`` is a name, "" if the library was deleted.
 
-    ``boxes`` mark the quote on the page, () where it cannot be located. ``note`` says why the target is missing or
-    another.
+    ``boxes`` mark the quote on the page, () if it cannot be located. ``note`` says if the page is missing or has
+    changed.
     """
 
     citation: Citation
@@ -94,7 +94,9 @@ class CitedPlace:
 
 
 class Conversations:
-    """Safe for several threads and event loops. Raises NotFoundError for what is unknown."""
+    """Ask, list, edit and export conversations. Safe for several threads and event loops. Methods raise NotFoundError
+    for unknown ids.
+    """
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts, self._settings, self._news = parts, settings, News()
@@ -106,7 +108,7 @@ class Conversations:
         self._worker = f"{os.getpid()}-{uuid.uuid4().hex[:12]}"
 
     def use(self, settings: Settings) -> None:
-        """Turns that begin from now on go by these."""
+        """Use these settings for answers that begin from now on."""
         self._settings = self._maker.settings = self._runner.settings = settings
 
     async def create(
@@ -118,7 +120,9 @@ class Conversations:
         title: str = "",
         owner: str = "",
     ) -> Conversation:
-        """About libraries (by default the settings' one), all of them, or chosen documents of them."""
+        """Create a conversation about libraries (default: the configured one), all libraries, or some of their
+        documents.
+        """
         named = several(libraries)
         if named and all_libraries:
             raise UsageError("Libraries are named, and all are asked for.", "Leave one of the two out.")
@@ -133,14 +137,16 @@ class Conversations:
     async def listed(
         self, *, owner: str | None = None, most: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
-        """The one that was used last first; with ``find``, those whose title, questions or answers hold it."""
+        """Return conversations, most recently used first; with ``find``, those whose title, questions or answers
+        contain it.
+        """
         return await asyncio.to_thread(lambda: self._reader.listed(owner=owner, limit=most, before=before, find=find))
 
     async def get(self, id: str) -> Conversation:
         return await asyncio.to_thread(lambda: self._reader.conversation(id))
 
     async def messages(self, id: str, leaf: int | None = None) -> list[ConversationMessage]:
-        """From the first to the last one, or to ``leaf``, the end of any branch."""
+        """Return the messages from the first to the last one, or to ``leaf``, the last message of any branch."""
         return await asyncio.to_thread(lambda: self._reader.path(id, leaf))
 
     async def message(self, id: int) -> ConversationMessage:
@@ -149,10 +155,11 @@ class Conversations:
     async def ask(
         self, id: str, question: str, *, after: int | None = None, **fields: Unpack[SearchFields]
     ) -> ConversationMessage:
-        """Ask, and return the answer as it is begun: it is made whether or not anybody listens (``stream``, ``wait``).
+        """Ask a question, and return the answer message while it is being written, whether or not a client listens.
 
-        ``after`` is the answer to go on from, 0 for the beginning; by default the last one. ``fields`` are those of
-        ``SearchRequest``, but for what is searched. Raises TurnRunningError while another question is being answered.
+        Read it with ``stream`` or ``wait``. ``after`` is the answer to continue from (default: the last one; 0: the
+        beginning). ``fields`` are those of ``SearchRequest``, except what is searched. Raise TurnRunningError while
+        another question of the conversation is being answered.
         """
         if wrong := [name for name in _SCOPE_FIELDS if name in fields]:
             raise UsageError(f"{wrong[0]} is the conversation's own.", "Begin another one about something else.")
@@ -175,9 +182,9 @@ class Conversations:
         on_text: Callable[[str], None] | None = None,
         stopped: threading.Event | None = None,
     ) -> Turn:
-        """A turn of a conversation that somebody else keeps: ``said`` is what was said before. Nothing is stored.
+        """Answer a question of a conversation that another program stores; ``exchanges`` are its earlier messages.
 
-        ``on_text`` is called from a worker thread; ``stopped`` ends it, with Cancelled.
+        Nothing is stored here. ``on_text`` is called from a worker thread. Setting ``stopped`` raises Cancelled.
         """
         named = several(libraries) or (self._settings.library,)
 
@@ -192,15 +199,16 @@ class Conversations:
         return await in_the_background(answer)
 
     async def edit(self, question: int, text: str, **fields: Unpack[SearchFields]) -> ConversationMessage:
-        """Ask something else in place of an earlier question: a branch, which the conversation ends with now."""
+        """Ask another question in place of an earlier one. This begins a new branch, which becomes the current one."""
         before = await self.message(question)
         if before.role != "user":
             raise UsageError(f"Message {question} is an answer.", "Name a question to edit.")
         return await self.ask(before.conversation, text, after=before.parent, **fields)
 
     async def again(self, answer: int, **fields: Unpack[SearchFields]) -> ConversationMessage:
-        """Make an answer once more: one that was interrupted, cancelled or failed in its place, a complete one as a
-        branch. Raises TurnRunningError as ``ask`` does.
+        """Write an answer again: replace it if it was interrupted, cancelled or failed, else begin a new branch.
+
+        Raise TurnRunningError as ``ask`` does.
         """
 
         def begun() -> ConversationMessage:
@@ -211,14 +219,14 @@ class Conversations:
         return await asyncio.to_thread(begun)
 
     async def cancel(self, answer: int) -> bool:
-        """End the making of an answer; whether it was being made. What there is of it stays."""
+        """Stop writing an answer. Return whether it was being written. The text so far stays."""
         return await asyncio.to_thread(lambda: self._runner.cancel(answer))
 
     async def stream(self, answer: int, after: int = 0) -> AsyncIterator[MessageEvent]:
         """Yield the events of an answer after an event number, until the answer has ended.
 
-        If older events are no longer kept, the first event is ``state``, the message as it is. The last event is
-        ``ended``, with the message. A listener that stops ends nothing else.
+        If older events were deleted, the first event is ``state``, with the message so far. The last event is
+        ``ended``, with the message. Closing the iterator does not stop the answer.
         """
         with self._news.listening(answer) as news:
             while True:
@@ -244,7 +252,7 @@ class Conversations:
                         await asyncio.wait_for(news.wait(), _LOOK)
 
     async def wait(self, answer: int) -> ConversationMessage:
-        """An answer once it has ended."""
+        """Wait until an answer has ended, and return it."""
         async for _ in self.stream(answer, (await self.message(answer)).last_event):
             pass
         return await self.message(answer)
@@ -256,17 +264,17 @@ class Conversations:
         return await self.get(id)
 
     async def turn_to(self, id: str, answer: int) -> list[ConversationMessage]:
-        """Let a conversation end with an answer of another of its branches."""
+        """Switch a conversation to another branch, which ends with this answer. Return its messages."""
         await asyncio.to_thread(lambda: self._writer.turn_to(id, answer))
         return await self.messages(id)
 
     async def turn_to_branch(self, id: str, message: int) -> list[ConversationMessage]:
-        """Let a conversation end with the newest answer that follows from a message, a question of a branch, say."""
+        """Switch a conversation to the branch of a message, up to its newest answer. Return its messages."""
         await asyncio.to_thread(lambda: self._writer.turn_to_branch(id, message))
         return await self.messages(id)
 
     async def narrow(self, id: str, documents: Sequence[str] = ()) -> Conversation:
-        """Search only these documents of its libraries from the next question on; () for all of them."""
+        """Limit further questions to these documents of the conversation's libraries; () removes the limit."""
 
         def restrict() -> None:
             scope = self._reader.conversation(id).scope
@@ -279,9 +287,9 @@ class Conversations:
         return await self.get(id)
 
     async def about(self, library: str) -> int:
-        """Count the conversations about a library, or with an answer that cites it: they stay when it goes.
+        """Count the conversations that search a library or cite it. They stay if the library is deleted.
 
-        Raises NotFoundError for an unknown library.
+        Raise NotFoundError for an unknown library.
         """
 
         def counted() -> int:
@@ -293,13 +301,13 @@ class Conversations:
         return await asyncio.to_thread(counted)
 
     async def remove(self, id: str) -> Conversation:
-        """With all that was said; an answer that is being made ends."""
+        """Delete a conversation with all messages; an answer that is being written is stopped."""
         conversation = await self.get(id)
         await asyncio.to_thread(lambda: self._writer.remove([id]))
         return conversation
 
     async def export(self, id: str, format: Format = "markdown", leaf: int | None = None) -> str:
-        """The questions and answers from the first to the last, or to ``leaf``, with their sources."""
+        """Return the questions, answers and sources up to the last message, or up to ``leaf``, as Markdown or JSON."""
         conversation, path = await self.get(id), await self.messages(id, leaf)
         return exported(conversation, path, format)
 
@@ -308,7 +316,7 @@ class Conversations:
         return await asyncio.to_thread(lambda: self._place(answer, number))
 
     def close(self) -> None:
-        """Turns under way in this process are interrupted; they can be made again."""
+        """Interrupt the answers that this process is writing. They can be written again."""
         self._runner.close()
 
     def _place(self, answer: int, number: int) -> CitedPlace:

@@ -1,4 +1,4 @@
-"""The memory of a turn: its last exchanges, a summary of the rest, titles, and the searched documents."""
+"""The memory of a conversation: recent exchanges, a summary of older ones, titles, and the searched documents."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _QUESTIONS = 400  # tokens of the questions that stand for exchanges which nobod
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question with its answer. ``searched`` is the question as it stands alone, ``pages`` are (doc_id, number) of
-    what the answer rests on.
+    """A question and its answer.
+
+    ``searched`` is the question in a form that is complete by itself; ``pages`` are (doc_id, number) of the pages that
+    support the answer.
     """
 
     question: str
@@ -43,7 +45,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """``fallen`` are exchanges that neither the summary nor the window holds, the oldest first."""
+    """The memory of a conversation for a model.
+
+    ``fallen`` are exchanges that neither the summary nor the recent ones cover.
+    """
 
     summary: str = ""
     exchanges: tuple[Exchange, ...] = ()
@@ -55,7 +60,7 @@ class Memory:
 
     @property
     def text(self) -> str:
-        """Return the memory as a model reads it, "" where nothing was said."""
+        """Return the memory as text for a model, "" if it is empty."""
         parts = [f"Summary of the beginning: {self.summary}"] if self.summary else []
         if self.fallen:
             questions = "\n".join(f"- {exchange.question}" for exchange in self.fallen)
@@ -74,9 +79,7 @@ def exchanges(path: Sequence[ConversationMessage]) -> list[Exchange]:
 
 
 def remember(exchanges: Sequence[Exchange], tokens: int, summary: Summary | None = None) -> Memory:
-    """The last exchanges that have at most ``tokens`` together, one at least; of those before, what the summary does
-    not hold has fallen out.
-    """
+    """Return the last exchanges within ``tokens`` (at least one); older ones that the summary lacks are ``fallen``."""
     first = len(exchanges)
     while first and (
         first == len(exchanges) or sum(estimate(exchange.text) for exchange in exchanges[first - 1 :]) <= tokens
@@ -95,7 +98,7 @@ class Title(BaseModel):
 
 
 def title_of(question: str) -> str:
-    """The first line of a question, up to a word's end."""
+    """Return the first line of a question as a title, cut at a word boundary."""
     line = " ".join(question.split()).rstrip("?？.。!！ ")
     if len(line) <= _LONGEST:
         return line
@@ -104,7 +107,7 @@ def title_of(question: str) -> str:
 
 
 def title_by(model: ChatModel, question: str) -> str:
-    """Ask a model for a title. Use the rule where the model fails."""
+    """Ask a model for a title. If it fails, use the first line of the question."""
     written = prompt("conversation-title")
     try:
         reply = model.ask(written.messages({"question": question}), Title, prompt=written.id, max_tokens=60)
@@ -116,7 +119,10 @@ def title_by(model: ChatModel, question: str) -> str:
 def scope_of(
     catalog: Catalog, libraries: Sequence[str], documents: Sequence[str], *, everything: bool
 ) -> ConversationScope:
-    """Libraries by names or aliases, documents by ids, names or paths. Raises NotFoundError for what is unknown."""
+    """Resolve libraries (names or aliases) and documents (ids, names or paths).
+
+    Raise NotFoundError for unknown ones.
+    """
     with catalog.snapshot() as snapshot:
         named = list(dict.fromkeys(snapshot.library(name).id for name in libraries))
         if not documents:
@@ -132,9 +138,9 @@ def scope_of(
 def request_in(
     catalog: Catalog, scope: ConversationScope, question: str, fields: SearchFields
 ) -> tuple[SearchRequest, str]:
-    """The search that a question is within a scope, and a note on documents of it that are gone.
+    """Return the search request of a question within a scope, and a note on removed documents.
 
-    Raises NotFoundError where nothing of it is left.
+    Raise NotFoundError if nothing of the scope exists any more.
     """
     with catalog.snapshot() as snapshot:
         names = {item.id: item.name for item in snapshot.named_libraries()}

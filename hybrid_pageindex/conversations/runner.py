@@ -1,4 +1,4 @@
-"""Turns under way in this process: each in a thread of its own, with a lease and stored events."""
+"""Answers being written in this process: each in its own thread, with a lease and stored events."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _RENEW = 2.0  # seconds; also how soon a cancellation by another process is hear
 
 
 class TurnKeeper:
-    """The Listener of a turn that is kept. A thread of its own writes what came and renews the lease.
+    """The listener of a stored answer. Its thread writes new text and renews the lease.
 
-    ``stopped`` is set where somebody cancels the turn, or another process has it: ``lost``.
+    ``stopped`` is set if a user cancels the answer, or another process took it over (``lost``).
     """
 
     def __init__(self, turns: Turns, fence: TurnFence, stopped: threading.Event, tell: Callable[[int], None]) -> None:
@@ -78,7 +78,7 @@ class TurnKeeper:
         self._write(lambda: self._turns.cite(self._fence, sources))
 
     def text(self, piece: str) -> None:
-        """The first piece is told at once, those that follow soon after with it together."""
+        """Store a piece of text: the first at once, later pieces in batches."""
         with self._lock:
             if self.stopped.is_set():
                 return
@@ -93,7 +93,7 @@ class TurnKeeper:
 
     @property
     def so_far(self) -> str:
-        """The text that was heard."""
+        """Return the text received so far."""
         with self._lock:
             return "".join([*self.shown, *self._pieces])
 
@@ -143,7 +143,7 @@ class TurnKeeper:
 
 
 class News:
-    """Safe for several threads and event loops."""
+    """Notify listeners of messages. Safe for several threads and event loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -151,7 +151,7 @@ class News:
 
     @contextmanager
     def listening(self, message: int) -> Iterator[asyncio.Event]:
-        """An event that is set when something happens to a message."""
+        """Yield an asyncio event that is set when a message changes."""
         mine = (asyncio.get_running_loop(), asyncio.Event())
         with self._lock:
             self._listeners.setdefault(message, []).append(mine)
@@ -190,7 +190,7 @@ class TurnRunner:
         self._closed = False
 
     def start(self, fence: TurnFence, fields: SearchFields) -> None:
-        """Make an answer that was begun. It goes on whoever listens; ``cancel`` or the end of the process end it."""
+        """Start writing an answer in a thread. It continues without listeners until it ends, or until ``cancel``."""
         keeper = TurnKeeper(self._turns, fence, threading.Event(), self._news.tell)
         with self._lock:
             self._running[fence.message] = keeper
@@ -198,7 +198,7 @@ class TurnRunner:
         in_a_thread(lambda: context.run(self._run, fence, keeper, fields))
 
     def cancel(self, message: int) -> bool:
-        """End a turn, here or in another process; whether it was running."""
+        """Cancel an answer, here or in another process. Return whether it was being written."""
         cancelled = self._turns.cancel(message)
         with self._lock:
             keeper = self._running.get(message)
@@ -207,7 +207,7 @@ class TurnRunner:
         return cancelled
 
     def close(self) -> None:
-        """Turns under way are interrupted, and can be taken again at once."""
+        """Interrupt all answers of this process; another process can take them over at once."""
         with self._lock:
             self._closed = True
             running = list(self._running.values())

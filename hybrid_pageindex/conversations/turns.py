@@ -1,4 +1,4 @@
-"""Make one turn: rewrite the question so that it stands alone, find pages, and answer."""
+"""Write one answer of a conversation: complete the question from its context, find pages, and answer."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ class StandAlone(BaseModel):
 def stand_alone(
     question: str, memory: Memory, model: ChatModel | None, stopped: threading.Event
 ) -> tuple[str, QuestionFrom, Usage, str]:
-    """The question to search for, how it was made, what that took, and a note where a model failed: as it was asked
-    where nothing in it points back, else as a model writes it, else with the words of the last question.
+    """Return the question in a form that is complete by itself, how it was made, the usage, and a note if a model
+    failed.
 
-    Raises Cancelled once ``stopped`` is set.
+    A question without references to earlier ones is unchanged. Else a model rewrites it; without a model the words of
+    the previous question are added. Raise Cancelled once ``stopped`` is set.
     """
     before = memory.last
     if before is None or not points_back(question, before.searched):
@@ -70,7 +71,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
 
 
 def passages(answer: Answer, searched: str) -> str:
-    """Markdown: why there is no answer, then each page with its place and the lines that fit best."""
+    """Return Markdown that says why there is no answer, and lists each page with its best lines."""
     if not answer.sources:
         return escaped(answer.why or "Nothing was found.")
     question_read = read_question(searched)
@@ -102,12 +103,12 @@ def _first_upper(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape a document's text, so that it cannot act as our markup."""
+    """Escape document text for Markdown, so that it cannot act as markup."""
     return _MARKUP.sub(r"\\\1", text)
 
 
 class Listener(Protocol):
-    """Hears of a turn as it is made, from its thread; of text also from that of a model's call."""
+    """Receive the progress of an answer, called from its thread; ``text`` may also be called from a model's thread."""
 
     def searches(self, question: str, question_from: QuestionFrom) -> None: ...
 
@@ -120,7 +121,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TextListener:
-    """A listener that passes on the text only."""
+    """A listener that forwards only the text."""
 
     text: Callable[[str], None]
 
@@ -136,7 +137,7 @@ class TextListener:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """``text`` is the answer, with citations as ``[[source:n]]``; without a model the pages set out."""
+    """A finished answer. ``text`` cites sources as ``[[source:n]]``; without a model it lists the pages found."""
 
     text: str
     answer: Answer
@@ -162,7 +163,7 @@ def _not_borne_out(answer: Answer) -> Iterator[Claim | Calculation]:
 
 
 class TurnMaker:
-    """Makes turns over the libraries of one home. Safe for several threads."""
+    """Write answers of conversations over the libraries of one home. Safe for several threads."""
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts, self.settings = parts, settings
@@ -171,7 +172,7 @@ class TurnMaker:
     def make(
         self, request: SearchRequest, memory: Memory, listener: Listener, stopped: threading.Event, note: str = ""
     ) -> Turn:
-        """``request`` is complete, with the question as it was asked. Raises what a search raises, and Cancelled."""
+        """Answer a completed request with the user's original question. Raise the errors of a search, and Cancelled."""
         model, why = self._model()
         with charged_to(libraries_of(self._catalog, request)):
             searched, made_from, spent, failed = stand_alone(request.question, memory, model, stopped)

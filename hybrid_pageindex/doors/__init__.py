@@ -1,1 +1,1 @@
-"""The ways in. Each calls the engine and returns its shapes."""
+"""The interfaces: command line, HTTP, MCP and job dispatcher. Each calls the engine and returns its values."""

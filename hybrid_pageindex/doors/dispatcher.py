@@ -48,7 +48,7 @@ app.conf.update(
 
 
 class Leaving:
-    """Cancel the job of a process that is told to end, so that it goes back to the queue.
+    """Cancel the job of a process that must end, so that it returns to the queue.
 
     ``tell`` may be called by a signal handler.
     """
@@ -104,10 +104,10 @@ def _close(**_: Any) -> None:
 
 
 class Beat(_beat.Scheduler):  # type: ignore[misc]
-    """Send the jobs by itself: a message to a worker would wait behind its work."""
+    """Send job numbers by a timer of this process: a message to a worker would wait behind its work."""
 
     def tick(self, *_: Any, **__: Any) -> float:
-        """Send what waits. Return the seconds until the next tick."""
+        """Send the numbers of waiting jobs. Return the seconds until the next tick."""
         try:
             _send()
         except Exception:

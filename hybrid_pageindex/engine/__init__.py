@@ -1,4 +1,4 @@
-"""The engine and its parts: each door (command line, Python, MCP, HTTP) calls the methods of ``Engine``."""
+"""The engine and its parts. The command line, Python, MCP and HTTP interfaces call the methods of ``Engine``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Engine"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the engine when it is first used: a part of it must not wait for all."""
+    """Import ``Engine`` on first access, so that importing one submodule does not load the whole engine."""
     if name == "Engine":
         from hybrid_pageindex.engine.engine import Engine
 

@@ -1,4 +1,4 @@
-"""Callers of a home and their use: tokens, users and sessions, and what models cost."""
+"""Tokens, users and browser sessions of a home, and the recorded usage of models."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SESSION_SECONDS = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """``secret`` is told now and never again; "" of a user, who is named by a proxy."""
+    """A created token. Its ``secret`` cannot be read again later; it is "" for a user whom a proxy authenticates."""
 
     token: Token
     secret: str
 
 
 class Tokens:
-    """Methods wait for the catalog: call them in a thread."""
+    """Tokens, users and browser sessions in the catalog. All methods block on the database: call them in a thread."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._store = catalog, TokenStore(catalog)
@@ -40,10 +40,13 @@ class Tokens:
     def create(
         self, name: str, role: Role = "read", libraries: Sequence[str] = (), *, days: float = 0, user: bool = False
     ) -> NewToken:
-        """A token for ``libraries`` (names), () for all. ``LIBRARY=ROLE`` gives another role in one. ``user``: whom a
-        trusted proxy names so, without a secret. ``days`` it is valid, 0: until it is revoked.
+        """Create a token and return it with its secret.
 
-        Raises UsageError for a bad name or role, NotFoundError for an unknown library.
+        ``libraries`` are names of the libraries that it opens with ``role``, () for all; ``NAME=ROLE`` sets another
+        role for one library. With ``user`` the entry has no secret: a trusted proxy authenticates the user of this
+        name. The token expires after ``days``; 0 means never.
+
+        Raise UsageError for an invalid name or role, NotFoundError for an unknown library.
         """
         if not name.strip() or len(name) > _LONGEST or not name.isprintable():
             raise UsageError(f"'{name[:_LONGEST]}' cannot be a token's name.", f"Use 1 to {_LONGEST} characters.")
@@ -59,24 +62,31 @@ class Tokens:
         return NewToken(self._named(token, self._names()), "" if user else secret)
 
     def all(self) -> list[Token]:
-        """With the names of libraries in place of their ids."""
+        """Return all tokens and sessions, with the names of libraries instead of their ids."""
         names = self._names()
         return [self._named(token, names) for token in self._store.all()]
 
     def revoke(self, name: str) -> Token:
-        """By name or id; what is open with it ends. Raises NotFoundError."""
+        """Revoke a token, given by name or id, and close its browser sessions. Raise NotFoundError if it does not
+        exist.
+        """
         return self._named(self._store.revoke(name), self._names())
 
     def open_session(self, name: str, grants: Mapping[str, Role], parent: str) -> str:
-        """A browser's secret. ``parent`` is the token's id, or what else it was opened with."""
+        """Open a browser session with these grants and return its secret. ``parent`` is the id of the token that opened
+        it.
+        """
         return self._store.create(name, grants, "session", seconds=SESSION_SECONDS, parent=parent)[1]
 
     def close_session(self, secret: str) -> None:
-        """A browser signs out."""
+        """Delete the browser session with this secret."""
         self._store.close_session(secret)
 
     def caller(self, secret: str, start: str) -> Caller | None:
-        """Return the caller with a secret. ``start`` is the parent of sessions that the start token opened."""
+        """Return the caller that a token or session secret belongs to, None for an unknown secret.
+
+        ``start`` is the parent of sessions that were opened with the server's start token.
+        """
         caller = self._store.by_secret(secret)
         if caller is None:
             return None
@@ -93,7 +103,7 @@ class Tokens:
         return Caller(parent if token.kind == "session" else token.id, token.name, grants, token.kind == "session")
 
     def user(self, name: str) -> Caller | None:
-        """Return the user whom a trusted proxy names; None for an unknown name."""
+        """Return the user of a name that a trusted proxy sent, None if no such user was created."""
         user = self._store.user(name)
         return None if user is None else Caller(user.id, user.name, user.grants)
 
@@ -116,8 +126,10 @@ _ADVICE = "It begins anew with the next month (UTC); the setting {} is the limit
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """``days`` are rows by day, model, library (by its id) and caller, the newest first. ``month_cost`` and
-    ``month_unpriced`` (tokens of models without a price) are what counts for the limits of this month, 0 for none.
+    """Usage of models by day, model, library (id) and caller, newest day first.
+
+    ``month_cost`` and ``month_unpriced`` are this month's cost and its tokens of models without a price. The two limits
+    are 0 if they are not set.
     """
 
     days: tuple[ModelUse, ...]
@@ -130,7 +142,7 @@ class UsageReport:
 
 @dataclass(slots=True)
 class Spending:
-    """A ``Meter`` over a catalog. ``settings`` are those of now."""
+    """Count model calls in the catalog, and refuse calls beyond the monthly limits of the current ``settings``."""
 
     catalog: Catalog
     settings: Settings
@@ -150,7 +162,9 @@ class Spending:
             raise ChatError(message, _ADVICE.format("monthly_tokens"), failure="quota")
 
     def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
-        """Record a call. If the catalog cannot be written now, the next call writes it: the answer was paid for."""
+        """Record a model call. If the catalog cannot be written, keep the call in memory and write it with the next
+        one.
+        """
         with self._lock:
             self._unwritten.append((_today(), model, charge, usage, priced))
             try:
@@ -162,7 +176,9 @@ class Spending:
                 _log.warning("what %s took could not be noted yet: %s", model, error)
 
     def report(self, first: str = "", last: str = "") -> UsageReport:
-        """Days as YYYY-MM-DD, by default this month. Raises UsageError for what is no day."""
+        """Return the usage between two days (YYYY-MM-DD), by default of this month. Raise UsageError for an invalid
+        date.
+        """
         store = UsageStore(self.catalog)
         days = tuple(store.days(_day(first) or _month(), _day(last) or "9999-12-31"))
         cost, unpriced = store.spent(_month())

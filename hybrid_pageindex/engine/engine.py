@@ -1,4 +1,4 @@
-"""The engine: each door (command line, Python, MCP, HTTP) calls these methods."""
+"""The engine: the command line, Python, MCP and HTTP interfaces call these methods."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ if TYPE_CHECKING:
 
 @awaited
 class Engine:
-    """The engine of one home with its libraries.
+    """Index documents, search them and answer questions, in the libraries of one home folder.
 
     Methods are async; computation runs in threads and worker processes. Use it as ``async with Engine() as engine``.
-    Forgetting to close loses nothing. Every method raises errors of one family, ``PageIndexError``.
+    Published work is not lost if the engine is not closed. All errors derive from ``PageIndexError``.
     """
 
     def __init__(
@@ -120,10 +120,11 @@ class Engine:
         chat: ChatModel | None = None,
         stages: Stages = STAGES,
     ) -> None:
-        """``home`` as given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; created on first use.
+        """Create an engine.
 
-        ``chat`` is a language model to use instead of the one that the settings name; whoever gives it closes it.
-        ``stages`` are those of every search, in a row.
+        ``home`` defaults to ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; the folder is created on first use.
+        ``chat`` is a language model to use instead of the one in the settings; the caller must close it. ``stages`` are
+        the stages of every search, in order.
         """
         loaded = settings or load_settings(home)
         if settings is not None and home is not None:
@@ -144,11 +145,15 @@ class Engine:
 
     @property
     def read_only(self) -> str:
-        """Why this home is only read, "" where it can be written: then what would change it raises ReadOnlyError."""
+        """Return why this home is open for reading only, "" if it can be written. Calls that would change it raise
+        ReadOnlyError.
+        """
         return self._catalog().read_only
 
     def confine(self, roots: Sequence[Path]) -> None:
-        """Follow no link out of these folders, which are free of links themselves: what a server does."""
+        """Refuse symbolic links that lead out of these folders, as servers need it. The folders must not contain links
+        in their own paths.
+        """
         with self._lock:
             self._reach = Reach(tuple(roots))
             if self._opened is not None:
@@ -172,21 +177,21 @@ class Engine:
         sources: Sequence[str | Path] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
-        """Index files, folders and globs. Failures are in the report, not raised.
+        """Index files, folders and globs. Return a report; files that fail are listed there and raise no error.
 
-        Bytes are indexed as the file that ``name`` says they are, and kept in the home as long as their document is
-        there; so is a file of the web, which is fetched where the setting ``fetch_web`` allows it. What lies in
-        archives and mails becomes documents of their own ("offer.eml!/report.pdf").
+        Bytes need a file ``name`` and are stored in the home as long as their document exists. The same holds for web
+        pages, which are fetched if the setting ``fetch_web`` allows it. Files in archives and mails become documents of
+        their own ("offer.eml!/report.pdf").
 
-        Every file is published as the rules read it; models that are configured then improve it. ``outline``
-        ("fast", "refined") is whether a layout model refines the section trees of PDFs after that. ``vision`` ("auto",
-        "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all;
-        with "estimate" none is, and ``usage``, the ``steps`` of the files and a note say what they would take.
-        Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
-        ``on_progress`` is called from worker threads. Cancelling the task stops the work that nobody else waits for;
-        documents already published stay. ``detach`` only asks for it, and leaves it to workers.
-        ``upload`` keeps the files as if their bytes were given, so that workers of other machines can read them.
-        ``sources`` are what an ``update`` looks at later, where that is more than ``paths``.
+        Every file is first published as the rules read it, then improved by the configured models. ``outline`` ("fast",
+        "refined") chooses whether a layout model refines the section trees of PDFs. ``vision`` ("auto", "always",
+        "never") chooses the pages that a vision model sees. ``enrich`` ("auto", "never", "estimate") chooses whether
+        models are called; "estimate" calls none and reports the expected ``usage``. Files with unchanged size, times
+        and inode are skipped; ``check_hashes`` reads them anyway. ``on_progress`` is called from worker threads.
+
+        Cancelling the task stops work that no other caller waits for; published documents stay. ``detach`` only queues
+        the files for workers. ``upload`` stores copies of the files, so that workers on other machines can read them.
+        ``sources`` are the paths that a later ``update`` indexes, if they differ from ``paths``.
         """
         from hybrid_pageindex.engine.index.sources import remember_paths
         from hybrid_pageindex.engine.index.uploads import local_paths, to_index, uploads_of
@@ -215,10 +220,9 @@ class Engine:
         return await stoppable(work)
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
-        """Estimate the calls and the price of improving these documents of a library, or all, by models.
+        """Estimate the model calls and their cost for improving documents of a library, or all of them.
 
-        No model is asked. Documents whose file changed are indexed; no other document changes. Raises NotFoundError for
-        an unknown name.
+        No model is called. Documents whose file has changed are indexed first. Raise NotFoundError for an unknown name.
         """
         from hybrid_pageindex.engine.index.reindexing import estimate
 
@@ -226,9 +230,9 @@ class Engine:
         return await stoppable(lambda stop: estimate(self._parts(), self.settings, name, listed, stop))
 
     async def upload(self, uploads: Sequence[Upload], *, library: str | None = None) -> Uploaded:
-        """Keep files in the home and ask for them to be indexed; workers do it.
+        """Store uploaded files in the home and queue them for indexing by workers.
 
-        Raises UsageError for a name that cannot be a file's or a library's.
+        Raise UsageError for an invalid file or library name.
         """
         from hybrid_pageindex.engine.index.uploads import uploaded
 
@@ -257,10 +261,11 @@ class Engine:
         detach: bool = False,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> list[LibraryUpdate]:
-        """Bring the sources of a library, or of all, up to date: what ``index`` was told before, with the options of
-        then, but for those that are named now. Files that were removed by hand stay away.
+        """Index the changes in the sources of a library, or of all libraries.
 
-        Raises NotFoundError where nothing was indexed yet. The rest is as ``index`` does it.
+        Sources are the paths of earlier ``index`` calls, with the options of those calls unless an argument replaces
+        them. Files that a user removed from the library are skipped. Raise NotFoundError if there is no source. Other
+        arguments are as in ``index``.
         """
         from hybrid_pageindex.engine.index.sources import update, wishes_of
 
@@ -304,7 +309,7 @@ class Engine:
         return index_paths(self._parts(), library, paths, settings, call, on_progress, stop)
 
     async def sources(self, *, library: str | None = None) -> list[Source]:
-        """The files, folders and globs that a library, or all of them, were indexed from."""
+        """Return the files, folders and globs from which a library, or all libraries, were indexed."""
         from hybrid_pageindex.engine.index.sources import sources
 
         name = None if library is None else _library_name(library, "")
@@ -320,8 +325,10 @@ class Engine:
         vision: str | None = None,
         enrich: str | None = None,
     ) -> Source:
-        """Let ``watch`` keep a library up to date with a folder. ``poll``: by looking again and again, as is done where
-        a network drive gives no events. Raises UsageError where it is no folder.
+        """Make ``watch`` index changes in a folder.
+
+        ``poll`` scans the folder regularly instead of waiting for file events, as is done for network drives. Raise
+        UsageError if the path is not a folder.
         """
         from hybrid_pageindex.engine.index.sources import watch_folder
 
@@ -331,9 +338,9 @@ class Engine:
         return await asyncio.to_thread(lambda: watch_folder(self._catalog(), name, folder, wishes, machine, poll=poll))
 
     async def unwatch_folder(self, folder: str | Path, *, library: str | None = None, forget: bool = False) -> Source:
-        """Watch a folder no longer, and with ``forget`` let no update look at it either. Its documents stay.
+        """Stop watching a folder; its documents stay. With ``forget``, later updates ignore it too.
 
-        Raises NotFoundError where it is no source of the library.
+        Raise NotFoundError if it is not a source of the library.
         """
         from hybrid_pageindex.engine.index.sources import unwatch_folder
 
@@ -341,7 +348,7 @@ class Engine:
         return await asyncio.to_thread(lambda: unwatch_folder(self._catalog(), name, folder, forget=forget))
 
     async def watches(self) -> bool:
-        """Return whether any folder is watched; False in a home that cannot be written."""
+        """Return whether any folder is watched; False in a read-only home."""
         from hybrid_core.store.catalog.libraries import watched_sources
 
         if unwritable(self.home):
@@ -357,11 +364,10 @@ class Engine:
         on_event: Callable[[WatchEvent], None] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> None:
-        """Keep a library, or all, up to date with the folders that are watched, until the task is cancelled. It also
-        works: what is found, and whatever else waits in the queue, as ``work`` does. Without ``work`` it asks for what
-        is found, and leaves it to whoever works.
+        """Index changes in watched folders of a library, or of all, until the task is cancelled.
 
-        Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker threads.
+        With ``work`` it also processes all queued jobs, like ``work``; without, it only queues the changed files.
+        Folders that other processes add meanwhile are watched too. ``on_event`` is called from worker threads.
         """
         from hybrid_pageindex.engine.index.sources import watch_sources, wishes_of
 
@@ -406,10 +412,10 @@ class Engine:
         enough: Callable[[], bool] | None = None,
         kind: WorkKind | None = None,
     ) -> None:
-        """Do what waits in the queue, for whoever asked, until the task is cancelled: what is under way then goes back.
+        """Process queued jobs of all callers until the task is cancelled; unfinished jobs return to the queue.
 
-        ``concurrency`` is how many processes read files (default: the setting ``workers``). With ``enough`` it ends by
-        itself once nothing is left to do and ``enough()`` is true. ``kind``: "index" or "embed" alone.
+        ``concurrency`` is the number of processes that read files (default: the setting ``workers``). With ``enough``,
+        return once the queue is empty and ``enough()`` is true. ``kind`` ("index" or "embed") restricts the jobs.
         """
         progress, finished = on_progress or _ignore_progress, enough or (lambda: False)
         await stoppable(
@@ -417,15 +423,16 @@ class Engine:
         )
 
     async def work_on(self, job: int) -> None:
-        """Do one job, as far as this process can now and nobody else does it; what is left of it waits again. For who
-        hands out the numbers of jobs: none does harm, be it handed out twice or be the job over.
+        """Run one job by its number, as far as this process can; the remaining stages wait in the queue again.
+
+        Do nothing if the job has ended or another worker holds it, so a dispatcher may send a number twice.
         """
         work_on_job = partial(work, self._parts(), self.settings, None, _ignore_progress)
         await stoppable(lambda stop: work_on_job(stop, lambda: True, job))
 
     async def offers(self, limit: int) -> list[Offer]:
-        """The jobs that ``work_on`` could do somewhere now, up to ``most`` of each kind, the most urgent first, of all
-        libraries alike. For who hands out their numbers.
+        """Return the jobs that workers could run now, at most ``limit`` of each kind, most urgent first, for
+        dispatchers.
         """
         from hybrid_core.store.jobs.claims import JobLimits
         from hybrid_core.store.jobs.workers import JobOffers
@@ -434,7 +441,7 @@ class Engine:
         return await asyncio.to_thread(lambda: JobOffers(self._catalog(), limits=limits).all(limit))
 
     async def waits(self) -> bool:
-        """Return whether jobs wait in the queue; False in a home that cannot be written, where nobody runs them."""
+        """Return whether jobs wait in the queue; False in a read-only home, which has no workers."""
         from hybrid_core.store.jobs.reader import JobReader  # a search needs none of it
 
         if unwritable(self.home):
@@ -448,21 +455,20 @@ class Engine:
         library: str | None = None,
         on_progress: Callable[[EmbedProgress], None] | None = None,
     ) -> EmbedReport | None:
-        """Give a library's documents vectors, or go on doing so.
+        """Compute vectors for the documents of a library, or continue doing so.
 
-        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …; without one the model
-        that is being made, else the one that serves, else the setting ``embedding_model``. ``none`` takes
-        the vectors away and gives None. While a new model's vectors are made the old ones serve.
+        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …. It defaults to the model whose
+        vectors are being made, else the one in use, else the setting ``embedding_model``. "none" removes the vectors
+        and returns None. The old vectors stay in use until all new ones are made.
         """
         name = _library_name(library, self.settings.library)
         progress = on_progress or _ignore_progress
         return await stoppable(lambda stop: embed_documents(self._parts(), name, model, self.settings, progress, stop))
 
     async def export_embedder(self, folder: str | Path, model: str | None = None) -> ExportReport:
-        """Write a model that PyTorch runs as one that "onnx:FOLDER" names, in int8: several times as quick on a
-        processor, and to be used without PyTorch.
+        """Export a PyTorch model in int8 for use as "onnx:FOLDER": several times faster on a CPU, and without PyTorch.
 
-        ``model`` is "bge-m3…" or "sentence-transformers:…", without one the setting ``embedding_model``.
+        ``model`` is "bge-m3…" or "sentence-transformers:…", by default the setting ``embedding_model``.
         """
         return await asyncio.to_thread(
             export_embedder, self._parts(), Path(folder), model or self.settings.embedding_model
@@ -475,14 +481,13 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> SearchResult:
-        """The pages that answer a question, best first.
+        """Return the pages that answer a question, best first.
 
-        ``fields`` are those of ``SearchRequest``, which explains them; a request may be given instead of a question.
-        What neither says is as the settings have it. ``on_step`` is called from a worker thread with each step of a
-        model.
+        ``fields`` are the fields of ``SearchRequest``; a request may replace the question. Missing fields come from the
+        settings. ``on_step`` is called from a worker thread with each step of a language model.
 
-        Raises UsageError for an empty question and an empty list of documents, NotFoundError for an unknown
-        library or document.
+        Raise UsageError for an empty question or an empty list of documents, NotFoundError for an unknown library or
+        document.
         """
         request = self.request(question, **fields)
         work = partial(self._searcher().search, request, on_step)
@@ -495,11 +500,11 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> SearchResult:
-        """``search`` in the calling thread."""
+        """Run ``search`` in the calling thread and block until it ends."""
         return self._searcher().search(self.request(question, **fields), on_step)
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
-        """Return the search request of these arguments, completed by the settings."""
+        """Return the search request for these arguments, with missing fields taken from the settings."""
         return search_request(question, fields).completed(usual_fields(self.settings))
 
     async def ask(
@@ -512,17 +517,17 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> Answer:
-        """An answer from the pages that ``search`` finds, each claim with its sources, checked against them.
+        """Answer a question from the pages that ``search`` finds, and check each cited statement against its sources.
 
-        A question how many documents mention some words, or which, is answered by an exhaustive search without a model.
+        A question that asks how many or which documents mention some words is answered by an exhaustive search without
+        a model.
 
-        Where the evidence is less than the setting ``answer_evidence`` no model is asked, unless one has looked for
-        the pages or ``force`` is set.
-        ``vision`` has pictures of all pages sent along, or of none; None is what the setting ``answer_vision`` says, by
-        itself three at most that show what their text does not hold. ``on_text`` is called from a worker
-        thread with each piece of the answer, ``on_step`` with what a model does before it. ``fields`` are those of
-        ``search``. Without a model, and where it fails, the
-        answer has no text but the sources, and its ``status`` says so. Raises what ``search`` raises.
+        No model is called if the evidence is below the setting ``answer_evidence``, unless a model already chose the
+        pages or ``force`` is set. ``vision`` sends images of all pages (True) or of none (False); None follows the
+        setting ``answer_vision``, which by default sends up to three pages with figures that their text lacks.
+        ``on_text`` receives the answer in pieces and ``on_step`` the steps before it, both from a worker thread.
+        ``fields`` are those of ``search``. Without a model, or if it fails, the answer has sources but no text, and
+        ``status`` says so. Raise the errors of ``search``.
         """
         request = self.request(question, **fields)
         return await in_the_background(lambda: self._answer_request(request, force, vision, on_text, on_step))
@@ -553,7 +558,7 @@ class Engine:
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> Answer:
-        """The second half of ``ask``: an answer from the pages of a search, or from those left in it."""
+        """Write an answer from the pages of a finished search; this is the second half of ``ask``."""
         return await in_the_background(lambda: self._answer(result, None, force, vision, on_text, on_step))
 
     def _answer(
@@ -574,7 +579,9 @@ class Engine:
 
     @property
     def conversations(self) -> Conversations:
-        """Questions that go on from each other, with their answers, kept in the catalog."""
+        """Return the conversations of this home: questions that may refer to earlier ones, stored
+        with their answers.
+        """
         from hybrid_pageindex.conversations.conversations import Conversations  # a search needs none of it
 
         parts = self._parts()
@@ -594,12 +601,11 @@ class Engine:
         text: bool = False,
         expert: str | Path | None = None,
     ) -> contents.Outline:
-        """A document's section tree, or what hangs below its section ``node``; with ``query`` every node scored.
+        """Return the section tree of a document, or the subtree below ``node``; with ``query`` each section is scored.
 
-        Scores are those of a search of the library for ``query``, with ``expert`` as there; where that search does not
-        look into the document, ``notes`` say so and its sections are scored by a search of it alone. No model is asked.
-        ``depth`` counts levels; with ``text`` every node has the text of its section. Raises UsageError for an empty
-        ``query``, NotFoundError for an unknown node.
+        Scores come from a search of the library for ``query`` with ``expert``. If that search does not choose the
+        document, it is searched alone, and ``notes`` say so. No model is called. ``depth`` limits the levels; ``text``
+        adds the text of each section. Raise UsageError for an empty ``query``, NotFoundError for an unknown node.
         """
         name = _library_name(library, self.settings.library)
         request = None if query is None else self.request(query, library=name, expert=expert, effort="fast")
@@ -622,7 +628,9 @@ class Engine:
         most: int = 3,
         expert: str | Path | None = None,
     ) -> list[Outline]:
-        """The scored trees of the documents that fit a question best, best first, scored as by ``outline``."""
+        """Return the scored section trees of the documents that match a question best, best first. Scores are as in
+        ``outline``.
+        """
         request = self.request(question, library=library, expert=expert, effort="fast")
 
         def read() -> list[Outline]:
@@ -635,9 +643,9 @@ class Engine:
         return await read_in_thread(read)
 
     async def candidate_features(self, question: str, **fields: Unpack[SearchFields]) -> CandidateFeatures:
-        """Return the candidate pages of a search with the features that its ranking model adds up.
+        """Return the candidate pages of a search with their ranking features.
 
-        ``fields`` are those of ``search``. No model is asked. Raises what ``search`` raises.
+        ``fields`` are those of ``search``. No model is called. Raise the errors of ``search``.
         """
         fields["effort"] = "fast"
         request = self.request(question, **fields)
@@ -646,10 +654,11 @@ class Engine:
     async def briefing(
         self, document: str | None = None, *, library: str | None = None, model: bool = False
     ) -> Briefing:
-        """Describe a document, or without one the library: its parts, figures, and questions that its pages answer.
+        """Describe a document, or the library if none is named: its parts, figures, and questions that its pages
+        answer.
 
-        With ``model`` the language model writes the description and the questions. Raises UsageError where none is
-        configured, ChatError where it fails.
+        With ``model`` the language model writes the description. Raise UsageError if none is configured, ChatError if
+        it fails.
         """
         from hybrid_pageindex.engine.documents.briefing import brief_document, brief_library
 
@@ -673,28 +682,30 @@ class Engine:
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
     ) -> list[reading.PageRead]:
-        """Pages by number, numbers or page list ("3,7-9"): text, summary, section path."""
+        """Return pages of a document by number, numbers or page list ("3,7-9"), with text, summary and section path."""
         name = _library_name(library, self.settings.library)
         return await read_in_thread(lambda: reading.read_pages(self._catalog(), name, document, numbers))
 
     async def find_place(self, document: str, place: str, quote: str = "", *, library: str | None = None) -> PlaceFound:
-        """The page and line of a place that ``pages`` named and quoted, also after a small edit of the file."""
+        """Return the page and line of a position that ``pages`` returned with a quote, even after small edits of the
+        file.
+        """
         name = _library_name(library, self.settings.library)
         return await read_in_thread(lambda: reading.find_place(self._catalog(), name, document, place, quote))
 
     async def original(self, document: str, *, library: str | None = None) -> Path:
-        """The file that a document was made of; do not change one that lies in the home.
+        """Return the path of the file that a document was made from. Do not change a file inside the home.
 
-        Raises DocumentError where it is gone.
+        Raise DocumentError if the file is missing.
         """
         name = _library_name(library, self.settings.library)
         return await asyncio.to_thread(lambda: original(self._catalog(), name, document))
 
     @asynccontextmanager
     async def lent_original(self, document: str, *, library: str | None = None) -> AsyncIterator[Path]:
-        """Lend the file of ``original`` to be passed on to somebody else, as it was indexed.
+        """Yield a copy of the original file as it was indexed, for sending it to another party.
 
-        Raises DocumentError where it is gone, or is not the one that was indexed.
+        Raise DocumentError if the file is missing or has changed.
         """
         name, parts = _library_name(library, self.settings.library), self._parts
         stack = ExitStack()
@@ -706,8 +717,9 @@ class Engine:
             await asyncio.to_thread(stack.close)
 
     async def original_link(self, document: str, *, library: str | None = None) -> str | None:
-        """A URL of the bucket that gives the file to anybody for five minutes; None where it is not in a bucket, or the
-        setting ``objects_links`` is "proxied".
+        """Return a URL of the bucket that serves the file to anybody for five minutes.
+
+        Return None if the file is not in a bucket, or the setting ``objects_links`` is "proxied".
         """
         if self.settings.objects_links != "signed":
             return None
@@ -715,14 +727,16 @@ class Engine:
         return await read_in_thread(lambda: signed_link(self._catalog(), name, document))
 
     async def distant_original(self, document: str, *, library: str | None = None) -> Distant | None:
-        """The file to be read in parts, where it lies in a bucket and this home has not fetched it."""
+        """Return a handle to read the file in parts from the bucket; None if it is not in a bucket or this home has a
+        copy.
+        """
         name = _library_name(library, self.settings.library)
         return await read_in_thread(lambda: distant_original(self._catalog(), name, document))
 
     async def layout(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None
     ) -> PageLayout:
-        """Return the positions of the words, figures and tables of a page, as on the picture of ``page_image``."""
+        """Return the positions of the words, figures and tables of a page, in the coordinates of ``page_image``."""
         name = _library_name(library, self.settings.library)
         return await read_in_the_background(partial(self._layouts().of, name, document, page, password))
 
@@ -735,17 +749,15 @@ class Engine:
     async def boxes(
         self, document: str, page: int, quote: str, *, library: str | None = None, password: str | None = None
     ) -> tuple[Box, ...]:
-        """Return the positions of quoted words on a page, a box for each line.
+        """Return the positions of quoted words on a page, one box per line.
 
-        "…" in the quote stands for words left out.
-
-        Raises NotFoundError where the page does not hold them.
+        "…" in the quote stands for omitted words. Raise NotFoundError if the page does not contain them.
         """
         name = _library_name(library, self.settings.library)
         return await read_in_the_background(partial(self._layouts().quote, name, document, page, quote, password))
 
     async def with_tables(self, read: reading.PageRead, *, library: str | None = None) -> reading.PageRead:
-        """A page that ``pages`` gave with its tables in Markdown."""
+        """Return a page of ``pages`` with its tables in Markdown."""
         name = _library_name(library, self.settings.library)
         return await read_in_the_background(partial(self._layouts().with_tables, name, read))
 
@@ -762,11 +774,11 @@ class Engine:
         most_bytes: int = 0,
         view: PageView = "page",
     ) -> bytes:
-        """A page drawn from the original file, as PNG or JPEG; of a format without pages its text and pictures are.
+        """Return an image of a page, drawn from the original file, as PNG or JPEG.
 
-        ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
-        more; 0: as ``dpi`` makes it. ``view`` "office" is the page on which it begins as LibreOffice prints the file.
-        Raises DocumentError where that is not installed.
+        Pages of formats without pages are drawn from their text and pictures. ``side`` limits the longer side in
+        pixels, ``most_bytes`` the size of a JPEG, which is drawn coarser to fit; 0 means no limit. ``view`` "office"
+        returns the page as LibreOffice prints it. Raise DocumentError if LibreOffice is needed and missing.
         """
         from indexers.formats.format import Picture
 
@@ -777,13 +789,13 @@ class Engine:
         return await read_in_the_background(partial(draw_printed, work, name, document, page, picture))
 
     async def prepare_pictures(self) -> None:
-        """Start what draws pages, so that somebody who is about to look at one need not wait for it."""
+        """Start the drawing process, so that the first page image is fast."""
         await in_the_background(self._pictures().work.prepare)
 
     async def contact_sheet(
         self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
     ) -> bytes:
-        """Pages drawn small on one JPEG of 1,568 pixels at most, each with its number."""
+        """Return a JPEG of at most 1,568 pixels with small images of several pages, each with its number."""
         from indexers.formats.format import Picture
 
         if not 1 <= len(pages) <= SHEET:
@@ -799,7 +811,7 @@ class Engine:
         return await read_in_the_background(draw)  # it may wait long for those before it
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
-        """Every document of a library, by path; those that failed too. ``where`` as in ``search``."""
+        """Return all documents of a library by path, including failed ones. ``where`` is as in ``search``."""
         name = _library_name(library, self.settings.library)
         return await read_in_thread(lambda: reading.documents(self._catalog(), name, several(where)))
 
@@ -814,7 +826,9 @@ class Engine:
         most: int = 100,
         cursor: str = "",
     ) -> DocumentPage:
-        """``documents`` a part at a time, in an order: see ``list_documents``."""
+        """Return the documents of a library in batches, filtered and sorted. The arguments are those of
+        ``list_documents``.
+        """
         name = _library_name(library, self.settings.library)
         listed = partial(
             list_documents, self._catalog(), name, several(where), find=find, state=state, sort=sort, most=most,
@@ -823,7 +837,7 @@ class Engine:
         return await read_in_thread(listed)
 
     async def document_rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """Every document of a library as one line of a list, by path: ten thousand in a fraction of a second."""
+        """Return one short row per document of a library, by path. This is fast even for ten thousand documents."""
         name = _library_name(library, self.settings.library)
 
         def read() -> list[DocumentRow]:
@@ -833,12 +847,12 @@ class Engine:
         return await read_in_thread(read)
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
-        """Return one document."""
+        """Return one document with its metadata."""
         name = _library_name(library, self.settings.library)
         return await read_in_thread(lambda: reading.document(self._catalog(), name, document))
 
     async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
-        """Each content that was published of a document, the newest first."""
+        """Return the published versions of a document, newest first."""
         name = _library_name(library, self.settings.library)
         return await read_in_thread(lambda: versions(self._catalog(), name, document))
 
@@ -856,11 +870,11 @@ class Engine:
         library: str | None = None,
         seen: Document | None = None,
     ) -> Document:
-        """Correct by hand what a document is: its title, organisation, year, quarter, date, type or tags.
+        """Correct the metadata of a document: title, organisation, year, quarter, date, type or tags.
 
-        What is ``set`` stays when the file is indexed again, moves or changes, and decides in place of what was read
-        off the file; ``unset`` takes corrections back. Raises UsageError for another field or a value it cannot have,
-        ChangedError where the document is not what it was when it was ``seen``.
+        Values in ``set`` replace those read from the file, and stay when the file is indexed again, moved or changed.
+        ``unset`` undoes corrections. Raise UsageError for an unknown field or an invalid value, ChangedError if the
+        document has changed since it was read as ``seen``.
         """
         name = _library_name(library, self.settings.library)
         return await asyncio.to_thread(lambda: edit(self._catalog(), name, document, set or {}, several(unset), seen))
@@ -868,16 +882,17 @@ class Engine:
     async def remove(
         self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False
     ) -> list[Document]:
-        """Remove documents by id or name; all are found before any is removed. Original files stay.
+        """Remove documents by id or name. Original files stay.
 
-        They can be restored from the ``bin`` for 30 days, unless they are removed ``for_good``.
+        If a name is unknown, nothing is removed. Documents can be restored from the ``bin`` for 30 days, unless
+        ``for_good`` is set.
         """
         return list((await self.remove_documents(documents, library=library, for_good=for_good)).documents)
 
     async def remove_documents(
         self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False
     ) -> Removal:
-        """Remove documents as ``remove`` does. Also return their entry of the bin."""
+        """Remove documents as ``remove`` does, and return them with the id of their entry in the bin."""
         name = _library_name(library, self.settings.library)
         self._parts().pages.forget()
         return await asyncio.to_thread(
@@ -892,10 +907,10 @@ class Engine:
         return await read_in_thread(lambda: bin_entries(self._catalog()))
 
     async def restore(self, entry: str) -> BinEntry:
-        """Bring back what was removed, by the id of its entry of the bin.
+        """Restore removed documents or a library by the id of their entry in the bin.
 
-        Raises NotFoundError for an unknown entry, UsageError where the library of removed documents is in the bin too,
-        or one of their files was indexed again.
+        Raise NotFoundError for an unknown entry, UsageError if the library of the documents is itself in the bin, or a
+        file was indexed again.
         """
         from hybrid_core.store.catalog.bin import bin_entry, restore
 
@@ -910,23 +925,26 @@ class Engine:
         return await asyncio.to_thread(bring_back)
 
     async def empty_bin(self, entry: str | None = None) -> int:
-        """Delete an entry of the bin for good, or all. Return how many. Raises NotFoundError for an unknown entry."""
+        """Delete one entry of the bin, or all entries, for good. Return the number. Raise NotFoundError for an unknown
+        entry.
+        """
         return await asyncio.to_thread(lambda: empty_bin(self._catalog(), self._indexes(), self.home, entry))
 
     async def expire_bin(self) -> int:
-        """Delete for good what has been in the bin for 30 days. Return how many entries; none in a read-only home."""
+        """Delete entries of the bin after 30 days. Return the number of deleted entries, 0 in a read-only home."""
         if self._catalog().read_only:
             return 0
         return await asyncio.to_thread(lambda: empty_bin(self._catalog(), self._indexes(), self.home, expired=True))
 
     async def libraries(self, part: str = "") -> list[LibrarySize]:
-        """Every library with its documents, pages and disk use, the one that was used last first; with ``part`` those
-        whose name or alias holds it, whatever its case and width.
+        """Return every library with its documents, pages and disk use, most recently used first.
+
+        With ``part``, return only libraries whose name or alias contains it, ignoring case and character width.
         """
         return await read_in_thread(lambda: library_sizes(self._catalog(), self.home, part))
 
     async def named_libraries(self) -> list[Library]:
-        """Every library by name, without counting anything."""
+        """Return every library by name, without counting its contents."""
 
         def read() -> list[Library]:
             with self._catalog().snapshot() as snapshot:
@@ -935,17 +953,17 @@ class Engine:
         return await read_in_thread(read)
 
     async def overview(self) -> HomeSize:
-        """Every library as ``libraries`` has it, and what the home takes on the disk."""
+        """Return every library as ``libraries`` does, and the disk use of the home."""
         return await read_in_thread(lambda: home_size(self._catalog(), self.home))
 
     async def create_library(self, name: str, *, alias: str = "") -> Library:
-        """An empty library. Raises UsageError where the name or the alias cannot be one, or another library has it."""
+        """Create an empty library. Raise UsageError for an invalid or already used name or alias."""
         return await asyncio.to_thread(lambda: create_library(self._catalog(), name, alias=alias))
 
     async def name_library(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
-        """Give a library another name or alias ("" takes it away): nothing is indexed again, and its id stays.
+        """Rename a library or change its alias ("" removes it). The id stays, and no document is indexed again.
 
-        Raises NotFoundError for an unknown library, UsageError as ``create_library`` does.
+        Raise NotFoundError for an unknown library, UsageError for an invalid or already used name.
         """
 
         def named() -> Library:
@@ -958,10 +976,10 @@ class Engine:
         return await asyncio.to_thread(named)
 
     async def clear(self, *, library: str | None = None, session: str = "", for_good: bool = False) -> list[str]:
-        """Delete one library, or all of them. Returns their names. Original files stay.
+        """Delete one library, or all. Return their names. Original files stay.
 
-        One library can be restored from the ``bin`` for 30 days, unless it is deleted ``for_good``. Where all go, the
-        bin, tokens, users and sessions go too, but for the browser's session with the secret ``session``.
+        One library can be restored from the ``bin`` for 30 days, unless ``for_good`` is set. Deleting all libraries
+        also deletes the bin, tokens, users and sessions, except for the browser session with the secret ``session``.
         """
         name = None if library is None else _library_name(library, "")
         self._parts().pages.forget()
@@ -972,40 +990,39 @@ class Engine:
         )
 
     async def jobs(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
-        """Return running and waiting jobs, and the last that ended; of one library or all."""
+        """Return the running and waiting jobs and the most recent ended ones, of one library or all."""
         from hybrid_pageindex.engine.jobs import Jobs
 
         return await read_in_thread(lambda: Jobs(self._catalog()).listed(library, status, most))
 
     async def job(self, id: int) -> JobHistory:
-        """Return one job with its events. Raises NotFoundError."""
+        """Return a job with its events. Raise NotFoundError for an unknown job."""
         from hybrid_pageindex.engine.jobs import Jobs
 
         return await read_in_thread(lambda: Jobs(self._catalog()).history(id))
 
     async def pause(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Leave jobs, a library's or all of them as they are until ``resume``, also over a restart. What runs stops at
-        its next pages.
+        """Pause jobs, the jobs of a library, or all, until ``resume``, even across restarts.
 
-        This and the next four raise UsageError where it is not clear which jobs are meant, NotFoundError for an
-        unknown one.
+        Running jobs stop after their current pages. This and the next four methods raise UsageError if the arguments do
+        not say which jobs they mean, NotFoundError for an unknown job.
         """
         return await self._decided("pause", ids, library, everything)
 
     async def resume(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Let go on what was paused; ``everything`` ends every pause."""
+        """Resume paused jobs. ``everything`` ends every pause."""
         return await self._decided("resume", ids, library, everything)
 
     async def cancel(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """End jobs that wait, and within seconds those that run. What was published stays."""
+        """Cancel waiting jobs at once, and running ones within seconds. Published documents stay."""
         return await self._decided("cancel", ids, library, everything)
 
     async def retry(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Let failed jobs wait again; of named ones also those that were cancelled."""
+        """Queue failed jobs again; cancelled jobs too if they are named."""
         return await self._decided("retry", ids, library, everything)
 
     async def forget(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Delete what is kept of jobs that have ended; documents stay as they are."""
+        """Delete the records of ended jobs. Documents stay."""
         return await self._decided("forget", ids, library, everything)
 
     async def _decided(
@@ -1020,16 +1037,16 @@ class Engine:
     async def job_events(
         self, after: int | None = None, *, job: int | None = None, libraries: Sequence[str] | None = None
     ) -> JobNews:
-        """Return the events after an event's number, of one job or of libraries (ids).
+        """Return the events after event number ``after``, of one job or of the libraries with these ids.
 
-        ``state``, the jobs as they are, is set where ``after`` is None, and where events after it are no longer kept.
+        ``state`` contains the current jobs if ``after`` is None, or if the events after it were already deleted.
         """
         from hybrid_pageindex.engine.jobs import job_news
 
         return await read_in_thread(lambda: job_news(self._catalog(), after, job, libraries))
 
     async def home_state(self) -> HomeState:
-        """Return what differs after a library, a document or a job came, changed or went."""
+        """Return counters that change when a library, document or job is added, changed or removed."""
         from hybrid_core.store.catalog.maintenance import read_state
 
         def read() -> HomeState:
@@ -1039,14 +1056,14 @@ class Engine:
         return await read_in_thread(read)
 
     async def missing(self) -> dict[str, str]:
-        """Return the parts that cannot be used now (catalog, search server, disk), and why, in words for anybody."""
+        """Return the components that do not work (catalog, search server, disk), each with a reason for users."""
         from hybrid_pageindex.engine.health import missing  # with the indexes
 
         return await read_in_thread(lambda: missing(self.home, self._catalog, self._indexes))
 
     @property
     def tokens(self) -> Tokens:
-        """Return the tokens, users and sessions of callers over HTTP."""
+        """Return the tokens, users and sessions for callers over HTTP."""
         from hybrid_pageindex.engine.admin import Tokens
 
         return Tokens(self._catalog())
@@ -1054,7 +1071,7 @@ class Engine:
     async def find_words(
         self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
     ) -> Matches:
-        """Find words on the pages of a document as they are written, from page ``first`` on."""
+        """Find words in the pages of a document, exactly as written, from page ``first`` on."""
         name = _library_name(library, self.settings.library)
         return await read_in_thread(lambda: find_words(self._catalog(), name, document, words, first, most))
 
@@ -1074,13 +1091,13 @@ class Engine:
         cursor: str = "",
         seconds: float | None = None,
     ) -> GrepResult:
-        """Return every page that holds a word, a phrase, the beginning of a word (``indemnif*``) or a ``regex``.
+        """Return all pages that contain a word, a phrase, a word prefix (``indemnif*``) or a regular expression.
 
-        The totals are complete, also where fewer are listed. ``listed`` "documents" counts by document instead of
-        showing places. ``node`` is a section of the one document that is named, ``context`` the lines shown around a
-        match. With ``seconds`` a long search stops, ``complete`` is false, and the same call goes on from there.
+        The totals are complete even if fewer matches are listed. ``listed`` "documents" lists documents with counts
+        instead of matches. ``node`` is a section of the one named document, ``context`` the number of lines around a
+        match. After ``seconds`` the search stops with ``complete`` False; the same call then continues it.
 
-        Raises UsageError for a bad pattern or cursor, NotFoundError for what is unknown.
+        Raise UsageError for an invalid pattern or cursor, NotFoundError for an unknown library, document or section.
         """
         scope = self.request("words", library=library, all_libraries=all_libraries)
         named = None if documents is None else several(documents)
@@ -1102,45 +1119,46 @@ class Engine:
         each: int = 20,
         cursor: str = "",
     ) -> Comparison:
-        """Compare two documents, or a section of each: sections added, removed, moved and changed, with the words and
-        figures that differ and their pages. No model is asked.
+        """Compare two documents, or a section of each, without a model.
 
-        ``most`` bounds the sections that are listed, ``each`` the changes of a section; the counts are of all. Raises
-        NotFoundError for an unknown document or section, UsageError for a bad cursor.
+        Return the sections that were added, removed, moved or changed, with the differing words, figures and pages.
+        ``most`` limits the listed sections and ``each`` the changes per section; counts include all. Raise
+        NotFoundError for an unknown document or section, UsageError for an invalid cursor.
         """
         own = _library_name(library, self.settings.library)
         sides = (own, left, left_node), (right_library or own, right, right_node)
         return await read_in_thread(lambda: compare(self._catalog(), *sides, most=most, each=each, cursor=cursor))
 
     async def preview(self, question: str, *, expert: str | None = None) -> PackPreview:
-        """Return the words that expert knowledge adds to a question. Raises UsageError for an unknown pack."""
+        """Return the terms that expert knowledge would add to a question. Raise UsageError for an unknown pack."""
         request = self.request(question, expert=expert)
         return await asyncio.to_thread(lambda: preview(request.question, request.expert, self.settings.aliases))
 
     async def test_model(self, kind: Kind) -> str:
-        """Call the language or the vision model once, cheaply. Return a report, "" where none is configured.
+        """Make one cheap call to the language or vision model. Return a report, "" if none is configured.
 
-        Raises ChatError where it does not work.
+        Raise ChatError if the model does not work.
         """
         return await in_the_background(lambda: Models(self.settings, None, lambda: self._parts().spending).check(kind))
 
     async def model_usage(self, first: str = "", last: str = "") -> UsageReport:
-        """Return the use of models by day, model, library and caller, and what is left of the limits.
+        """Return the usage of models by day, model, library and caller, and this month's totals and limits.
 
-        ``first`` and ``last`` are days (YYYY-MM-DD); by default this month. Raises UsageError for another text.
+        ``first`` and ``last`` are days (YYYY-MM-DD); the default is this month. Raise UsageError for an invalid date.
         """
         return await asyncio.to_thread(lambda: self._parts().spending.report(first, last))
 
     def setting_views(self, *, owner: bool = False) -> list[SettingView]:
-        """Settings as they are, but secrets; and which may be changed while the engine is used."""
+        """Return all settings, without secrets, and whether each may be changed at run time."""
         from hybrid_pageindex.config.changes import shown
 
         return shown(self.settings, owner=owner)
 
     async def change_settings(self, changes: Mapping[str, Any], *, owner: bool = False) -> list[SettingView]:
-        """From now on, here and in the home's file; which models are asked, and where, only for an ``owner``.
+        """Change settings of the running engine and write them to the home's file.
 
-        Raises UsageError for what may not be changed or is wrong.
+        Only an ``owner`` may change the models and their addresses. Raise UsageError for an invalid value, or a setting
+        that may not be changed.
         """
         from hybrid_pageindex.config.changes import changed
 
@@ -1153,24 +1171,25 @@ class Engine:
         return self.setting_views(owner=owner)
 
     async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:
-        """Ask for a library's vectors, which workers make: the job's number. ``model`` as in ``embed``.
+        """Queue the computation of a library's vectors for workers. Return the job's number. ``model`` is as in
+        ``embed``.
 
-        Raises UsageError where none is named and none was before.
+        Raise UsageError if no model is named or recorded.
         """
         name = _library_name(library, self.settings.library)
         return await asyncio.to_thread(lambda: request_embedding(self._parts(), name, model, self.settings))
 
     async def export_library(self, file: str | Path, *, library: str | None = None) -> Exported:
-        """Write a library's documents, alias, notes and feedback to one file."""
+        """Write the documents, alias, notes and feedback of a library to one file."""
         from hybrid_pageindex.engine.libraries.transfer import export_library
 
         name = _library_name(library, self.settings.library)
         return await stoppable(lambda _: export_library(self._catalog(), self._parts().pages, name, Path(file)))
 
     async def import_library(self, file: str | Path, *, name: str | None = None) -> Imported:
-        """Make a new library of such a file, by default of its own name: workers index what is in it.
+        """Create a library from an exported file, by default under its original name. Workers index its documents.
 
-        Raises DocumentError for a file that is none, UsageError where there is a library of that name.
+        Raise DocumentError if the file is not an exported library, UsageError if the name is already used.
         """
         from hybrid_pageindex.engine.libraries.transfer import import_library
 
@@ -1188,14 +1207,14 @@ class Engine:
 
     @property
     def notes(self) -> NoteStore:
-        """Return the notes of people by library id; its methods wait for the catalog."""
+        """Return the notes that people wrote, by library id. Its methods block on the catalog."""
         from hybrid_core.store.notes import NoteStore
 
         return NoteStore(self._catalog())
 
     @property
     def feedback(self) -> FeedbackStore:
-        """Return people's feedback on pages of results; its methods wait for the catalog."""
+        """Return the feedback of people on result pages. Its methods block on the catalog."""
         from hybrid_core.store.notes import FeedbackStore
 
         return FeedbackStore(self._catalog())
@@ -1225,11 +1244,11 @@ class Engine:
         detach: bool = False,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
-        """Make documents anew from their files, or a whole library, or everything, whatever is stored of them.
+        """Index documents, a library or everything again from the files, ignoring stored contents.
 
-        What is published serves until its successor is. Scans are read again; what models said is asked for again only
-        where it is not kept. The rest is as in ``index``. Raises UsageError where it is not clear what is meant,
-        NotFoundError for what is unknown.
+        Old contents stay published until the new ones are. Scans are read again; models are called again only if their
+        replies are not cached. Other arguments are as in ``index``. Raise UsageError if the arguments do not say what
+        to rebuild, NotFoundError for an unknown name.
         """
         from hybrid_pageindex.engine.index.reindexing import rebuild
 
@@ -1245,10 +1264,10 @@ class Engine:
         )
 
     async def rebuild_index(self, library: str = "default", *, everything: bool = False) -> dict[str, int]:
-        """Make the vector index of a library, or of all, anew from the catalog, whatever it holds: {library: vectors}.
+        """Rebuild the vector index of a library, or of all, from the catalog. Return the number of vectors per library.
 
-        Searches go on. Raises NotFoundError for an unknown library, BusyError where another process has an embedded
-        index open.
+        Searches continue meanwhile. Raise NotFoundError for an unknown library, BusyError if another process has an
+        embedded index open.
         """
 
         def work() -> dict[str, int]:
@@ -1259,37 +1278,40 @@ class Engine:
         return await asyncio.to_thread(work)
 
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
-        """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with
-        the catalog, then delete the others. Which of the two serves is the setting ``qdrant_url``.
+        """Rebuild the vector indexes of one library, or of all, in the home or on the Qdrant server.
+
+        Compare each with the catalog, then delete the index at the other place. The setting ``qdrant_url`` decides
+        which one searches use.
         """
         return await asyncio.to_thread(lambda: migrate(self._catalog(), self._indexes(), to, library))
 
     async def complete_replicas(self) -> dict[str, int]:
-        """Copy what a node of a Qdrant cluster has lost, until as many nodes hold each part of this catalog's
-        collections as these were made for; {collection: copies made}, when all of them answer. Searches go on.
+        """Copy shards that a node of the Qdrant cluster has lost, until each has its configured number of replicas.
 
-        Raises UsageError where no server is set, UnreachableError where there are too few nodes.
+        Return the number of copies per collection. Searches continue meanwhile. Raise UsageError if no server is
+        configured, UnreachableError if the cluster has too few nodes.
         """
         return await asyncio.to_thread(lambda: self._indexes().complete())
 
     async def copy_catalog(self, to: str) -> CatalogCopy:
-        """Copy the catalog to a PostgreSQL database at the URL ``to``, or for "sqlite" into the home. The one it was in
-        stays as it is, and serves until the setting ``postgres_url`` says otherwise; a copy that was stopped goes on.
+        """Copy the catalog to a PostgreSQL database at the URL ``to``, or for "sqlite" into the home.
 
-        Raises UsageError where the other is not empty, StoreError where the catalog is written meanwhile.
+        The source stays unchanged and in use until the setting ``postgres_url`` is changed. An interrupted copy is
+        continued. Raise UsageError if the target is not empty, StoreError if the catalog is written meanwhile.
         """
         return await asyncio.to_thread(lambda: copied(self._catalog(), to))
 
     async def upload_originals(self) -> int:
-        """Bring originals that this home keeps to the bucket of the setting ``objects_url``; how many of them are in
-        use. Raises UsageError where there is no bucket.
+        """Copy the original files in this home to the bucket of ``objects_url``. Return the number of files in use.
+
+        Raise UsageError if no bucket is configured.
         """
         return await asyncio.to_thread(lambda: upload_originals(self._catalog(), self.settings))
 
     async def upgrade_catalog(self) -> int:
-        """Bring the catalog to the schema of this version, as its first use does; the schema's number.
+        """Upgrade the catalog to the schema of this version, as its first use does. Return the schema number.
 
-        Raises SchemaError where a newer version wrote it.
+        Raise SchemaError if a newer version wrote it.
         """
         await asyncio.to_thread(self._catalog)
         return SCHEMA_VERSION
@@ -1297,12 +1319,11 @@ class Engine:
     async def doctor(
         self, *, deep: bool = False, mend: bool = False, on_progress: Callable[[int, int], None] | None = None
     ) -> Health:
-        """Check everything that the engine needs, with advice where something does not work.
+        """Check every component of the engine, and give advice for each that fails.
 
-        Compare each library's index with the catalog, document by document. ``deep`` also reads every file anew and
-        compares its pages with those stored. ``mend``, which is deep too, takes out what is not the file's and indexes
-        the file again. ``on_progress`` gets the number of compared documents or contents and their total, from a worker
-        thread.
+        Compare the index of each library with the catalog, document by document. ``deep`` also reads every file again
+        and compares its pages with the stored ones. ``mend`` includes ``deep``, and indexes files again that differ.
+        ``on_progress`` receives the number of compared documents and their total, from a worker thread.
         """
         from hybrid_pageindex.engine.health import health
 
@@ -1318,10 +1339,10 @@ class Engine:
         return replace(report, checks=(*report.checks, *checks))
 
     async def recover(self, *, on_progress: Callable[[IndexProgress], None] | None = None) -> RecoveryReport:
-        """Make good a catalog that is damaged or missing: every row that can be read is brought into a new one, and
-        files that it lost are indexed again. The damaged file is kept beside it; a catalog that is whole stays.
+        """Repair a damaged or missing catalog: save every readable row in a new one, and index the lost files again.
 
-        Raises BusyError while another process uses the home, UsageError where the catalog is in PostgreSQL.
+        The damaged file is kept beside the new one; an undamaged catalog is not changed. Raise BusyError while another
+        process uses the home, UsageError if the catalog is in PostgreSQL.
         """
         from hybrid_pageindex.engine.index.reindexing import recover
 
@@ -1329,11 +1350,11 @@ class Engine:
         return await stoppable(lambda stop: recover(self.settings, self._parts, on_progress or _ignore_progress, stop))
 
     def hand_back(self) -> None:
-        """From now on calls that are cancelled leave their jobs in the queue, for whoever works next."""
+        """From now on, leave the jobs of cancelled calls in the queue for other workers."""
         self._parts().leaving.set()
 
     def close(self) -> None:
-        """Give the vector indexes back to other processes. Safe to call twice."""
+        """Close the engine and release its vector indexes for other processes. Safe to call twice."""
         try:
             self.interrupt_turns()
         finally:
@@ -1343,7 +1364,9 @@ class Engine:
                     opened.close()
 
     def interrupt_turns(self) -> None:
-        """Stop making answers of conversations: whoever works next can make them again. It may take seconds."""
+        """Interrupt the answers that conversations are writing; another process can write them again.
+        May take seconds.
+        """
         with self._lock:
             conversations, self._conversations = self._conversations, None
         if conversations:

@@ -1,4 +1,4 @@
-"""``doctor``: check whether everything that the engine needs works."""
+"""``doctor``: check whether every component of the engine works."""
 
 from __future__ import annotations
 
@@ -46,8 +46,10 @@ def health(
     indexes: Callable[[], Indexes],
     on_progress: Callable[[int, int], None],
 ) -> Health:
-    """Try everything a search and an index run need; ``on_progress`` hears how many documents of a library's index are
-    compared, of how many, where that takes long.
+    """Check everything that indexing and searching need.
+
+    ``on_progress`` receives the number of compared documents of a library's index and their total, if the comparison
+    takes long.
     """
     home = settings.storage_path
     checks = [
@@ -79,9 +81,9 @@ def health(
 
 
 def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], Indexes]) -> dict[str, str]:
-    """Return the parts that a server cannot do without and does not have, and why; no address and no path is in it.
+    """Return the components that a server needs and lacks, with reasons that contain no address or path.
 
-    A home that could not be written when it was opened is there to be read.
+    A home that was opened read-only counts as present.
     """
     parts: dict[str, str] = {}
     read_only = ""

@@ -36,9 +36,9 @@ _WORDS: dict[Difference, str] = {
 def check_index(
     indexes: Indexes, catalog: Catalog, size: LibrarySize, on_progress: Callable[[int, int], None]
 ) -> Check:
-    """Compare a library's index with the catalog, then bring it up to date.
+    """Compare the index of a library with the catalog, then update it.
 
-    ``on_progress`` hears how many documents of how many are compared, where that takes long.
+    ``on_progress`` receives the number of compared documents and their total, if this takes long.
     """
     name = f"library '{size.name}'"
     try:
@@ -56,7 +56,7 @@ def check_index(
 
 
 def check_collections(indexes: Indexes) -> list[Check]:
-    """Name the collections that are left on the server from other epochs of this catalog: they are no fault."""
+    """List collections on the server that other epochs of this catalog left behind. They are not an error."""
     try:
         names = indexes.other_epochs()
     except PageIndexError:
@@ -135,7 +135,9 @@ def check_contents(
     on_progress: Callable[[int, int], None],
     cancelled: threading.Event,
 ) -> list[Check]:
-    """Every content of a home compared with its file; ``told`` hears how many of how many are done."""
+    """Compare every stored content with its file. ``on_progress`` receives the number of compared contents and their
+    total.
+    """
     catalog, cache = parts.catalog, parts.cache
     comparisons = _compare_contents(catalog, settings, on_progress, cancelled)
     wrong = [comparison for comparison in comparisons if comparison.state == "other"]
@@ -225,7 +227,9 @@ def _ignore_progress(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """``names`` are those of the first thousand documents; a document that nobody knows is named by its id."""
+    """Names of up to a thousand documents, and their count. A document that the catalog does not know is named by its
+    id.
+    """
 
     count: int
     names: tuple[str, ...]
@@ -233,7 +237,7 @@ class DocumentList:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``index`` names the documents of which a library's index differs from the catalog, by how."""
+    """The result of one check. ``index`` lists the documents whose index entries differ from the catalog, by kind."""
 
     name: str
     ok: bool

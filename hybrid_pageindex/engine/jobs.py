@@ -21,23 +21,23 @@ STATUSES: tuple[JobStatus, ...] = ("waiting", "running", "done", "failed", "canc
 
 @dataclass(frozen=True, slots=True)
 class JobChoice:
-    """A choice of jobs: these, those of a library, or all."""
+    """A selection of jobs: by number, by library, or all."""
 
     ids: tuple[int, ...] = ()
     library: str | None = None
     everything: bool = False
 
     def check(self) -> None:
-        """Raises UsageError unless exactly one of the three is said."""
+        """Raise UsageError unless exactly one of the three ways to select is used."""
         if bool(self.ids) + (self.library is not None) + self.everything != 1:
             raise UsageError("It is not clear which jobs are meant.", "Name jobs by number, or a library, or all.")
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job as it is shown: the library by its name, and ``state``, what it is doing or waiting for, in words.
+    """A job for display: with the name of its library, and ``state``, a sentence on what it does or waits for.
 
-    ``reason`` in its JSON is a code for why it failed, "" where none is known.
+    ``reason`` in its JSON is an error code, "" if none is known.
     """
 
     job: Job
@@ -58,7 +58,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class JobList:
-    """``counts`` are of all jobs of the library, or of all libraries; ``paused`` says what is, in words."""
+    """Jobs for display. ``counts`` cover all jobs of the library, or of all; ``paused`` describes the pauses."""
 
     jobs: tuple[JobView, ...]
     counts: JobCounts
@@ -90,7 +90,9 @@ class JobHistory:
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """The outcome of a decision: the numbers of the jobs, and a sentence on what it means for them."""
+    """The outcome of pausing, resuming, cancelling, retrying or forgetting: the job numbers, and a sentence for the
+    user.
+    """
 
     jobs: tuple[int, ...]
     said: str
@@ -102,9 +104,9 @@ class Jobs:
         self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
     def listed(self, library: str | None, status: Collection[JobStatus], most: int) -> JobList:
-        """Return running, then waiting, then ended jobs, the newest first; all without ``status``.
+        """Return running, then waiting, then ended jobs, newest first. Without ``status`` return all.
 
-        Raises NotFoundError for an unknown library, UsageError for an unknown status.
+        Raise NotFoundError for an unknown library, UsageError for an unknown status.
         """
         if wrong := set(status) - set(STATUSES):
             raise UsageError(f"'{min(wrong)}' is no status of a job.", f"Choose from {', '.join(STATUSES)}.")
@@ -116,13 +118,15 @@ class Jobs:
         return JobList(self._views(jobs, names, workers), self._reader.counts(library=id), tuple(paused), workers)
 
     def history(self, id: int) -> JobHistory:
-        """Raises NotFoundError."""
+        """Return a job with its events. Raise NotFoundError for an unknown job."""
         job = self._reader.job(id)
         [view] = self._views([job], self._names(), self._workers.all())
         return JobHistory(view, tuple(self._reader.events(job=id, limit=10_000)))
 
     def decide(self, action: JobAction, choice: JobChoice) -> JobDecision:
-        """Raises UsageError where it is not clear which jobs are meant, NotFoundError for an unknown one."""
+        """Carry out an action on the chosen jobs. Raise UsageError for an unclear choice, NotFoundError for an unknown
+        job.
+        """
         choice.check()
         decisions = {
             "pause": self._pause, "resume": self._resume, "cancel": self._cancel, "retry": self._retry,
@@ -204,7 +208,7 @@ class Jobs:
 
 
 def state(job: Job, ahead: int, workers: Sequence[Worker]) -> str:
-    """Return a job's state in words. A job is stalled only where its worker gives no sign of life."""
+    """Describe the state of a job in words. A job counts as stalled if its worker has stopped responding."""
     if job.ended:
         return f"{job.status}: {job.cause}" if job.cause else job.status
     if job.status == "running":
@@ -232,7 +236,7 @@ def _running(job: Job) -> str:
 
 
 def at(ms: int) -> str:
-    """The time as it is shown: ISO 8601, UTC; "" for none."""
+    """Format a time in milliseconds as ISO 8601 in UTC, "" for 0."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds") if ms else ""
 
 
@@ -247,7 +251,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class JobNews:
-    """``state``: the jobs as they are at event ``number``, None where ``events`` alone say what is new since."""
+    """Events of jobs up to event ``number``. ``state`` is the full list of jobs, None if ``events`` are enough."""
 
     number: int
     events: tuple[JobEvent, ...]
@@ -255,7 +259,7 @@ class JobNews:
 
 
 def job_news(catalog: Catalog, after: int | None, job: int | None, libraries: Sequence[str] | None) -> JobNews:
-    """Raises NotFoundError for an unknown job where its state is told."""
+    """Return events of jobs after a number. Raise NotFoundError for an unknown job."""
     reader = JobReader(catalog)
     last = reader.last_event()  # before the state is read: what happens meanwhile is told twice rather than never
     if after is not None and not _missing(reader, after, last):

@@ -1,4 +1,4 @@
-"""Parts of an engine, each opened on first use."""
+"""Components of an engine, each opened on first use."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Parts:
 
     @property
     def spending(self) -> Spending:
-        """Return the use of models and its limits."""
+        """Return the recorded usage of models and its limits."""
         from hybrid_pageindex.engine.admin import Spending  # a search needs none of it
 
         with self._lock:
@@ -81,7 +81,7 @@ class Parts:
 
     @property
     def grep(self) -> Grep:
-        """The exhaustive search, with the words of pages."""
+        """Return the exhaustive search."""
         from hybrid_core.store.words import WordStore
         from hybrid_pageindex.engine.search.grep import Grep
 
@@ -92,7 +92,7 @@ class Parts:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """While this process does what waits in the queue; calls that wait leave it to that."""
+        """Mark that this process runs queued jobs; other calls in it then wait instead of running jobs themselves."""
         with self._lock:
             self._workers += 1
         try:
@@ -106,7 +106,7 @@ class Parts:
         return self._workers > 0
 
     def close(self) -> None:
-        """Close all parts, also where one of them fails; the catalog comes last."""
+        """Close all components, even if one fails; the catalog is closed last."""
         with ExitStack() as closing:
             for part in (
                 self.catalog, self.cache, self.indexes, self.embedders, self.chat, self.pages, self.searcher

@@ -1,4 +1,4 @@
-"""Sections cut into chunks: text of one section on one page, of about a thousand characters."""
+"""Cut sections into chunks: the text of one section on one page, about a thousand characters long."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ _BREAK = re.compile(r"(?<=[.!?。！？])\s|\n")
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    """In characters. A chunk ends at a line or sentence end between ``chunk_least`` and ``chunk_most``; the next one
-    begins so many before that at most. Raises UsageError where that cannot be.
+    """Chunk sizes in characters. Raise UsageError for impossible values.
+
+    A chunk ends at a line or sentence end between ``chunk_least`` and ``chunk_most``; the next one repeats at most
+    ``chunk_overlap`` characters of it.
     """
 
     chunk_least: int = 800
@@ -32,7 +34,7 @@ class ChunkSize:
 
     @property
     def policy(self) -> str:
-        """Return the mark of contents cut to this size; for the usual size it is the rule's version alone."""
+        """Return the policy's mark for stored contents; for the default sizes it is only the version of the rules."""
         sizes = (self.chunk_least, self.chunk_most, self.chunk_overlap)
         return _RULE if sizes == _USUAL else f"{_RULE}({'-'.join(map(str, sizes))})"
 

@@ -1,8 +1,7 @@
-"""The content of a document, built from its parsed pages: tree, chunks, summaries, term counts. Pure computation, no
-I/O.
+"""Build the content of a document from its parsed pages: tree, chunks, summaries, term counts. No I/O.
 
-Type sizes of lines that were read from pictures are levelled over the document first, so that layout can go by them. A
-scan's sizes are estimates from the letters that stand on a line: body text varies by a tenth.
+Font sizes of OCR lines are first levelled over the document, so that layout rules can use them: sizes on a scan are
+estimates that vary by a tenth.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
 
 
 def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
-    """Return pages with the sizes of read lines in steps from body text: the document's own, or that of its scans."""
+    """Return the pages with the font sizes of OCR lines rounded to steps from the body size."""
     read = [line for page in pages if page.ocr for line in page.lines]
     if not read:
         return tuple(pages)
@@ -94,7 +93,7 @@ def build_content(
     limits: TreeLimits = TreeLimits(),
     regions: RegionsByPage | None = None,
 ) -> IndexedContent:
-    """Make everything that a publication writes from a document's parsed ranges, in order."""
+    """Build everything that a publication writes from the parsed page ranges of a document, in order."""
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]

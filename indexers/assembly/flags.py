@@ -1,7 +1,7 @@
-"""Flags of sections (tables, code, commands, configuration, figures) and gaps that a document leaves open.
+"""Flags of sections (tables, code, commands, configuration, figures), and gaps that a document leaves open.
 
-Flags are told by the shape of lines, not by words of any field. Gaps are places to be filled in, parts and tables that
-are referred to but missing, and headings without a text. Only what is sure is reported.
+Flags come from the shape of lines, not from the words of any field. Gaps are blanks to fill in, missing parts and
+tables that the text refers to, and headings without text. Only clear cases are reported.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ _ALONE = ":([–—|\n"  # and nothing at all
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
-    """Return what each section leaves open, as plain sentences with the page, in the order of ``sections``."""
+    """Return the gaps of each section as sentences with page numbers, in the order of ``sections``."""
     texts = [page.text for page in pages]
     small = [text.lower() for text in texts]
     gaps: list[dict[str, None]] = [{} for _ in sections]
@@ -172,7 +172,7 @@ def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[
 
 
 def gaps_warning(sections: Sequence[Section]) -> list[str]:
-    """Return one line for the whole document, or none if nothing is open."""
+    """Return one line that summarises the gaps of a document, [] if there are none."""
     gaps = [gap for section in sections for gap in section.gaps]
     if not gaps:
         return []

@@ -1,4 +1,4 @@
-"""The parsed pages that a parse task leaves on disk for the build task of the same document."""
+"""Parsed pages that a parse task writes to disk for the build task of the same document."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class TermsByPage(Sequence[Mapping[int, int]]):
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """A parsed range of pages; ``info`` only with the first range."""
+    """A parsed page range; ``info`` is set only in the first range."""
 
     pages: list[ParsedPage]
     terms: list[PageTerms]
@@ -96,7 +96,7 @@ def load_spool(path: Path) -> Spool:
 
 
 def load_spools(paths: Sequence[Path], scans: Iterable[Reading]) -> list[Spool]:
-    """Return ranges of pages in order, with what was read by OCR in its places."""
+    """Load page ranges in order, and insert the text read by OCR."""
     spools = [load_spool(path) for path in paths]
     starts = [spool.pages[0].number for spool in spools]
     readings = {reading.number: reading for reading in scans}

@@ -1,9 +1,8 @@
-"""Extractive summaries: the sentences of a page that say most, composed upwards into those of sections.
+"""Extractive summaries: the most informative sentences of each page, combined upwards for sections.
 
-A sentence scores by how often its terms occur on the page (SumBasic's idea, Nenkova & Vanderwende 2005),
-so that it tells what the page is about. Nothing outside the page counts: an unchanged page keeps its
-summary, and with it its vector, when others change. Fragments (a section's own text on one page) are
-summarised first: sections that share a page therefore never share a summary.
+A sentence scores by the frequency of its terms on the page (SumBasic's idea, Nenkova & Vanderwende 2005). Only the page
+itself counts, so an unchanged page keeps its summary and its vector when others change. A section's own text on one
+page is summarised first, so sections that share a page never share a summary.
 """
 
 from __future__ import annotations
@@ -177,7 +176,9 @@ _RULE = re.compile(r"[\s|:=-]*")
 
 
 def prose(page: ParsedPage) -> str:
-    """Return the page's text where its format has no markup. Else each line's words, padded to the line's length."""
+    """Return the text of a page in a format without markup; with markup, the words of each line padded to its
+    length.
+    """
     words = [_strip_markup(line).ljust(len(line.text)) if line.role else line.text for line in page.lines]
     return "\n".join(words) if any(map(str.strip, words)) else page.text  # a page of nothing but code
 

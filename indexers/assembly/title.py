@@ -1,4 +1,4 @@
-"""A document's title, by its first pages and its metadata, and its one-line description."""
+"""The title of a document, from its first pages and metadata, and its one-line description."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class _Block:
 def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPage]) -> str:
     """Return the document's title.
 
-    The order is: how the pages say they are cited; the file's own title if the pages show it; what stands out on the
-    pages; the file's own title; the file's name.
+    In order of preference: the title in the document's own citation; the file's title if the pages show it; the most
+    prominent line on the first pages; the file's title; the file's name.
     """
     front = [page for page in pages[: 2 * _PAGES] if page.lines][:_PAGES]
     shown = "\n".join(page.text for page in front)

@@ -1,4 +1,4 @@
-"""The versions of contents that this pipeline makes, and those that the catalog holds."""
+"""The versions of contents that this pipeline makes, and those in the catalog."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ _BUILD = f"tree-5+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
 
 
 def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
-    """Return the version that a file's bytes get in a format, before OCR and models. Another one is made on the next
-    run.
-    """
+    """Return the version that a file's bytes get in a format, before OCR and models."""
     return ContentVersion(sha256, format.name, format.version, chunks.policy, _BUILD)
 
 
 def with_ocr(version: ContentVersion, ocr: Ocr, pages: int | None = None) -> ContentVersion:
-    """Return the version with pages read by OCR, tried on so many of those that need it; None: on all."""
+    """Return the version after OCR on ``pages`` of the pages that need it; None means all."""
     return replace(version, ocr=ocr.tag, ocr_pages="" if pages is None else str(pages))
 
 
@@ -37,7 +35,10 @@ def card_of(file: Path, content: IndexedContent) -> Card:
 
 
 class StoredContents:
-    """``ocr`` is called when a version depends on it, ``chunks`` is how this run cuts texts."""
+    """Look up stored contents.
+
+    ``ocr`` returns the OCR engines when needed; ``chunks`` is the chunk size of this run.
+    """
 
     def __init__(self, catalog: Catalog, ocr: Callable[[], Ocr | NoOcr], chunks: ChunkSize) -> None:
         self._catalog, self.ocr, self._chunks = catalog, ocr, chunks
@@ -51,10 +52,10 @@ class StoredContents:
         return version_of(sha256, format, self._chunks)
 
     def serves(self, stored: StoredVersion, target: ContentVersion, unread: bool | None = None) -> bool:
-        """Return whether a stored version is as good as what this run would make instead without models.
+        """Return whether a stored version is as good as the one that this run would make without models.
 
-        Without OCR every version is; with it one whose pages were all readable, or were read in these languages.
-        ``unread``: whether some were not, where that is known.
+        Without OCR every version is; with OCR, one whose pages are all readable or were read in these languages.
+        ``unread`` tells whether pages are unread, None if unknown.
         """
         version = stored.version
         if not version.made_as(target):
@@ -69,9 +70,9 @@ class StoredContents:
             return bool(snapshot.unread(content_id))
 
     def best(self, target: ContentVersion, tags: Mapping[Kind, str] = {}) -> StoredVersion | None:
-        """Return a stored version that serves, if possible one that these models improved.
+        """Return a usable stored version, preferably one that these models improved.
 
-        If ``target`` has a refined tree, only versions with that tree serve.
+        If ``target`` has a refined tree, only versions with that tree are usable.
         """
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.versions(target.sha256)

@@ -1,1 +1,1 @@
-"""What models add to a document that is published already: pages described from their pictures, trees, summaries."""
+"""Improve published documents with models: descriptions of pages from their images, trees, summaries."""

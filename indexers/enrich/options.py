@@ -1,7 +1,7 @@
-"""The models that improve documents, their options, and the choice of the pages that a vision model sees.
+"""The models that improve documents, their options, and the choice of pages for a vision model.
 
-The options decide whether an improved version still serves. Pages are chosen by their pictures and shapes. A model that
-sees contact sheets of them may pass over some.
+The options decide whether an improved version is still valid. Pages are chosen by their pictures and shapes; a model
+that sees contact sheets may skip some.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _FURNITURE = 0.25  # share of the pages, and at least 3, on which the same pictu
 
 
 def choose(pages: Sequence[Page], looks: Iterable[PageLook], vision: Vision) -> list[int]:
-    """Return the numbers of the pages that a model should see, in order.
+    """Return the numbers of the pages that a vision model should see, in order.
 
-    ``auto``: pages without readable text; pages that are one picture and have little text; pages with pictures or
-    drawn shapes of some size. What recurs on many pages (a logo, a background) does not count.
+    ``auto`` chooses pages without readable text, pages that are one picture with little text, and pages with large
+    pictures or drawings. Elements that recur on many pages (a logo, a background) do not count.
     """
     if vision == "never":
         return []
@@ -83,9 +83,10 @@ def _furniture(looks: Iterable[PageLook], pages: int) -> frozenset[object]:
 
 
 def covered(boxes: Sequence[Box], width: float, height: float) -> float:
-    """Return the share of a page that boxes cover together, 0 to 1, by the cells of a grid whose middle lies in one.
+    """Return the share of a page that boxes cover together, 0 to 1.
 
-    A box too small to hold a middle covers the cell that it lies in.
+    It is measured on a grid; a cell counts if its centre is in a box. A box smaller than a cell covers the cell that
+    contains it.
     """
     seen: set[tuple[int, int]] = set()
     for x0, y0, x1, y1 in boxes:
@@ -116,10 +117,9 @@ class Glance(BaseModel):
 def passed_over(
     model: ChatModel, scope: CallScope, title: str, numbers: Sequence[int], each: int, drawn: Sheet
 ) -> frozenset[int]:
-    """Return which of these pages show nothing that is worth a call. ``each`` stand on a sheet, which ``drawn`` draws.
+    """Return the pages that a model, shown contact sheets of ``each`` pages, considers not worth a call.
 
-    A sheet that cannot be drawn, or of which the model says nothing usable, leaves all of its pages to be seen. What it
-    said of a sheet is kept.
+    If a sheet cannot be drawn or the reply is unusable, none of its pages is skipped. Replies are cached.
     """
     session, skipped = Session(model, scope), set[int]()
     for sheet in _sheets(numbers, each):
@@ -165,9 +165,9 @@ _VERSION = "1"  # of what is made of the replies: raising it has documents impro
 
 @dataclass(frozen=True, slots=True)
 class EnrichModels:
-    """The models that a run may ask. ``llm`` and ``vlm`` are None if they are not configured or do not work.
+    """The models of a run. ``llm`` and ``vlm`` are None if they are not configured or do not work.
 
-    ``names`` has the configured ones, ``notes`` say what does not work.
+    ``names`` holds the configured models; ``notes`` say what does not work.
     """
 
     llm: ChatModel | None = None
@@ -178,8 +178,10 @@ class EnrichModels:
 
 @dataclass(frozen=True, slots=True)
 class EnrichOptions:
-    """``documents`` and ``pages`` are how many of them models work on at once; ``sheet`` is how many pages stand on a
-    contact sheet by which those are chosen that are seen, 0 for none.
+    """Options of the improvement by models.
+
+    ``documents`` and ``pages`` are processed at once; ``sheet`` is the number of pages on a contact sheet by which
+    pages are chosen, 0 for none.
     """
 
     vision: Vision = "auto"
@@ -190,7 +192,7 @@ class EnrichOptions:
     chunks: ChunkSize = field(default_factory=ChunkSize)
 
     def tags(self, names: Mapping[Kind, str]) -> dict[Kind, str]:
-        """Return, for each configured model, a hash of its name and everything else that decides what it adds."""
+        """Return a hash for each configured model, over its name and everything else that decides its results."""
         pictures: list[object] = [
             self.vision,
             self.drawing.dpi,

@@ -1,6 +1,6 @@
-"""Pages described by a model that sees them: summary, key terms, figures, tables, and the text of scans.
+"""Describe pages with a model that sees them: summary, key terms, figures, tables, and corrections of scans.
 
-The model sees one page at a time. It is told the document, the section, and how the neighbouring pages begin.
+The model sees one page at a time, with the title, the section, and the beginnings of the neighbouring pages.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _TITLE = 120  # characters
 
 
 class PagePlace(NamedTuple):
-    """The place of a page, as lines. ``own``: the document and the path to the deepest section that holds the page.
+    """The context of a page for a model, as lines.
 
-    ``neighbours``: how the pages beside it begin. No kept reply depends on that, so a changed page does not have its
-    neighbours described anew.
+    ``own`` is the document and the section path. ``neighbours`` are the beginnings of the pages beside it; they are not
+    part of the cache key, so a changed page does not make its neighbours be described again.
     """
 
     own: str = ""
@@ -44,7 +44,7 @@ class PagePlace(NamedTuple):
 
 
 def place_of_page(title: str, pages: Sequence[Page], sections: Sequence[Section], number: int) -> PagePlace:
-    """Return what a page (1-based) belongs to."""
+    """Return the context of a page (from 1)."""
     # Without a page number: a new page would have all after it described anew.
     lines = [f"document: {_short_title(title)}"]
     on = [section for section in sections if section.start_page <= number <= section.end_page and not section.synthetic]
@@ -110,10 +110,10 @@ class PageSaid(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PageDescriptions:
-    """All pages, those described changed. ``failed`` says why by number, and so does ``refused`` of
-    those that the model declines or cannot answer for, which it is not asked again.
+    """All pages with their new descriptions. ``failed`` and ``refused`` give reasons by page number.
 
-    ``read`` had no readable text and have that of their pictures now; ``corrected`` had some of theirs put right.
+    ``refused`` pages are not sent to this model again. ``read`` pages got their text from the image; ``corrected``
+    pages had OCR errors fixed.
     """
 
     pages: tuple[Page, ...]
@@ -126,8 +126,9 @@ class PageDescriptions:
 
 @dataclass(frozen=True, slots=True)
 class ChosenPage:
-    """A page (1-based) to describe, and its place. The text of a ``scan`` was read from its picture, so a model may
-    correct it.
+    """A page (from 1) to describe, with its context.
+
+    The text of a ``scan`` came from its image, so a model may correct it.
     """
 
     number: int
@@ -144,10 +145,10 @@ def describe_pages(
     at_once: Executor,
     on_page: Callable[[], None],
 ) -> PageDescriptions:
-    """Describe the ``chosen`` pages, as many side by side as ``at_once`` has threads.
+    """Describe the ``chosen`` pages, as many at once as ``at_once`` has threads.
 
-    ``drawn`` begins to draw a page; its future gives the pictures or raises DocumentError. What is no model's and no
-    document's failure is raised (Cancelled).
+    ``drawn`` starts drawing a page and returns a future of the images, or of a DocumentError. Other errors (Cancelled)
+    are raised.
     """
     by_number = {page.number: page for page in pages}
     ahead = _Ahead(drawn, [page.number for page in chosen])
@@ -188,7 +189,7 @@ def describe_pages(
 
 
 def forget_refusals(cache: Cache) -> None:
-    """Have models asked again about pages that they refused, once their documents are indexed anew."""
+    """Forget which pages models refused, so that they are asked again when the documents are indexed again."""
     cache.clear(f"part/{_REFUSAL_KIND}/")
 
 

@@ -1,9 +1,8 @@
-"""Section summaries by a model, and what a section announces but does not hold.
+"""Summaries of sections by a model, and the gaps that it finds.
 
-Long texts are summarised, short ones are their own summary. What a branch is given beside its own text are the
-summaries of the leaves below it, whatever stands between. Leaves and all that holds them share a call where one is
-enough, the branches given there what the rules say of those leaves: so a changed page costs one call, however deep the
-tree is.
+Long texts are summarised; short ones are their own summary. A parent section is summarised from its own text and the
+summaries of the leaves below. If they fit, leaves and their parents share one call, so a changed page costs one call at
+any depth.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ _ANNOUNCES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """A section as it is shown. ``at``: its place. ``short``: its summary if it needs no call.
+    """A section prepared for a model. ``at`` is its position; ``short`` is its summary if it needs no call.
 
-    ``needs_model``: a model is asked; if there is a ``short`` summary too, only for gaps.
+    ``needs_model`` is True if a call is needed; if ``short`` is set too, only for gaps.
     """
 
     at: int
@@ -53,7 +52,7 @@ class Material:
 
 
 def leaf_materials(pages: Sequence[Page], sections: Sequence[Section]) -> list[Material]:
-    """Return the materials of the sections without children."""
+    """Return the prepared sections without children."""
     holders = {section.parent_id for section in sections}
     materials = []
     for at, (section, first, last) in enumerate(own_ranges(sections)):
@@ -72,9 +71,9 @@ def leaf_materials(pages: Sequence[Page], sections: Sequence[Section]) -> list[M
 def branch_materials(
     pages: Sequence[Page], sections: Sequence[Section], summaries: Sequence[str], open_: Collection[int] = ()
 ) -> list[Material]:
-    """Return the materials of the sections with children. ``summaries`` are those of the leaves, by place.
+    """Return the prepared sections with children. ``summaries`` are those of the leaves, by position.
 
-    ``open_``: places of leaves whose summaries will change, so that their parents may not be short by then.
+    ``open_`` are leaves whose summaries will change, so that their parents may need a call.
     """
     holders = {section.parent_id for section in sections}
     place = {section.node_id: at for at, section in enumerate(sections)}
@@ -174,8 +173,9 @@ class _SectionReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SectionOutcome:
-    """The sections with their summaries and gaps. What ``failure`` kept from being asked has the summaries of before;
-    what was answered is kept, so that another run asks for the rest only.
+    """The sections with new summaries and gaps.
+
+    If ``failure`` stopped the calls, the other sections keep their old summaries; replies are cached for the next run.
     """
 
     sections: tuple[Section, ...]
@@ -186,7 +186,7 @@ class SectionOutcome:
 def summarise_sections(
     model: ChatModel, scope: CallScope, pages: Sequence[Page], sections: Sequence[Section]
 ) -> SectionOutcome:
-    """Summarise all sections and list their gaps: first the leaves, then the branches over them."""
+    """Summarise all sections and find their gaps: first the leaves, then their parents."""
     session = Session(model, scope, language=language_of([page.text for page in pages]))
     round_ = _Round(session, [section.summary for section in sections])
     leaves = leaf_materials(pages, sections)
@@ -308,10 +308,10 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[\"'“(]?[^\Wa-z_])|(?<=[。！？])")
 
 
 def compose(sections: Sequence[Section], pages: Sequence[Page], described: Collection[int]) -> tuple[Section, ...]:
-    """Give each section the first sentences of its pages' summaries, from its beginning to its end.
+    """Build section summaries from the first sentences of their pages' summaries.
 
-    At least half of a section's whole pages must be described; other sections keep what they have. Only pages that a
-    section has for itself count: two sections on a page never get the same words from it.
+    At least half of a section's whole pages must be described; other sections keep their summaries. Pages that two
+    sections share do not count.
     """
     return tuple(_composed(section, pages, described) for section in sections)
 
@@ -347,7 +347,7 @@ class Description(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DescriptionResult:
-    """``line`` is the rules' own where ``failure`` says that the model gave none."""
+    """A one-line description. ``line`` is the one made by rules if ``failure`` says that the model failed."""
 
     line: str
     notes: tuple[str, ...] = ()
@@ -357,7 +357,9 @@ class DescriptionResult:
 def describe_document(
     model: ChatModel, scope: CallScope, title: str, sections: Sequence[Section], pages: Sequence[Page]
 ) -> DescriptionResult:
-    """Describe a document in one line: its kind, owner, date and subject, from its beginning and main sections."""
+    """Let a model describe a document in one line: kind, owner, date and subject, from its beginning and main
+    sections.
+    """
     session = Session(model, scope, language=language_of([page.text for page in pages]))
     beginning = "\n".join(page.visible or page.summary for page in pages[:3])
     values = {"title": title, "beginning": cut(beginning, _BEGINNING), "sections": "\n".join(_main(sections))}

@@ -1,7 +1,7 @@
-"""The improvement of one document by models, in order: its pages, its tree, its sections, its description.
+"""Improve one document with models: its pages, its tree, its section summaries, its description.
 
-A step that fails leaves what the rules made, with a note. Replies are kept for the next run. A content whose pages or
-sections changed gets its anchors, chunks, terms and warnings anew.
+A failed step keeps the results of the rules and adds a note. Replies are cached for the next run. Changed pages or
+sections get new anchors, chunks, terms and warnings.
 """
 
 from __future__ import annotations
@@ -38,10 +38,7 @@ from indexers.formats.limits import plain_reason
 
 
 def within(sections: Sequence[Section], pages: Sequence[Page], before: Sequence[Page]) -> tuple[Section, ...]:
-    """Return sections whose anchors lie within the new texts of their pages.
-
-    An anchor stays at the same line if the lines are as many as ``before``.
-    """
+    """Return the sections with anchors adjusted to the new texts of their pages."""
 
     def inside(page: int, anchor: int) -> int:
         text, old = pages[page - 1].text, before[page - 1].text
@@ -135,8 +132,9 @@ class Sight(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Enrichment:
-    """``content`` is None where nothing was added. ``partly`` tells what came out from what another run will make of
-    the same, "" where everything was done.
+    """The result of improving a document. ``content`` is None if nothing was added.
+
+    ``partly`` is a hash of an incomplete result, "" if all steps succeeded.
     """
 
     content: IndexedContent | None
@@ -174,7 +172,7 @@ class _RunModel:
 
 
 class Enricher:
-    """For all documents of a run, several at once. ``page_threads`` bounds the pages described at once over all."""
+    """Improve the documents of a run, several at once. ``page_threads`` limits the pages described at once over all."""
 
     def __init__(
         self,
@@ -189,16 +187,19 @@ class Enricher:
         self._options, self._threads = options, page_threads
 
     def tags_for(self, pictured: bool) -> dict[Kind, str]:
-        """Return which models have something to do for a document, and how; ``pictured``: its pages can be drawn."""
+        """Return the models to use for a document, with hashes of their options.
+
+        ``pictured`` is True if its pages can be drawn.
+        """
         return {kind: tag for kind, tag in self._tags.items() if pictured or kind != "vlm"}
 
     @property
     def asks(self) -> bool:
-        """Return whether any model still answers."""
+        """Return whether at least one model still answers."""
         return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[str]:
-        """Return which models were given up in this run, and why."""
+        """Return the models that were given up in this run, with reasons."""
         return [
             f"{guarded.model.name} was given up, so what was left is as the rules made it: {guarded.down}"
             for guarded in self._models.values()

@@ -1,4 +1,4 @@
-"""What is told of a document while models improve it, and of each step once it is done."""
+"""Progress reports while models improve a document, and the outcome of each step."""
 
 from __future__ import annotations
 

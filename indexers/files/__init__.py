@@ -1,1 +1,1 @@
-"""Files on disk: which there are, whose they were, and whether they changed."""
+"""Files on disk: find them, match them with documents, and detect changes."""

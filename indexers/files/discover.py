@@ -1,4 +1,4 @@
-"""Paths, folders and globs become the files to index."""
+"""Turn paths, folders and globs into the files to index."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ _KINDS = 6  # kinds that are named
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """``files`` are absolute, without repeats, in the order given; ``problems`` are (path, what is wrong).
+    """Files found. ``files`` are absolute and unique, in the given order; ``problems`` are (path, reason).
 
-    ``roots`` are the existing files and folders that were named: what ``--prune`` may clean below. ``skipped`` counts
-    the files in folders that no parser reads by their ending, "" where they have none, most first; ``notes`` say so of
-    folders that hold documents besides.
+    ``roots`` are the named files and folders that exist, below which ``--prune`` may remove documents. ``skipped``
+    counts unsupported files by suffix ("" for none); ``notes`` mention them for folders that also contain documents.
     """
 
     files: tuple[Path, ...]
@@ -38,8 +37,9 @@ class Discovery:
 
 
 def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Discovery:
-    """Find the files that paths name. A folder is searched with its subfolders, hidden ones left out; one without
-    documents is a problem unless ``empty_folders``.
+    """Find the files that paths name, including subfolders but not hidden ones.
+
+    A folder without documents is a problem unless ``empty_folders``.
     """
     files: dict[Path, None] = {}
     problems: list[tuple[str, str]] = []

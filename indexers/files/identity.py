@@ -1,4 +1,4 @@
-"""Which document a file is, whether it has changed since it was read, and which documents lost their files."""
+"""Match files with documents: detect changed, moved and missing files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def document_at(catalog: Catalog, library: str, file: Path) -> Document | None:
 
 
 def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine: str = "") -> list[Document]:
-    """Return a library's documents with these bytes whose files are gone, without those of other machines."""
+    """Return the documents with these bytes whose files are missing, except those of other machines."""
     with catalog.snapshot() as snapshot:
         documents = snapshot.documents_of_bytes(library, sha256, format)
     gone = [document for document in documents if not is_there(document.path)]
@@ -37,7 +37,7 @@ def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine
 
 
 def new_id(catalog: Catalog, library: str, file: Path) -> str:
-    """Return an id that is stable for a path in a library; another if a moved document has taken it along."""
+    """Return a stable id for a path in a library; a different one if a moved document already uses it."""
     number = 0
     while True:
         name = f"{library}\n{file}" + (f"\n{number}" if number else "")
@@ -50,7 +50,7 @@ def new_id(catalog: Catalog, library: str, file: Path) -> str:
 
 
 def prune(catalog: Catalog, library: str, roots: Sequence[Path]) -> tuple[str, ...]:
-    """Remove a library's documents below ``roots`` whose files are gone. Return their paths."""
+    """Remove a library's documents below ``roots`` whose files are missing. Return their paths."""
     missing = gone(catalog, library, roots)
     catalog.remove(list(missing))
     return tuple(missing.values())
@@ -87,7 +87,7 @@ class UnchangedFiles:
         return self._versions.get(document.content_id)
 
     def is_unchanged(self, file: Path, document: Document) -> bool:
-        """Return whether a document is surely what would be made of its file now, which is not read."""
+        """Return whether a file is surely unchanged since its document was made, without reading it."""
         stored, stamp = self.version(document), self._stamps.get(document.doc_id)
         if document.error or stored is None or stamp is None:
             return False

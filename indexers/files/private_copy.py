@@ -1,4 +1,4 @@
-"""A private copy of a file's bytes at one moment, so that the bytes hashed are the bytes read."""
+"""A private copy of a file at one moment, so that the hashed bytes are the bytes that are read."""
 
 from __future__ import annotations
 
@@ -43,12 +43,11 @@ def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) 
 
 @dataclass(slots=True)
 class PrivateCopy:
-    """The bytes that ``sha256`` is the hash of, at a path of their own with the file's name.
+    """A private copy of a file, with the hash ``sha256`` of its bytes.
 
-    Copied rather than read in place: several processes open a file by its path, again and again for minutes, and
-    between two looks at it another file may have been there, with the first one back before the second look. Size,
-    times and inode cannot tell, for they are as coarse as the system's clock or the file system. A copy is written
-    in the pass that hashes it, which takes the place of hashing the file again at the end.
+    Reading in place is not safe: several processes open the file again and again for minutes, and it may be replaced
+    meanwhile, even back again. Size, times and inode are too coarse to detect this. The copy is made in the pass that
+    hashes the file.
     """
 
     path: Path
@@ -58,7 +57,7 @@ class PrivateCopy:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lend(self, task: Future[object]) -> None:
-        """Keep the copy until a task is over that may outlive the work that began it."""
+        """Keep the copy until a task has ended, even if the work that started it ends before."""
         with self._lock:
             self._uses += 1
         task.add_done_callback(lambda _: self.release())

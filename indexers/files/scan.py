@@ -1,4 +1,4 @@
-"""The files that the sources of a library hold now, those that are gone, and file systems that are out of reach."""
+"""Compare the files of a library's sources with its documents, and recognise unreachable file systems."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def file_system(point: str) -> str:
 
 
 def remote(folder: Path) -> bool:
-    """Return whether a folder lies on a file system that tells nothing of what others write to it. Known on Linux."""
+    """Return whether a folder is on a file system without events for changes by other machines. Known only on Linux."""
     try:
         lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -74,7 +74,10 @@ def _unescaped(point: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GoneFiles:
-    """Paths by doc_id: ``sure`` are deleted; ``doubtful`` are missing where the disk itself may be."""
+    """Documents with missing files, paths by doc_id.
+
+    ``sure`` were deleted; ``doubtful`` may be on an unreachable disk.
+    """
 
     sure: Mapping[str, str] = field(default_factory=dict)
     doubtful: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +108,7 @@ def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, 
 
 
 def missing(path: Path) -> bool:
-    """Return whether the system says that nothing is there. A server that does not answer says nothing."""
+    """Return whether the system confirms that a path does not exist; False if a server does not answer."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -117,8 +120,10 @@ def missing(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SourceScan:
-    """``files`` are there; ``documents`` are the library's of these sources, ``gone`` those whose files were deleted,
-    ``doubtful`` those that are out of reach: paths by doc_id. The rest is as in ``Discovery``.
+    """The result of scanning sources. ``files`` exist; ``documents`` are the library's documents of these sources.
+
+    ``gone`` are those whose files were deleted, ``doubtful`` those that are unreachable: paths by doc_id. Other fields
+    are as in ``Discovery``.
     """
 
     files: tuple[Path, ...]

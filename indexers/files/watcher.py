@@ -1,6 +1,6 @@
-"""Watched sources, each in a thread of its own: new, changed and gone files, once they hold still.
+"""Watch sources, each in its own thread, for new, changed and deleted files that have stopped changing.
 
-The system's events are only hints to look at a folder. Without them, time is.
+System events are only hints to scan a folder. Without events, folders are scanned at intervals.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FileSign(NamedTuple):
 
 
 class Stillness:
-    """Finds files that have not changed for some seconds, by looks at them; the system's clock does not count."""
+    """Find files that have not changed for some seconds, independent of the system clock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -46,11 +46,11 @@ class Stillness:
 
     @property
     def waiting(self) -> tuple[Path, ...]:
-        """Return files that were seen and are not yet known to hold still."""
+        """Return the files that were seen and may still be changing."""
         return tuple(self._since)
 
     def look(self, seen: Mapping[Path, FileSign], now: float) -> list[Path]:
-        """Return the files that held still long enough, and forget them and those that are not seen now."""
+        """Return the files that have been stable long enough, and forget them and files that vanished."""
         before, self._since = self._since, {}
         ready = []
         for path, sign in seen.items():
@@ -67,9 +67,10 @@ _SHARE = 5  # of the time that a scan takes, it rests this many times before the
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Seconds. ``still``: how long a file has not changed before it is taken. ``grace``: how long one has been missing
-    before its document goes. ``poll``: between two scans of a folder that gives no events; ``rescan``: of one that
-    does, for events may be lost.
+    """Times in seconds. ``still``: how long a file must be unchanged. ``grace``: how long a file must be missing before
+    its document is removed.
+
+    ``poll``: interval of scans without events; ``rescan``: interval with events, which may be lost.
     """
 
     still: float = 2.0
@@ -80,8 +81,10 @@ class WatchTimes:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """``files`` are new or changed, and whole; ``gone`` are documents whose files were deleted, paths by doc_id.
-    ``notes`` say what is not as it should be, once.
+    """Changes in a watched folder. ``files`` are new or changed; ``gone`` are documents of deleted files, paths by
+    doc_id.
+
+    ``notes`` report each problem once.
     """
 
     files: tuple[Path, ...] = ()
@@ -93,7 +96,7 @@ class Findings:
 
 
 class FolderWatch:
-    """Compares a source with its library's documents, in looks that the caller times."""
+    """Compare a source with its library's documents whenever the caller asks."""
 
     def __init__(
         self, source: Source, catalog: Catalog, home: Path, times: WatchTimes, reach: Reach | None = None
@@ -111,9 +114,9 @@ class FolderWatch:
         self._told: frozenset[str] = frozenset()
 
     def look(self, now: float, *, hinted: bool = False) -> Findings:
-        """Return what is to be done now. ``hinted``: something below may have changed.
+        """Return the changes to process now. ``hinted`` means that something may have changed.
 
-        ``now`` is in seconds of any clock that only goes forward.
+        ``now`` is in seconds of a monotonic clock.
         """
         if hinted:
             self._due = min(self._due, self._rested)

@@ -1,1 +1,1 @@
-"""One entry for each format: what reads a file, its pages and its pictures."""
+"""Formats: an entry for each, with the functions that read files, pages and pictures."""

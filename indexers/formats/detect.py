@@ -1,7 +1,6 @@
-"""Which format a file's bytes are, whatever its name says.
+"""Detect the format of a file by its content: leading bytes, package listing or OLE streams.
 
-By marks at the beginning, by what a package lists, and by the streams of an OLE file; plain texts, which bear no mark,
-are told by their ending and, for the few that can be, by their first lines.
+Plain texts have no such mark; their suffix decides, or for some formats their first lines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The interface of a format: opening a file, its metadata, pictures of its pages, and the files inside it."""
+"""The interface of a format: open a file, read metadata, draw pages, and list the files inside."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from indexers.formats.limits import ParseLimits
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """``warnings`` name what was damaged and had to be left out or repaired.
+    """Metadata of a file. ``warnings`` name damaged parts that were left out or repaired.
 
-    ``headings`` as in ParsedDocument: None where the format has no markup.
+    ``headings`` is None if the format has no markup.
     """
 
     pages: int
@@ -201,22 +201,21 @@ Show = Callable[[Path, str | None, Sequence[int], Picture, ParseLimits], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """``name`` is stored with each document, ``title`` stands in messages. ``suffixes`` are file endings with their
-    dot, in small letters; ``sniff`` tells from its first 1,024 bytes whether a file that is named and ends otherwise
-    is of this format. Raising ``version`` has its files indexed again.
+    """A file format.
 
-    ``open`` takes path, password and limits, and raises DocumentError for a file that is not of this format or
-    damaged. ``whole``: all of a file is parsed to know any page of it. ``limits`` are those of ParseLimits that its
-    reader keeps to by itself; what goes by pages is else checked by the worker.
+    ``name`` is stored with documents, ``title`` is used in messages. ``suffixes`` are lower-case with the dot;
+    ``sniff`` recognises a file by its first 1,024 bytes. A higher ``version`` makes its files be indexed again.
 
-    ``place`` is what a numbered place in a file is called: page, slide, sheet, lines, …; its label says which one
-    it is. ``members`` lists the files inside a file, which become documents of their own; None: there are none.
-    ``embeds`` tells at a glance whether a file has any; None: each may.
+    ``open`` takes path, password and limits, and raises DocumentError for another or a damaged file. ``whole`` is True
+    if the whole file must be parsed for any page. ``limits`` are those of ParseLimits that its reader checks itself.
 
-    What follows is None where pages have no look. ``look`` tells what is drawn on pages from a first to a last one
-    (1-based, excluded), ``draw`` gives the pictures of one page for a model, ``show`` one picture of one page or of
-    several, ``layout`` where the words of a page stand, whose lines it is given. Without these the text is drawn.
-    ``regions`` tells what its parts are by a layout model, given the lines that were read from its picture.
+    ``place`` is the word for a numbered position: page, slide, sheet, lines, …. ``members`` lists files inside, which
+    become documents of their own; None if there are none. ``embeds`` tells quickly whether a file has any; None: it
+    may.
+
+    The rest is None for formats without page images. ``look`` describes the drawings on pages, ``draw`` returns images
+    of a page for a model, ``show`` one image of one or several pages, ``layout`` the positions of words. ``regions``
+    runs a layout model on a page.
     """
 
     name: str

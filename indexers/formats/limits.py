@@ -1,4 +1,4 @@
-"""Limits on how much of a file is read, and plain words for what went wrong while reading it."""
+"""Limits on how much of a file is read, and plain words for read errors."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from hybrid_core.types.documents import ParsedPage
 
 @dataclass(frozen=True, slots=True)
 class ParseLimits:
-    """Each is also a setting of the same name. Over the first two the file is refused, over the others less is read.
+    """Limits on what is read of a file; each is also a setting. Over the first two the file is refused, over others
+    less is read.
 
-    ``max_objects``: entries of the cross-reference table. ``max_page_lines``, ``max_page_characters``:
-    a page with more comes without text and with a warning. ``seconds_per_page``: of computing, the same for a page
-    that needs more, up to MAX_SLOW_PAGES of a file. ``max_bookmarks``: bookmarks in all;
-    where there are more, or where they are nested deeper than MAX_BOOKMARK_DEPTH, all are ignored.
-    ``max_entries``, ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their size unpacked.
-    ``max_nesting``: containers inside one another, each of which may multiply what lies in the one around it.
-    ``hidden_text``: "mark" text that a page does not show, or "leave_out".
-    ``max_cells``: of a sheet, counting empty ones between filled ones. ``max_pixels``: of a picture.
+    ``max_objects``: entries of the cross-reference table. ``max_page_lines``, ``max_page_characters``: a page with more
+    is left without text, with a warning. ``seconds_per_page``: computing time; up to MAX_SLOW_PAGES pages may exceed
+    it. ``max_bookmarks``: with more, or nested deeper than MAX_BOOKMARK_DEPTH, all are ignored. ``max_entries``,
+    ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their unpacked size. ``max_nesting``: containers
+    inside one another. ``hidden_text``: "mark" text that a page does not show, or "leave_out". ``max_cells``: of a
+    sheet, including empty ones in between. ``max_pixels``: of a picture.
     """
 
     max_pages: int = 50_000
@@ -50,7 +49,7 @@ class ParseLimits:
             raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.")
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
-        """Return a page, or the error that refuses it; ``checked`` are limits that its reader keeps to."""
+        """Return a page, or the error that refuses it; the limits in ``checked`` were already checked by its reader."""
         try:
             if "max_page_lines" not in checked:
                 number = len(page.lines)
@@ -77,7 +76,7 @@ _log = logging.getLogger(__name__)
 
 
 def plain_reason(error: BaseException, what: str = "") -> str:
-    """Return words without the name of an exception's class, and log the error; ``what`` says where it came up."""
+    """Return an error's message without its class name, and log the error; ``what`` names the file for the log."""
     steps = traceback.extract_tb(error.__traceback__)
     at = f" ({steps[-1].filename}:{steps[-1].lineno})" if steps else ""
     _log.warning("%s%s: %s%s", f"{what}: " if what else "", type(error).__name__, error, at)

@@ -1,6 +1,6 @@
-"""Which formats are read: those of this package, and those that other packages bring as entry points.
+"""The registry of formats: those of this package, and those that other packages provide as entry points.
 
-Packages that bring some are looked up only for a file that none of our own formats claims.
+Other packages are searched only for a file that no own format claims.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def formats() -> tuple[Format, ...]:
 
 
 def problems() -> tuple[str, ...]:
-    """Return why formats of other packages are not read, a line each."""
+    """Return why formats of other packages cannot be used, a line each."""
     return _all()[1]
 
 

@@ -1,7 +1,7 @@
-"""Text pages drawn: a picture of what has none, with the place of every word.
+"""Draw pages of formats without pages: an image of the text, with the position of every word.
 
-What is drawn is a page's text, and its pictures where the file is there: the same gives the same picture, whatever is
-installed. MuPDF sets it, with fonts of its own for every script.
+A page is drawn from its text and, if the file is available, its pictures. MuPDF sets it with built-in fonts, so the
+image does not depend on the system.
 """
 
 from __future__ import annotations

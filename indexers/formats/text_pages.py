@@ -1,7 +1,7 @@
-"""Lines of a format without pages become numbered pages: about one printed page each, cut where the text pauses.
+"""Cut the lines of a format without pages into pages of about one printed page, where the text pauses.
 
-Pages are cut from the beginning on, and where one ends depends only on what lies before and just after
-it. So a change leaves all pages before it as they were.
+Pages are cut from the beginning, and each end depends only on the lines around it, so a change leaves the pages before
+it unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the members of a file to a folder, to become documents of their own."""
+"""Write the files inside a container to a folder, to become documents of their own."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The jobs of files: how they are claimed, what each stage does with a file, and how the results are written."""
+"""Jobs of files: claim them, run the stages of each file, and write the results."""

@@ -1,4 +1,4 @@
-"""Stored contents compared with their files, each of which is read once more."""
+"""Compare stored contents with their files, which are read again."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ State = Literal["same", "other", "gone", "changed", "older", "unread"]
 class Comparison:
     """The comparison of one content with its file.
 
-    ``other``: its pages are not those of the file. A file that is ``gone`` or has ``changed`` cannot be compared, nor a
-    content of an ``older`` pipeline, nor an ``unread`` file, which cannot be opened now. ``detail`` names the pages, or
-    the reason.
+    ``other``: the pages differ. ``gone`` or ``changed`` files, contents of an ``older`` pipeline, and ``unread`` files,
+    which cannot be opened, are not compared. ``detail`` names the pages or the reason.
     """
 
     content_id: str
@@ -45,9 +44,9 @@ def compare(
     on_progress: Callable[[int, int], None],
     cancelled: threading.Event,
 ) -> list[Comparison]:
-    """Compare every content that the documents are published with. ``on_progress`` gets how many of how many are done.
+    """Compare every content of the documents with its file. ``on_progress`` receives the number done and the total.
 
-    Text that was read from pictures is not compared, but everything else of these pages is. Raises Cancelled.
+    Text from OCR is not compared. Raise Cancelled.
     """
     by_content: dict[str, list[Document]] = {}
     for document in documents:

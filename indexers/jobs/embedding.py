@@ -1,7 +1,6 @@
-"""The vectors of a library whose text is indexed already, and the jobs that make them.
+"""Compute the vectors of an indexed library, and the jobs that do it.
 
-Pages come first, by a short text each, document by document. Chunks follow as a pass of their own. A job can be
-resumed.
+Pages come first, document by document; chunks follow as a second pass. Jobs can be resumed.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class EmbedProgress:
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """``reused`` vectors were there already: the same text in another document, another version, or before a stop.
+    """The report of an embedding run. ``reused`` vectors existed already for the same texts.
 
-    ``serving`` is whether searches now use this embedder.
+    ``serving`` tells whether searches use this embedder now.
     """
 
     embedder: str
@@ -131,9 +130,9 @@ NEED = "embedder:"
 
 
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:
-    """Return the requests to embed the pages that a library holds now, and with ``chunks`` their chunks later.
+    """Return the job requests to embed the pages of a library, and with ``chunks`` its chunks later.
 
-    Chunks wait until nothing more urgent does. Each job also does what was published after its request.
+    Chunks have low priority. Each job also embeds what is published after its request.
     """
     with catalog.snapshot() as snapshot:
         version = str(snapshot.position(library))
@@ -172,10 +171,10 @@ def embed(
     leaving: threading.Event,
     job_limits: JobLimits = JobLimits(),
 ) -> EmbedReport:
-    """Have a library embedded and wait for all that was asked; the report is of it together.
+    """Have libraries embedded and wait for all jobs; return one report.
 
-    Raises what the embedder raises, and Cancelled: what was made until then is kept. A job ends with that, unless
-    somebody else waits for it or ``leaving`` is set.
+    Raise the errors of the embedder, and Cancelled; vectors made until then are stored. An interrupted job ends, unless
+    another caller waits for it or ``leaving`` is set.
     """
     reader = JobReader(catalog)
     needs = frozenset[str]().union(*(item.needs for item in jobs))

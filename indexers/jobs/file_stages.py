@@ -1,4 +1,4 @@
-"""The stages of one file's job. None knows of other files, nor of who waits."""
+"""The stages of the job of one file, independent of other files and waiting callers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FileStages:
             )
 
     def lanes(self) -> list[Lane]:
-        """Return the lanes. Files are read a few at a time; models improve others meanwhile."""
+        """Return the stages grouped into lanes. A few files are read at a time, while models improve others."""
         models = self._options.models
         improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
         return [*reading_lanes(self._at_once, self.work), *improving]
@@ -87,7 +87,7 @@ class FileStages:
             self._improver.close()
 
     def parse(self, turn: Turn) -> Advance:
-        """Publish a file as it can be read at once; the scans that take longer are left to ``ocr``."""
+        """Parse a file and publish it; long OCR is left to the stage ``ocr``."""
         if is_address(turn.job.subject) and not turn.source.exists():  # it was removed, with what it lay in
             return self._ending(turn, FileResult(turn.job.subject, "failed", "its bytes are not kept any more."))
         with self._catalog.snapshot() as snapshot:
@@ -97,7 +97,7 @@ class FileStages:
         return self._ending(turn, result)
 
     def ocr(self, turn: Turn) -> Advance:
-        """Read on in a file's scans, twice as long as the turn before."""
+        """Continue OCR of a file's scans, for twice as long as in the previous turn."""
         before = turn.before or FileResult(str(turn.file), "indexed")
         doc_id = before.doc_id or ""
 
@@ -114,11 +114,11 @@ class FileStages:
         return self._ending(turn, result)
 
     def refine(self, turn: Turn) -> Advance:
-        """Have the layout model's opinion of what is published, and make its tree again by it."""
+        """Run the layout model on a published document, and rebuild its tree from the result."""
         return self._ending(turn, self._refiner.refined(turn, turn.before or self._as_published(turn)))
 
     def enrich(self, turn: Turn) -> Advance:
-        """Have models improve what is published."""
+        """Improve a published document with models."""
         before = turn.before or self._as_published(turn)
         return self._ending(turn, before if self._improver is None else self._improver.improved(turn, before))
 
@@ -214,7 +214,7 @@ class FileStages:
 
 
 def reading_lanes(at_once: int, work: Callable[[Turn], Advance]) -> list[Lane]:
-    """Return the lanes that read. Scans are read on while no file waits to be parsed, and hold up none that comes."""
+    """Return the lanes that read files. Scans are read only while no file waits to be parsed."""
     return [
         Lane(frozenset({"parse"}), at_once, work),
         Lane(frozenset({"ocr"}), at_once, work, behind=True),

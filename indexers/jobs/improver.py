@@ -1,4 +1,4 @@
-"""Published documents improved by models, as another version of the same bytes."""
+"""Improve published documents with models, as a new version of the same bytes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _LOOK = 0.2  # seconds between two looks whether the work was stopped
 
 
 class Improver:
-    """``options.models`` may still be tried out."""
+    """Improve published documents. ``options.models`` may not be tested yet."""
 
     def __init__(
         self,
@@ -224,12 +224,12 @@ class Improver:
 
 
 def settled(stored: StoredVersion, tags: Mapping[Kind, str], replies: ReplyCache) -> bool:
-    """Return whether these models have done what they can for a content, or found nothing to add to it before."""
+    """Return whether these models have done all they can for a content, or found nothing to add."""
     return stored.version.improved_by(tags) or replies.get(_unchanged(stored.content_id, tags)) is not None
 
 
 def unimproved(replies: ReplyCache, plan: ModelPlan, stored: StoredVersion) -> bool:
-    """Return whether models have something to do for a content."""
+    """Return whether models still have work on a content."""
     tags = {
         kind: tag
         for kind, tag in plan.options.tags(plan.names).items()

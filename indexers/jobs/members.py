@@ -1,4 +1,4 @@
-"""The members of archives and mails: taken out by the workers, kept, and indexed by jobs of their own."""
+"""Members of archives and mails: extracted by workers, stored, and indexed by their own jobs."""
 
 from __future__ import annotations
 

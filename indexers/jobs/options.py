@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlan:
-    """Models that improve what is published: their ``names``, what they are once they are ``tried``, which begins with
-    the first call, and how they do it. ``estimate``: they only count, and nothing is made of what they say.
+    """The models that improve documents: their ``names``, and the models themselves once ``tried`` (on the first call).
+
+    ``estimate`` counts calls without making them.
     """
 
     names: Mapping[Kind, str]

@@ -1,6 +1,6 @@
-"""The one path from files to the store: new files are enqueued, worked at, and waited for.
+"""The path from files to the store: queue new files, run their jobs, and wait for the results.
 
-A Batch follows the jobs that one call waits for, whichever process does them.
+A Batch follows the jobs that one call waits for, whichever process runs them.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ _ALL = 1_000_000  # jobs
 
 
 class Batch:
-    """``after`` is the newest event before the jobs were asked for. ``waiter`` is this process as a worker, ``here``
-    tells which jobs it works at.
+    """The jobs that one call waits for. ``after`` is the newest event before they were queued.
+
+    ``waiter`` is the id of this process as a worker; ``here`` tells which jobs this process runs.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Batch:
         self.results: dict[Path, FileResult] = {}
 
     def has_ended(self) -> bool:
-        """Return whether every job has ended. Looks at what others do, every half second."""
+        """Return whether every job has ended. Checks jobs of other processes every half second."""
         now = time.monotonic()
         if not self._left:
             self._find_more()
@@ -189,12 +190,11 @@ def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: st
 
 @dataclass(frozen=True, slots=True)
 class IndexRun:
-    """A call that indexes files into a library, and waits for them.
+    """A call that indexes files into a library and waits for them.
 
-    ``cache`` keeps pages that were read by OCR, and replies of models; ``scratch`` is a folder for working files.
-    ``job_options`` are kept with the jobs: what a worker of another process needs to know of ``options``. ``detach``
-    leaves the jobs to such workers; ``works`` is whether this call does what it waits for. Once ``cancelled`` is set,
-    the jobs that nobody else waits for end, unless ``leaving`` is set too.
+    ``cache`` stores OCR results and model replies; ``scratch`` is a folder for working files. ``job_options`` are
+    stored with the jobs for workers of other processes. ``detach`` leaves the jobs to them; ``works`` tells whether
+    this process runs jobs itself. Once ``cancelled`` is set, jobs without other waiters end, unless ``leaving`` is set.
     """
 
     catalog: Catalog
@@ -213,10 +213,10 @@ class IndexRun:
 def index(
     run: IndexRun, paths: Sequence[str | Path], on_progress: Callable[[IndexProgress], None] = lambda _: None
 ) -> IndexReport:
-    """Index what ``paths`` name; every file that can be published is, whatever happens to others.
+    """Index the files that ``paths`` name. A failing file does not stop the others.
 
-    Raises Cancelled once the run is cancelled: what was published stays. Raises UsageError for a bad library name,
-    StoreError where the catalog cannot be written.
+    Raise Cancelled after cancellation; published documents stay. Raise UsageError for an invalid library name,
+    StoreError if the catalog cannot be written.
     """
     catalog, library, options = run.catalog, run.library, run.options
     members = [Path(path) for path in map(str, paths) if catalog.kept_as(library, path)]

@@ -1,4 +1,4 @@
-"""A file's content, made or found in the catalog, and published as a document."""
+"""Make the content of a file, or find it in the catalog, and publish it as a document."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class MadeVersion:
 
 
 class Publisher:
-    """``ending`` tells what becomes of the job with a result: it is written with what was published."""
+    """Publish documents. ``ending`` returns the next state of a job for its result, which is written in the
+    same transaction.
+    """
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class Publisher:
     def publish(
         self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
     ) -> FileResult:
-        """Publish what the catalog holds of the same bytes, or what is made of them now."""
+        """Publish a document: from a stored content of the same bytes, or a new one."""
         with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
             if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
@@ -73,7 +75,10 @@ class Publisher:
             return self.switch(turn, stamp, version.version, content, card_of(turn.file, content), result)
 
     def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
-        """Raises DocumentError; ChangedError where the file's bytes are no longer those of the hash."""
+        """Make or find the content of a file.
+
+        Raise DocumentError, or ChangedError if its bytes no longer match the hash.
+        """
         with self.parser.copy(turn.file, sha256, turn.source) as copy:
             return self.make_of(turn, copy, ocr_seconds, on_page)
 

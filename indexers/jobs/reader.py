@@ -1,4 +1,4 @@
-"""A file's pages, read by the workers: parsed in ranges, scans read by OCR, and the content built."""
+"""Read the pages of a file in worker processes: parse ranges, run OCR, and build the content."""
 
 from __future__ import annotations
 
@@ -143,9 +143,9 @@ class ScanOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadScans:
-    """Packed pages in order. ``tried`` counts those that could not be read too, and ``left`` those still to be read.
+    """Packed OCR results in page order. ``tried`` counts all attempts, ``left`` the pages still to read.
 
-    ``stopped``: the file has had all its time. ``notes``: what the user should know.
+    ``stopped`` means that the time of the file is used up. ``notes`` are for the user.
     """
 
     pages: tuple[bytes, ...] = ()

@@ -1,4 +1,4 @@
-"""Published trees refined by a layout model, which reads each page once."""
+"""Refine published section trees with a layout model, which reads each page once."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def refinable(file: Path) -> bool:
 
 
 def unrefined(version: ContentVersion, models: bool) -> bool:
-    """Return whether the layout model has something to say of a content.
+    """Return whether the layout model should still process a content.
 
-    A content that models improved is left as it is unless there are ``models`` to improve the refined tree again.
+    A content improved by models is left alone, unless ``models`` can improve the refined tree again.
     """
     entry = named(version.format)
     can = entry is not None and entry.regions is not None

@@ -1,4 +1,4 @@
-"""The results of files, the report of an indexing run, and its progress."""
+"""Results of files, the report of an indexing run, and its progress."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from indexers.enrich.steps import Stage, StepDone
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """Outcome of one file. ``note`` says what else the user should know (moved, pages without text).
+    """The outcome of one file. ``note`` has further information for the user (moved, pages without text).
 
-    ``seconds`` until it could be searched, ``ocr_seconds`` that went on reading its scans after that,
-    ``model_seconds`` on what models added; ``steps`` say what that was, ``usage`` what it took together.
-    ``unread``: pages that are read by OCR next; 0 in a report, for its run has read them. ``reason`` is the code of the
-    error of a file that failed.
+    ``seconds`` until it could be searched, then ``ocr_seconds`` and ``model_seconds``; ``steps`` and ``usage`` describe
+    the model calls. ``unread`` counts pages that OCR reads next. ``reason`` is the error code of a failed file.
     """
 
     path: str

@@ -1,6 +1,6 @@
-"""This process as a worker of the queue: its workplace, the leases it renews, and the runner of its jobs.
+"""This process as a worker of the queue: its folders, its leases, and the runner of its jobs.
 
-A thread of its own renews the leases and looks for requests to stop, so neither parsing nor publishing delays them.
+A separate thread renews the leases and checks for requests to stop, so that long work does not delay them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PATIENCE = 3.0  # after which the parsers of a job that is to stop are ended
 
 
 class Leases:
-    """The leases of the turns between ``begin`` and ``end``. ``bury`` sees to processes that have died."""
+    """Renew the leases of running turns. ``bury`` handles processes that have died."""
 
     def __init__(
         self, queue: JobQueue, workers: Workers, worker: Worker, pool: WorkerPool, bury: Callable[[], None]
@@ -128,7 +128,7 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """``folder`` is for working files; ``parsers`` processes read files."""
+    """The resources of a worker. ``folder`` is for working files; ``parsers`` processes read files."""
 
     worker: Worker
     folder: Path
@@ -150,9 +150,9 @@ def workplace(
     leaving: threading.Event | None = None,
     job_limits: JobLimits = JobLimits(),
 ) -> Iterator[Workplace]:
-    """Yield this process's workplace. At its end the jobs of this process go back to the queue.
+    """Yield the resources of this process as a worker. At the end its jobs return to the queue.
 
-    After an error, jobs that nobody else waits for end, unless ``leaving`` is set.
+    After an error, jobs without other waiters end, unless ``leaving`` is set.
     """
     queue, workers = JobQueue(catalog, limits=job_limits), Workers(catalog)
     with scratch_folder(scratch) as folder:
@@ -196,8 +196,10 @@ _AGAIN = 5.0  # and before the next one, where a worker could not look
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Stages that share ``at_once`` threads. ``work`` returns what becomes of the job; raises Cancelled once the turn's
-    stop is asked for. ``behind``: it takes nothing while the lane before it is full.
+    """Stages that share ``at_once`` threads. ``work`` runs a turn and returns the next state of its job, or raises
+    Cancelled.
+
+    ``behind`` means that the lane takes no job while the lane before it is full.
     """
 
     stages: frozenset[JobStage]
@@ -231,7 +233,10 @@ class Runner:
         """Whether there was nothing to take when it looked last."""
 
     def run(self, done: Callable[[], bool], stopped: threading.Event) -> None:
-        """Run jobs until ``done``, or ``stopped``: then those under way are given back. Raises StoreError."""
+        """Run jobs until ``done``, or until ``stopped`` is set: running jobs then return to the queue.
+
+        Raise StoreError.
+        """
         while not done() and not stopped.is_set():
             try:
                 self._take()

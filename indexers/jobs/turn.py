@@ -1,4 +1,4 @@
-"""One stage of one file's job, for as long as this process holds it."""
+"""One stage of one file's job, while this process holds it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ ANEW = "anew"
 
 
 class Turn:
-    """``source`` is where the bytes of the job's file lie. ``before`` is what came of the stages before this one, None
-    for the first. ``notes`` are about the file, besides those of its parser.
+    """A stage of a job. ``source`` is the path of the bytes. ``before`` is the result of earlier stages, None for the
+    first.
+
+    ``notes`` are about the file, besides those of its parser.
     """
 
     def __init__(self, job: Job, source: Path, tally: Tally) -> None:

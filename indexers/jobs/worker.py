@@ -1,4 +1,4 @@
-"""A worker: processes the queued jobs that can be done here."""
+"""A worker: run the queued jobs that this machine can do."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _SOON = 0.3  # the same where there is one job
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """The options of a worker.
+    """Options of a worker.
 
-    ``options`` returns those that a job was asked with, ``usual`` limit the processes. ``embedding_of`` returns the
-    jobs that embed a library once its files are done. ``others`` are lanes besides those of files. ``only`` is the one
-    job to do, as far as it can be done now. Without ``reads`` no files are indexed.
+    ``options`` returns the index options of a job, ``usual`` those of the processes. ``embedding_of`` returns the jobs
+    that embed a library after its files. ``others`` are lanes besides those of files. ``only`` restricts the work to
+    one job. Without ``reads`` no files are indexed.
     """
 
     abilities: frozenset[str]

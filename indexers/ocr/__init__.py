@@ -1,1 +1,1 @@
-"""Pages without text, read from their pictures."""
+"""OCR: read the text of pages from their images."""

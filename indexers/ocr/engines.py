@@ -1,4 +1,4 @@
-"""The engines that read pictures of text: their protocol, Tesseract, and the choice of the first and second engine."""
+"""OCR engines: their protocol, Tesseract, and the choice of a first and second engine."""
 
 from __future__ import annotations
 
@@ -42,10 +42,7 @@ class ReadLine:
 
 class Engine(Protocol):
     def read(self, image: bytes, dpi: int) -> list[ReadLine]:
-        """Return the lines of text on a grey image (PGM), whichever way up it is.
-
-        Raises DocumentError where the engine fails.
-        """
+        """Return the lines of text on a grey image (PGM) in any rotation. Raise DocumentError if the engine fails."""
 
 
 def sureness(lines: Sequence[ReadLine]) -> float:
@@ -180,8 +177,9 @@ _PARTS = ("rapidocr", "cv2", "onnxruntime")
 
 @dataclass(frozen=True, slots=True)
 class Ocr:
-    """The engines to read with. ``languages`` are those asked for, as Tesseract writes them ("eng+deu"); ``tesseract``
-    is asked for those of them that it has, None where it has none of them.
+    """The available OCR engines. ``languages`` are requested in Tesseract's form ("eng+deu").
+
+    ``tesseract`` has those of them for which data is installed, None if it has none.
     """
 
     languages: str
@@ -190,8 +188,8 @@ class Ocr:
 
     @property
     def first(self) -> EngineName:
-        """Return the first engine: Tesseract, five times as fast, but for Chinese and Japanese, where it errs five
-        times as often.
+        """Return the first engine: Tesseract, which is five times faster, except for Chinese and Japanese,
+        where it makes five times more errors.
         """
         if self.tesseract is None:
             return "RapidOCR"
@@ -199,7 +197,7 @@ class Ocr:
 
     @property
     def second(self) -> EngineName | None:
-        """Return the engine to ask if the first one is in doubt."""
+        """Return the engine to use if the first one is uncertain, None if there is none."""
         return "RapidOCR" if self.rapid and self.first == "Tesseract" else None
 
     @property
@@ -231,7 +229,7 @@ class Ocr:
 
 @dataclass(frozen=True, slots=True)
 class NoOcr:
-    """Why pages without text are not read, and what to do about it."""
+    """The reason why no OCR engine can be used, with advice."""
 
     reason: str
 

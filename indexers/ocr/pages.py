@@ -1,8 +1,7 @@
-"""Pages read from their pictures: the reading order, the packed readings in the cache, and when to ask a second engine.
+"""OCR of pages: reading order, cached results, and when to use the second engine.
 
-An engine that looks for blocks of text takes the columns of a table for columns of text. One that only finds lines
-gives columns of text row by row. Both become rows here. The figures of doubt are from made pages in five languages,
-clean and poor (benchmarks/ocr.py).
+Engines that look for blocks mistake table columns for text columns; engines that only find lines mix text columns. Both
+are converted to rows here. The thresholds come from synthetic pages in five languages (benchmarks/ocr.py).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Evidence of headings (bookmarks, printed contents, layout) reconciled into one outline."""
+"""The outline of a document from bookmarks, printed contents and layout."""

@@ -1,4 +1,4 @@
-"""Lines that may be headings, put together where they wrap, and how clearly each stands out from body text."""
+"""Find lines that may be headings, join wrapped ones, and score how clearly each stands out from body text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ WEAK = 0.2  # stands out, but is long or ends like a sentence: a heading only wh
 
 @dataclass(frozen=True, slots=True)
 class Prominence:
-    """``score`` from 0 (body text) to 1. ``plain``: only its numbering, font or place tells it from body text."""
+    """The prominence of a line: ``score`` from 0 (body text) to 1.
+
+    ``plain`` means that only its numbering, font or position differs from body text.
+    """
 
     score: float
     plain: bool = False
@@ -30,7 +33,7 @@ _NONE = Prominence(0.0)
 
 
 def look(unit: Unit) -> Style:
-    """Return a unit's style without capitals: what can be counted over all lines."""
+    """Return the style of a unit, ignoring capitals, by which lines are counted."""
     font = unit.font.split("+")[-1].replace(",", "-")
     return round(unit.size * 2) / 2, 4 * unit.bold + unit.italic, font
 
@@ -142,7 +145,7 @@ _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[�
 
 @dataclass(frozen=True, slots=True)
 class PossibleHeading:
-    """A possible heading. ``unit`` to ``last`` are its units on the page."""
+    """A line, or several, that may be a heading: ``unit`` to ``last`` on the page."""
 
     title: str
     page: int
@@ -159,7 +162,7 @@ class PossibleHeading:
 
     @property
     def sentence(self) -> bool:
-        """Return whether it reads like a sentence: small words to a full stop or a colon."""
+        """Return whether it reads like a sentence: lower-case words up to a full stop or colon."""
         words = self.title[self.number.end if self.number else 0 :].split()
         small = sum(word[0].islower() and len(word) > 3 for word in words)
         return self.title[-1] in ".:" and small >= 2 and 2 * small >= len([word for word in words if len(word) > 3])
@@ -188,7 +191,9 @@ class PossibleHeading:
 
 
 def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[PossibleHeading]:
-    """Return the lines that may be headings, in reading order; of printed contents (``skip``) only their heads."""
+    """Return the lines that may be headings, in reading order; on pages of printed contents (``skip``) only
+    their titles.
+    """
     if doc.body is None:
         return []
     possible: list[PossibleHeading] = []
@@ -282,7 +287,10 @@ def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> N
 
 
 def run_in(text: str) -> str:
-    """Return the heading that begins a numbered paragraph ("4.2 Late Payment. The buyer …"), "" if none does."""
+    """Return the heading at the start of a numbered paragraph ("4.2 Late Payment.
+
+    The buyer …"), "" if there is none.
+    """
     if len(text) > 24 and (match := _RUN_IN_HAN.match(text)):
         return match.group()
     match = _RUN_IN.match(text)

@@ -1,4 +1,4 @@
-"""Headings, the places of their titles on the pages, and the document's own bookmarks."""
+"""Headings, the positions of their titles on pages, and the document's bookmarks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TWICE = 9  # letters of a title that is drawn twice, at least: a town may be ca
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in its place. ``unit`` indexes the page's units, -1 where only the page is known."""
+    """A heading with its position. ``unit`` is its index on the page, -1 if only the page is known."""
 
     title: str
     page: int
@@ -41,7 +41,7 @@ class Heading:
 
 
 def clean_title(text: str) -> str:
-    """Return a title as people write it: not letter-spaced or said twice, without leaders, page and broken words."""
+    """Return a cleaned title: without letter spacing, repetition, dot leaders, page number and broken words."""
     title = _BROKEN.sub("", _LEADERS.sub("", closed_up(text)).replace("\u00ad", ""))
     words = title.split()
     half = len(words) // 2
@@ -51,7 +51,7 @@ def clean_title(text: str) -> str:
 
 
 def continues(title: str) -> str:
-    """Return the title that "Title (continued)" carries on; "" where it carries on none."""
+    """Return "Title" for "Title (continued)"; "" for other titles."""
     mark = _CONTINUED.search(title)
     return title[: mark.start()].rstrip() if mark and mark.start() else ""
 

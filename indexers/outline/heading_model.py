@@ -1,8 +1,8 @@
-"""The learned model of headings: rows of evidence about each possible heading, and boosted trees over them.
+"""The learned model of headings: features of each possible heading, and boosted trees over them.
 
-A row has the line's own look, place, words, numbering and neighbours, what the rules make of it, and means over its
-style, look and kind of numbering. ``headings.json`` beside this file holds the trees that ``eval fit-headings`` learned
-from authors' outlines.
+The features are the line's look, position, words, numbering and neighbours, the verdict of the rules, and means over
+its style and numbering. ``headings.json`` beside this file holds the trees that ``eval fit-headings`` learned from
+authors' outlines.
 """
 
 from __future__ import annotations
@@ -64,9 +64,11 @@ _SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """A heading that contents list or the layout shows. ``look`` is None where no line of its page looks like one.
+    """A possible heading, from printed contents, bookmarks or layout. ``look`` is None if no line of its page looks
+    like a heading.
 
-    ``entry``: of printed contents or bookmarks. ``likely``: the rules make it a heading. ``title``: of the document.
+    ``entry``: it is listed in contents or bookmarks. ``likely``: the rules accept it. ``title``: it is the document's
+    title.
     """
 
     heading: Heading
@@ -283,9 +285,9 @@ def likelihoods(
 
 
 def choose(chances: Floats) -> npt.NDArray[np.bool_]:
-    """Return which rows are headings: those above a bound that goes by the F1 to be expected of the document.
+    """Return which rows are headings: those above the threshold that maximises the expected F1.
 
-    The best bound for F1 is half of the best F1 (Lipton, Elkan and Narayanaswamy 2014).
+    The best threshold is half of the best F1 (Lipton, Elkan and Narayanaswamy 2014).
     """
     falling = np.sort(chances)[::-1]
     best = (2 * falling.cumsum() / (np.arange(1, len(falling) + 1) + falling.sum())).max(initial=0.0)

@@ -1,4 +1,4 @@
-"""Headings by their look: which candidates hold up once the whole document is known."""
+"""Headings by their look: accept or reject candidates by statistics over the whole document."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONG, _BEGINNING = 40, 24  # characters of a long line, and of one that may beg
 
 
 class Looks:
-    """Shares of a document's lines, by their look."""
+    """Shares of the looks (styles) among a document's lines."""
 
     def __init__(self, possible: list[PossibleHeading], doc: DocumentView) -> None:
         lines = [(look(unit), unit.text) for page in doc.pages for unit in page.units]
@@ -85,10 +85,10 @@ def _steps(possible: list[PossibleHeading]) -> set[Style]:
 
 
 def find_plates(pages: Sequence[ParsedPage]) -> frozenset[int]:
-    """Return numbers of the pages that were read by OCR alone among printed ones; none where most of the text was.
+    """Return the pages in a printed document that were read only by OCR; none if most pages were.
 
-    Large letters on them are pictures more often than headings. Neighbours that were both read so are
-    a scanned part, which has headings like any text.
+    Large letters on them are often part of pictures. Consecutive OCR pages are a scanned part, which has normal
+    headings.
     """
     with_text = [page for page in pages if page.lines]
     read = {page.number for page in with_text if page.ocr}
@@ -103,8 +103,10 @@ _NEXT = (1, 2)  # how far on the next number may be: one may have been overlooke
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """``spare`` are weaker ones, which could split a section without headings of its own. ``possible`` are all that the
-    rules leave in doubt: no steps of instructions, no sentences that announce a list, no letters on plates.
+    """The headings accepted by the rules. ``spare`` are weaker ones, used to split sections without headings.
+
+    ``possible`` are the remaining candidates, without steps of instructions, sentences that announce lists, and letters
+    in pictures.
     """
 
     headings: list[PossibleHeading]

@@ -1,4 +1,6 @@
-"""The outline of a document: bookmarks, printed contents and layout, decided by the learned model, or slide titles."""
+"""Build the outline of a document from bookmarks, printed contents and layout by the learned model, or from
+slide titles.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +57,10 @@ def is_deck(doc: DocumentView) -> bool:
 
 
 def slide_titles(doc: DocumentView) -> list[Heading]:
-    """Return the titles of a deck's slides, without the first slide's, each where it stands first.
+    """Return the titles of a deck's slides, except the first, each at its first occurrence.
 
-    Slides below a part are those after a slide that holds nothing but its title, in the middle, or whose title begins
-    as others do further on ("Goals: …"). One such slide alone parts nothing.
+    Slides are grouped below a slide that has only a title, or whose title prefix repeats ("Goals: …"). A single such
+    slide forms no group.
     """
     headings: list[Heading] = []
     dividers: set[int] = set()
@@ -154,7 +156,7 @@ class HeadingList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Possibilities:
-    """All that may be a heading, in reading order, what the rules make of the lines, and ``evidence`` of each."""
+    """All possible headings in reading order, the verdict of the rules on the lines, and the ``evidence`` for each."""
 
     items: tuple[Possible, ...]
     rules: Settled
@@ -168,9 +170,9 @@ def outline(
     regions: Regions | None = None,
     trees: BoostedTrees | None = None,
 ) -> HeadingList:
-    """Return the bookmarks, printed contents and lines that the learned model makes headings.
+    """Return the headings that the learned model accepts from bookmarks, printed contents and lines.
 
-    ``trees``: None for the shipped ones; if it has no trees, the rules alone decide.
+    ``trees`` None uses the shipped model; a model without trees leaves the decision to the rules.
     """
     bookmarks = from_bookmarks(document.bookmarks, doc)
     if len(bookmarks) < _SMALLEST_FRAME and is_deck(doc):
@@ -209,7 +211,9 @@ def outline(
 def possible_headings(
     bookmarks: list[Heading], doc: DocumentView, toc_pages: int, regions: Regions | None = None
 ) -> Possibilities:
-    """Return what bookmarks or printed contents list, whichever say more, and lines that look like headings."""
+    """Return the entries of bookmarks or printed contents, whichever are more complete, and lines that look
+    like headings.
+    """
     printed = from_printed_toc(doc, toc_pages)
     skip = printed.pages | find_listings(doc)
     looked = candidates(doc, skip)

@@ -1,4 +1,4 @@
-"""Levels: each heading finds its parent among the open ones, by its frame, its numbering, or its look."""
+"""Levels of headings: each heading finds its parent by bookmarks or contents, by its numbering, or by its look."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Over = Counter[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class FlatHeading:
-    """A heading to be given its level. ``level``: what the frame says, 0 where it is from layout alone."""
+    """A heading without a final level. ``level`` comes from bookmarks or contents, 0 if only layout shows it."""
 
     title: str
     level: int
@@ -33,7 +33,7 @@ class _Open:
 
 
 def levels(items: list[FlatHeading]) -> list[int]:
-    """Return a level of 1 or more for each heading, in reading order; frame levels are kept as they are."""
+    """Return a level (from 1) for each heading in reading order; levels from bookmarks or contents are kept."""
     items = _under_parts(items)
     ranks = _usual_levels(items)
     larger = _count_larger(items)

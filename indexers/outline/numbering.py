@@ -1,4 +1,4 @@
-"""The numbering of headings (``Chapter IV``, ``2.1``, ``B.``, ``第三章``) and titles compared without it."""
+"""The numbering of headings (``Chapter IV``, ``2.1``, ``B.``, ``第三章``), and comparison of titles without it."""
 
 from __future__ import annotations
 

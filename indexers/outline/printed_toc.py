@@ -1,4 +1,4 @@
-"""The printed table of contents: its entries find their places in the body."""
+"""The printed table of contents: find the page of each entry in the body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEIGHBOURS = 4  # entries on each side that vote on an entry's offset
 
 @dataclass(frozen=True, slots=True)
 class PrintedToc:
-    """The printed contents. ``pages`` hold contents or lists of figures and nothing else."""
+    """A printed table of contents. ``pages`` contain only contents or lists of figures."""
 
     headings: tuple[Heading, ...]
     pages: frozenset[int]

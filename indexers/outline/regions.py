@@ -1,4 +1,4 @@
-"""The regions that a layout model sees on the pages, weighed as a second opinion on the rules' headings."""
+"""Regions found by a layout model, used as a second opinion on headings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 0.5  # of a line's area that lies in the region it belongs to
 
 
 class Regions:
-    """Regions of pages (from 1) told line by line. Of pages that are missing nothing is known."""
+    """Regions of pages (from 1) by line. Missing pages were not read."""
 
     def __init__(self, doc: DocumentView, by_page: RegionsByPage) -> None:
         self._kinds: dict[tuple[int, int], tuple[RegionKind, int]] = {}
@@ -81,7 +81,7 @@ _RUN_IN = 8  # characters that follow a numbered heading in its line, at least, 
 def propose(
     possible: list[PossibleHeading], doc: DocumentView, regions: Regions, skip: frozenset[int]
 ) -> list[PossibleHeading]:
-    """Return the candidates, cut where the model sees two headings, and its headings that are none of them."""
+    """Return the candidates, split where the model sees two headings, with headings that only the model found."""
     out = [part for c in possible for part in _split_candidate(c, doc, regions)]
     taken = {(c.page, unit) for c in out for unit in range(c.unit, c.last + 1)}
     for page in doc.pages:
@@ -96,12 +96,11 @@ def propose(
 
 
 def weigh(possible: list[PossibleHeading], rules: Settled, doc: DocumentView, regions: Regions) -> Settled:
-    """Return which of the candidates both bear out.
+    """Combine rules and model, and return the accepted headings.
 
-    A heading of the rules goes where the model sees a table, a picture, a caption, the cover's title or, unless most
-    lines that look like it are headings, text that no number begins. A heading of the model is added where most
-    lines that look like it are headings for it too; not if it comes again and again, is a step, announces a list, or
-    looks like the titles of charts.
+    A heading of the rules is rejected if the model sees a table, a picture, a caption, the cover's title, or unnumbered
+    text, unless most lines of its look are headings. A heading of the model is added if most lines of its look are
+    headings for it, unless it repeats often, is a step, announces a list, or looks like chart titles.
     """
     placed = {(c.page, unit) for c in rules.headings for unit in range(c.unit, c.last + 1)}
     texts = Counter(compact(c.title) for c in possible)

@@ -1,4 +1,4 @@
-"""Printed tables of contents: the pages that carry one, their rows, and the entries put together from them."""
+"""Printed tables of contents: find their pages, rows, and entries."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ _LIST_SHARE = 0.6  # of the rows of a page that lists, wherever it stands
 
 @dataclass(slots=True)
 class ContentsPages:
-    """A printed table of contents, its rows without heads and lists of figures.
+    """A printed table of contents: its rows, without titles and lists of figures.
 
-    ``full``: those of its pages that hold nothing else.
+    ``full`` are its pages that contain nothing else.
     """
 
     pages: list[int] = field(default_factory=list)

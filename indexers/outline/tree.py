@@ -1,4 +1,6 @@
-"""Headings and pages become the section tree: every page covered, siblings in order, large nodes split."""
+"""Build the section tree from headings and pages: every page is covered, siblings are in order, large sections
+are split.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,9 @@ class TreeLimits:
 
 @dataclass(frozen=True, slots=True)
 class HeadingMark:
-    """A heading in its place: at character ``anchor`` of the page's text, ``y`` points from the page's top.
+    """A heading with its position: character ``anchor`` of the page's text, ``y`` points from the top.
 
-    Levels count from 1 and may jump.
+    Levels count from 1 and may skip numbers.
     """
 
     title: str
@@ -72,10 +74,10 @@ def build_tree(
     regions: RegionsByPage | None = None,
     trees: BoostedTrees | None = None,
 ) -> tuple[Section, ...]:
-    """Return the document's sections, flat in preorder. Never empty for a document with at least one page.
+    """Return the document's sections, flat in preorder; at least one if the document has pages.
 
-    What a layout model told of the pages, ``regions``, is a second opinion on headings that no markup tells.
-    ``trees``: another heading model than the shipped one.
+    ``regions`` of a layout model are a second opinion on headings without markup. ``trees`` replaces the shipped
+    heading model.
     """
     if not document.pages:
         return ()

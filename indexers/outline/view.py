@@ -1,4 +1,4 @@
-"""A document as headings are looked for in it: units of text, body style, running heads, white space and tables."""
+"""A document prepared for finding headings: units of text, body style, running heads, white space and tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A line as it is read: a number standing alone is joined to the words beside it. ``line`` is its first line."""
+    """A line as it is read, with separate numbers joined to the words beside them. ``line`` is its first line."""
 
     text: str
     line: int

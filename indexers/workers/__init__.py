@@ -1,1 +1,1 @@
-"""Parsing and building run here: processes of our own, one frame protocol, a pool that survives their death."""
+"""Worker processes that parse and build: their protocol, and a pool that survives crashes."""

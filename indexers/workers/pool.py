@@ -1,6 +1,6 @@
-"""The pool of worker processes that parse and build, and the stop signal of the work on one file.
+"""The pool of worker processes, and the stop signal for the work on one file.
 
-The processes are started as our own module, so a caller needs no ``__main__`` guard.
+Processes start from our own module, so callers need no ``__main__`` guard.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Reason = Literal["cancelled", "paused", "lost", "closing"]
 
 
 class Stop:
-    """No further task of the file is begun once it is asked for. Safe for several threads."""
+    """A stop signal: after it is set, no further task of the file begins. Safe for several threads."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
@@ -60,7 +60,7 @@ class WorkerLimits:
 
 
 class Allowance:
-    """The seconds and the slow pages that a file may still use, shared by its tasks until ``stop`` is asked for."""
+    """The seconds and slow pages that a file may still use, shared by its tasks until ``stop`` is set."""
 
     def __init__(self, seconds: float, stop: Stop) -> None:
         self._left, self._slow = seconds, MAX_SLOW_PAGES
@@ -76,7 +76,7 @@ class Allowance:
             self._left -= seconds
 
     def slow_page(self) -> bool:
-        """Use one slow page; return False if none is left."""
+        """Use up one slow page. Return False if none is left."""
         with self._lock:
             self._slow -= 1
             return self._slow >= 0
@@ -108,11 +108,10 @@ class _FullError(DocumentError):
 
 
 class WorkerPool:
-    """``workers`` processes, each driven by one thread. A worker that dies costs only its task.
+    """Run tasks in ``workers`` processes, each driven by a thread. A dying worker loses only its task.
 
-    Pages for RapidOCR go to one process more, however many workers there are, so they wait for each other and not
-    before what is parsed; pages for the layout model to as many more as there are workers. These end when there were
-    none for a while, and their models with them.
+    Pages for RapidOCR go to one further process, so they do not delay parsing; pages for the layout model go to as many
+    more as there are workers. These processes end, and free their models, after some idle time.
     """
 
     def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits(), idle: float = 0.0) -> None:
@@ -128,11 +127,11 @@ class WorkerPool:
         self._closed = False
 
     def allowance(self, stop: Stop | None = None) -> Allowance:
-        """Return a new file's time."""
+        """Return the time allowance for a new file."""
         return Allowance(self._limits.seconds_per_file, stop or Stop())
 
     def end(self, stop: Stop) -> None:
-        """End the workers that are still at a file whose stop was asked for, with whatever they started."""
+        """Kill the workers that still process a stopped file, with their child processes."""
         with self._lock:
             running = [process for process, of in self._busy.items() if of is stop]
             models = list(self._models.values())

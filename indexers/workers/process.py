@@ -1,4 +1,4 @@
-"""What a worker process does: tasks come on stdin, replies go to stdout."""
+"""The main loop of a worker process: tasks from stdin, replies to stdout."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ _LENGTH = struct.Struct("<Q")
 
 @dataclass(frozen=True, slots=True)
 class ParseTask:
-    """Parse pages ``start`` to ``stop`` (1-based, ``stop`` excluded; 0: to the end) into a spool file.
+    """Parse pages ``start`` to ``stop`` (from 1, ``stop`` excluded; 0: to the end) into a spool file.
 
-    ``left_out`` are those that are not read, as they are known to be too slow.
+    ``left_out`` pages are skipped because they are too slow.
     """
 
     path: Path
@@ -55,8 +55,9 @@ class ParsedRange:
 
 @dataclass(frozen=True, slots=True)
 class ScanTask:
-    """Read one page from its picture, or the pictures on it; its value is the packed reading, or, where ``engine`` says
-    who is to read it, what that one answered.
+    """Run OCR on one page, or on the pictures on it.
+
+    The result is the packed reading or, with ``engine``, the answer of that engine.
     """
 
     path: Path
@@ -69,7 +70,7 @@ class ScanTask:
 
 @dataclass(frozen=True, slots=True)
 class EngineAnswer:
-    """``doubtful``: the page may say something else."""
+    """The answer of one engine. ``doubtful`` means that the text may be wrong."""
 
     packed: bytes
     text: str
@@ -79,7 +80,7 @@ class EngineAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LookTask:
-    """Tell what pages ``start`` to ``stop`` (1-based, ``stop`` excluded) show: a list of PageLook."""
+    """Describe the drawings on pages ``start`` to ``stop`` (from 1, ``stop`` excluded): a list of PageLook."""
 
     path: Path
     password: str | None
@@ -90,7 +91,7 @@ class LookTask:
 
 @dataclass(frozen=True, slots=True)
 class DrawTask:
-    """Draw one page; its value are the pictures, a tuple of bytes."""
+    """Draw one page; the result is a tuple of images."""
 
     path: Path
     password: str | None
@@ -101,7 +102,7 @@ class DrawTask:
 
 @dataclass(frozen=True, slots=True)
 class PictureTask:
-    """Draw pages to be looked at, several as a contact sheet; its value are the bytes."""
+    """Draw pages for viewing, several as a contact sheet; the result is the image."""
 
     path: Path
     password: str | None
@@ -112,7 +113,7 @@ class PictureTask:
 
 @dataclass(frozen=True, slots=True)
 class TextPictureTask:
-    """Draw pages that have no look, each its number, its text and its ``pictures``, as PictureTask does."""
+    """Draw pages of a format without pages from number, text and ``pictures``, like PictureTask."""
 
     texts: tuple[tuple[int, str], ...]
     picture: Picture
@@ -149,10 +150,10 @@ class PrintedPictureTask:
 
 @dataclass(frozen=True, slots=True)
 class LayoutTask:
-    """Tell where the words of one page stand, and its figures and tables; its value is a PageLayout.
+    """Find the positions of words, figures and tables on one page; the result is a PageLayout.
 
-    ``lines`` are those of the page as it is kept, with their boxes. ``path`` is None where the page has no look; then
-    ``pictures`` are drawn with them.
+    ``lines`` are the stored lines with boxes. ``path`` is None for formats without page images; then ``pictures`` are
+    drawn with the lines.
     """
 
     path: Path | None
@@ -165,9 +166,9 @@ class LayoutTask:
 
 @dataclass(frozen=True, slots=True)
 class RegionTask:
-    """Tell by a layout model what the parts of one page are; its value is a tuple of Region.
+    """Run the layout model on one page; the result is a tuple of Region.
 
-    ``lines`` are those that were read from the page's picture, where it has no text of its own.
+    ``lines`` are OCR lines of a page without text of its own.
     """
 
     path: Path
@@ -188,9 +189,9 @@ class UnpackTask:
 
 @dataclass(frozen=True, slots=True)
 class BuildTask:
-    """Make the index of a document from its parsed ranges, into ``result``; ``scans``, packed, replace some.
+    """Build the content of a document from its parsed ranges into ``result``; OCR results in ``scans`` are inserted.
 
-    ``regions`` of its pages refine the tree; without them it is made by rules alone.
+    ``regions`` refine the tree; without them it is made by rules.
     """
 
     name: str
@@ -211,8 +212,9 @@ Task = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """``ready`` for tasks. ``page``: one more was parsed, its value is how many the file has. ``done``: the task's
-    value. ``failed``: its error.
+    """A reply of a worker. ``ready``: it accepts tasks. ``page``: one more page is parsed, with the file's page count.
+
+    ``done``: the result of the task. ``failed``: its error.
     """
 
     kind: Literal["ready", "page", "done", "failed"]

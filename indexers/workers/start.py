@@ -1,7 +1,7 @@
-"""Where a worker process begins: ``python -P -m indexers.workers.start BYTES SECONDS``.
+"""The entry point of a worker process: ``python -P -m indexers.workers.start BYTES SECONDS``.
 
-It limits its own memory, ends after so many seconds without a task (0: never), and keeps out what no worker needs
-before anything large is imported.
+It limits its own memory, ends after so many idle seconds (0: never), and blocks unneeded imports before anything large
+is imported.
 """
 
 from __future__ import annotations

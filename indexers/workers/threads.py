@@ -1,4 +1,4 @@
-"""Threads beside the worker processes: tasks by urgency, pages read by one or two engines, the watch over limits."""
+"""Threads beside the worker processes: prioritised tasks, OCR by one or two engines, and the watch over limits."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from indexers.workers.protocol import EngineAnswer, ScanTask
 
 
 class TaskThreads:
-    """Run tasks in at most so many threads; each begins when a task finds none free.
+    """Run tasks in a limited number of threads, by priority; threads start on demand.
 
-    Tasks of one urgency, 0 the greatest, keep their order. A thread is free before others hear of its result, so that
-    a task which follows from that result begins no further thread.
+    Tasks of equal priority (0 is the highest) keep their order. A thread is free before listeners receive its result,
+    so a follow-up task needs no further thread.
     """
 
     def __init__(self, limit: int, name: str) -> None:
@@ -99,9 +99,9 @@ Ask = Callable[[ScanTask], Future[object]]
 
 
 class PageReading(Future[object]):
-    """The packed reading that is taken. ``ask`` has a task done that names its engine.
+    """OCR of a page by one or two engines. ``ask`` runs a task that names its engine.
 
-    Where the second engine fails the first one's reading stays, as unsure as it is.
+    If the second engine fails, the first result is used.
     """
 
     def __init__(self, task: ScanTask, ask: Ask) -> None:
@@ -161,7 +161,7 @@ class _WatchEntry:
 
 
 class Watch:
-    """Kills a process at its deadline or above ``max_memory`` bytes resident, and remembers why."""
+    """Kill a process at its deadline or above ``max_memory`` bytes resident, and record why."""
 
     def __init__(self, max_memory: int) -> None:
         self._max_memory = max_memory
@@ -176,9 +176,8 @@ class Watch:
             self._watched[process] = _WatchEntry(time.monotonic() + seconds)
 
     def finish(self, process: subprocess.Popen[bytes]) -> tuple[Verdict | None, int]:
-        """Stop watching: why it was killed, if it was, and the largest resident set seen in bytes.
-
-        After this the process is not killed any more.
+        """Stop watching. Return why the process was killed, None if it was not, and its largest resident size
+        in bytes.
         """
         with self._lock:
             watched = self._watched.pop(process)
@@ -208,7 +207,7 @@ class Watch:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the resident set of a process, 0 where it is gone."""
+    """Return the resident memory of a process in bytes, 0 if it has ended."""
     try:
         if _PROC:
             pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])

@@ -1,7 +1,7 @@
-"""Check an answer: its claims against the cited pages, and its calculations by doing them again.
+"""Check an answer: compare its claims with the cited pages, and repeat its calculations.
 
-What is compared can be checked without judgement: was the source given; do the numbers, the quotations and enough of
-the words stand on a cited page. A claim that passes may still say something else than the page does.
+The checks need no judgement: the citation must be a given source, and the claim's numbers, quotations and enough of its
+words must be on a cited page. A claim that passes may still differ in meaning from its page.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _TELLING_DIGITS = 3  # a number with fewer must stand there as it is
 
 
 def numbers(text: str) -> dict[str, None]:
-    """Return the numbers of a text in plain form ("4,210.0" -> "4210"), in order."""
+    """Return the numbers of a text in plain form ("4,210.0" becomes "4210"), in order."""
     return dict.fromkeys(words.number_term(match.group()) for match in _NUMBER.finditer(text))
 
 
 def stands(number: str, page_numbers: Mapping[str, None]) -> bool:
-    """Return whether a number stands on a page as it is, or rounded and in thousands, millions, billions or percent."""
+    """Return whether a page contains a number, also if rounded or given in thousands, millions, billions or percent."""
     if number in page_numbers:
         return True
     if len(number.replace(".", "").strip("0")) < _TELLING_DIGITS or number.count(".") > 1 or words.is_year(number):
@@ -68,22 +68,22 @@ _SCALES = (0, 3, -3, 6, -6, 9, -9)  # a result in thousands, millions or billion
 
 
 def is_working(line: str) -> bool:
-    """Return whether a line says how an answer was worked out, rather than the answer."""
+    """Return whether a line shows how the answer was worked out, and is not part of the answer itself."""
     return _LINE.match(line) is not None
 
 
 def definition(answer: str) -> str:
-    """Return the definition that an answer goes by, "" where it states none."""
+    """Return the definition that an answer states for its figures, "" if there is none."""
     return "; ".join(_SOURCE.sub("", text).strip(" .") for text in _workings(answer, "definition"))
 
 
 def calculations(
     answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int]
 ) -> tuple[Calculation, ...]:
-    """Check the calculations of an answer whose citations are in one form.
+    """Check the calculations of an answer whose citations have the standard form.
 
-    Each is done again, and its figures are looked for in the question and on the ``pages`` that it cites. Figures may
-    stand in the pictures of sources that were ``pictured``.
+    Each calculation is repeated, and its figures are searched in the question and on the cited ``pages``. Figures may
+    be in the images of ``pictured`` sources, which cannot be compared.
     """
     checked = []
     for working in _workings(answer, "calculation"):
@@ -176,8 +176,8 @@ _LEAST_WORDS, _LEAST_SHARE = 4, 0.3
 
 
 class Checked(NamedTuple):
-    """An answer with its citations in one form, its claims, the citations that were taken out, and what it says of how
-    it was worked out.
+    """A checked answer: text with standard citations, claims, removed citations, and the lines that show its
+    working.
     """
 
     text: str
@@ -188,11 +188,11 @@ class Checked(NamedTuple):
 
 
 def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collection[int] = ()) -> Checked:
-    """Take an answer apart. ``pages`` are the texts that were given, by the sources' numbers.
+    """Split an answer into claims and check each. ``pages`` maps source numbers to the texts that the model was given.
 
-    Numbers that the question holds need not stand there, nor the results of calculations that come out. What a claim
-    has from a source that was ``pictured`` too cannot be compared, which it says. Pictures of an answer are left out,
-    and an address must stand on a cited page.
+    Numbers of the question and results of correct calculations need not be on a page. Claims on ``pictured`` sources
+    are marked, because their images cannot be compared. Images in the answer are removed, and web addresses must be on
+    a cited page.
     """
     dropped: list[str] = []
 
@@ -217,9 +217,9 @@ def check(answer: str, pages: Mapping[int, str], question: str, pictured: Collec
 
 
 def split(answer: str) -> list[str]:
-    """Return sentences with the citations that follow them.
+    """Split an answer into sentences, each with the citations that follow it.
 
-    Lines that only announce what comes ("… are:") are no claims.
+    Lines that only introduce a list ("… are:") are left out.
     """
     parts = []
     for line in _WRAPPED.sub(" ", answer).split("\n"):

@@ -1,7 +1,7 @@
-"""Further searches for a question whose pages do not answer it, and those that a model asks for.
+"""Further searches: for a question whose pages do not answer it, and those that a model requests.
 
-Other searches are the question's parts apart, or its words as the library has them. A model asks by lines that begin
-with READ or SEARCH.
+The engine searches the parts of a question separately, or replaces misspelled words. A model requests pages or searches
+by lines that begin with READ or SEARCH.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ Spellings = Callable[[str], Sequence[str]]
 
 
 def other_searches(question: str, texts: Sequence[str], spellings: Spellings | None = None) -> list[str]:
-    """Return what else to search for, the likeliest first; ``texts`` are those of pages that were found.
+    """Return further queries for a question, most promising first; ``texts`` are the pages found so far.
 
-    Words that stand on none of these are replaced by the word there that is spelled most alike, and those that the
-    library holds nowhere by one of its ``spellings``. A part of a question that says too little has the words of the
-    part before.
+    Words that are on none of these pages are replaced by a similarly spelled word there, and words that the library
+    lacks by one of its ``spellings``. A part of the question with too few words inherits those of the part before.
     """
     queries: dict[str, None] = {}
     right = corrected(respelled(question, texts), spellings)
@@ -57,7 +56,7 @@ def other_searches(question: str, texts: Sequence[str], spellings: Spellings | N
 
 
 def parts(question: str) -> list[str]:
-    """Return the parts of a question that can be searched for apart, [] where it has one."""
+    """Return the parts of a question that can be searched separately, [] if there is only one."""
     pieces = [piece.strip() for piece in _BETWEEN.split(question) if any(map(str.isalnum, piece))]
     if _COMPARES.match(question):
         pieces = [part for piece in pieces for part in _WITH.split(piece)]
@@ -79,7 +78,7 @@ def _completed(piece: str, before: str) -> str:
 
 
 def corrected(question: str, spellings: Spellings | None) -> str:
-    """Return a question with the library's words in place of those that it does not hold and that are spelled alike."""
+    """Replace words of a question that the library lacks by similarly spelled words that it contains."""
     if spellings is None:
         return question
     for word in list(dict.fromkeys(re.findall(r"[^\W\d_]{5,}", question)))[:_WORDS]:
@@ -90,7 +89,7 @@ def corrected(question: str, spellings: Spellings | None) -> str:
 
 
 def respelled(question: str, texts: Iterable[str]) -> str:
-    """Return a question with words of the texts in place of long ones that stand nowhere and are spelled alike."""
+    """Replace long words of a question that no text contains by similarly spelled words of the texts."""
     written = {word for text in texts for word in plain_words(text).split() if len(word) >= _LONG - _LENGTHS}
     by_fold: dict[str, str] = {}
     for word in sorted(written):
@@ -123,8 +122,10 @@ _RANGE = re.compile(r"(\d{1,6})(?:\s*[-–]\s*(\d{1,6}))?")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """``document`` is the number of one that was listed; its ``pages``, or the section of this ``node_id``. With
-    ``source`` the whole of a source that is cut. What is not said is 0 or empty.
+    """A request of a model to read pages.
+
+    It names a listed ``document`` by number, and ``pages`` or a section (``node_id``) of it, or a ``source`` that was
+    cut and should be sent whole. Unused fields are 0 or empty.
     """
 
     written: str
@@ -135,13 +136,13 @@ class Wish:
 
 
 def wishes(reply: str) -> tuple[Wish, ...]:
-    """Return what to read, () where the reply is an answer: one begins with a line of either sort."""
+    """Return the pages that a reply requests, () if the reply is an answer. A request begins with READ or SEARCH."""
     text = reply.strip()
     return tuple(wish for match in _LINE.finditer(text) for wish in _read_wishes(match)) if _asks(text) else ()
 
 
 def searches(reply: str) -> tuple[str, ...]:
-    """Return what to search for, () where the reply is an answer."""
+    """Return the searches that a reply requests, () if the reply is an answer."""
     text = reply.strip()
     queries = [" ".join(match["words"].split())[:_LONGEST] for match in _SEARCH.finditer(text)] if _asks(text) else []
     return tuple(dict.fromkeys(queries))[:MOST_SEARCHES]

@@ -1,4 +1,4 @@
-"""Numbered sources of an answer within a number of tokens, and which of them are sent as pictures."""
+"""Choose the text of each numbered source of an answer within a token budget, and which pages are sent as images."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def sources(
     question: str, pages: Sequence[PageFound], texts: Sequence[str], budget: int, asked_for: Collection[int] = (),
     going_on: Collection[int] = (),
 ) -> list[Source]:  # fmt: skip
-    """Number pages from 1 in their order; ``texts`` are their full texts.
+    """Number pages from 1 in their order, and choose the text of each from its full text.
 
-    Together they have at most ``budget`` tokens by estimate. Pages ``asked_for`` by their numbers are whole; of those
-    ``going_on`` from the page before the beginning is kept.
+    All sources together have at most ``budget`` estimated tokens. Pages in ``asked_for`` are sent whole; pages in
+    ``going_on`` continue the page before, so their beginning is kept.
     """
     parsed = read_question(question)
     numbered = []
@@ -75,9 +75,9 @@ _SHARE = 0.7  # of the best score, below which a page of another document is lef
 
 
 def near(pages: Sequence[PageFound]) -> tuple[PageFound, ...]:
-    """Drop pages of other documents than the best one's whose score is far behind it.
+    """Drop pages of other documents whose score is far below that of the best page.
 
-    Pages that a model named, or that the question means, stay.
+    Pages that a model or the question named stay.
     """
     if not pages:
         return ()
@@ -100,9 +100,10 @@ _MARKS = 2  # curves and bars that are more than a rule
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """A page of ``width`` by ``height`` points. ``figures`` are boxes of pictures, drawings and tables without text,
-    ``marks`` those of curves and bars, which may be a chart of thin lines and labels; ``scan``: its text was read from
-    its picture, or could not be read.
+    """The figures of a page of ``width`` by ``height`` points.
+
+    ``figures`` are the boxes of pictures, drawings and tables without text; ``marks`` are those of curves and bars,
+    which may form a chart. ``scan`` is True if the page's text came from OCR or is missing.
     """
 
     width: float
@@ -119,7 +120,7 @@ class Showing:
 
     @property
     def unread(self) -> bool:
-        """Return whether the page's text lacks what the page shows."""
+        """Return whether the page shows content that its text lacks."""
         return self.scan or self.share >= _MATTERS or len(self.marks) >= _MARKS
 
     @property
@@ -129,7 +130,7 @@ class Showing:
 
     @property
     def clip(self) -> Box | None:
-        """Return the box around the page's figures, None for all of the page."""
+        """Return the box around all figures of the page, None for the whole page."""
         if self.scan or self.share < _MATTERS:
             return None
         lefts, tops, rights, bottoms = zip(*self.figures, *self.marks, strict=True)
@@ -142,10 +143,10 @@ class Showing:
 
 
 def pictured(pages: Sequence[Showing | None], documents: Sequence[str], pictures: int) -> list[tuple[int, ...]]:
-    """Return the pages (from 0, the best first) of each of at most ``pictures`` pictures.
+    """Choose the pages to send as images, at most ``pictures`` images; each tuple holds page positions (from 0).
 
-    These are the first pages whose text lacks what they show. The last picture has, beside a slide, what is left of the
-    slides of its document.
+    The first pages whose text lacks what they show are chosen. The last image may combine several slides of one
+    document.
     """
     unread = [at for at, page in enumerate(pages) if page is not None and page.unread]
     alone, left = unread[:pictures], unread[pictures:]

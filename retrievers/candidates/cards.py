@@ -1,4 +1,4 @@
-"""How well documents' cards fit a question: words of names and titles, weighed by rarity, and the period."""
+"""Score how well documents' cards match a question: by rare words of names and titles, and by the period."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GENERIC_TERMS = frozenset(stem(word) for word in GENERIC)
 
 
 class TitleIndex:
-    """Inverted index from title terms to documents; of the index ``before`` what did not change is taken over."""
+    """An inverted index from title terms to documents. Unchanged parts of the index ``before`` are reused."""
 
     # As of an empty library.
     _cards: Mapping[str, Card] = Layered[Card]()
@@ -45,7 +45,7 @@ class TitleIndex:
     def restored(
         cls, tables: Mapping[str, MappedTable], cards: Mapping[str, Card], scoring: TitleMatching
     ) -> TitleIndex:
-        """Restore an index from tables."""
+        """Restore an index from stored tables."""
         index = cls.__new__(cls)
         index._begin(cards, scoring)
         restore(index, cls.KINDS, tables)
@@ -74,10 +74,10 @@ class TitleIndex:
         return self._norms[doc_id]
 
     def scores(self, terms: Sequence[str]) -> Mapping[str, float]:
-        """Score documents by their titles, 0 to 1.
+        """Score documents by their titles, 0 to 1, higher is better.
 
-        A score says how much of the title the question holds, and of the question's title terms the title. One lone
-        word of a longer title is no evidence.
+        A score combines the share of the title that the question contains, and the reverse. One word of a longer title
+        scores 0.
         """
         dots: dict[str, float] = {}
         hits: dict[str, int] = {}
@@ -117,9 +117,10 @@ def _tells(term: str) -> bool:
 
 
 def period_fit(card: Card, question: Question, scoring: PeriodFit) -> float:
-    """Return how well a card's period answers the question's time, 0 to 1.
+    """Score how well a card's period matches the dates in the question, 0 to 1.
 
-    A date decides over a quarter, a quarter over a year; the first year over those compared with.
+    A date counts more than a quarter, and a quarter more than a year. The first year in the question counts more than
+    years it is compared with.
     """
     if not card.years:
         return scoring.undated
@@ -138,10 +139,10 @@ def period_fit(card: Card, question: Question, scoring: PeriodFit) -> float:
 
 
 def newest(cards: Mapping[str, Card], clusters: Iterable[Sequence[str]], share: float) -> dict[str, float]:
-    """Return the documents that are the newest of their type in their cluster.
+    """Return the newest document of each type in each cluster, with a score.
 
-    Their value is 1 where newer documents of the type replace the older, ``share`` where they do not. Types are not
-    compared: the question's words decide among them.
+    The score is 1 for types in which newer documents replace older ones, else ``share``. Different types are not
+    compared.
     """
     result = {}
     for doc_ids in clusters:
@@ -216,10 +217,10 @@ def _date_fit(card: Card, date: str, scoring: PeriodFit) -> float:
 
 
 def covers(card: Card) -> str:
-    """Return the stretch of time that the card's type reports on: "year", "quarter" or ""."""
+    """Return the period that documents of the card's type report on: "year", "quarter" or ""."""
     return document_types()[card.type].covers if card.type in document_types() else ""
 
 
 def supersedes(card: Card) -> bool:
-    """Return whether a newer document of the card's type replaces this one."""
+    """Return whether a newer document of the same type replaces this one."""
     return document_types()[card.type].supersedes if card.type in document_types() else False

@@ -1,7 +1,6 @@
-"""Organisations (and other subjects) as clusters of names over documents, and which of them a question names.
+"""Group documents by organisation (or other subject) into clusters, and find the clusters that a question names.
 
-A cluster gathers the documents that share a name. Parties of an agreement belong to that document, not to its
-cluster.
+A cluster contains documents that share a name. The parties of an agreement belong only to that document.
 """
 
 from __future__ import annotations
@@ -44,7 +43,10 @@ from retrievers.query.words import MentionFinder, NameMention
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """``documents`` are in the library's order; ``keys`` say how surely each means this cluster."""
+    """A group of documents about one organisation, in library order.
+
+    ``keys`` maps names to how surely each means it.
+    """
 
     name: str
     documents: tuple[str, ...]
@@ -53,7 +55,7 @@ class Cluster:
 
     @property
     def id(self) -> str:
-        """Return the id of its first document: a document is of one cluster."""
+        """Return the id of the first document in the cluster, which identifies it."""
         return self.documents[0]
 
     def __eq__(self, other: object) -> bool:
@@ -65,7 +67,10 @@ class Cluster:
 
 @dataclass(slots=True)
 class EntityLinks:
-    """``strengths``: document -> (0 to 1, its cluster). ``spans``: the names as the question writes them."""
+    """Documents that the names in a question mean.
+
+    ``strengths`` maps each to a score (0 to 1) and its cluster; ``spans`` are the names as written.
+    """
 
     strengths: dict[str, tuple[float, Cluster]] = field(default_factory=dict)
     names: dict[Cluster, float] = field(default_factory=dict)  # with their strengths
@@ -74,13 +79,15 @@ class EntityLinks:
 
     @property
     def best(self) -> float:
-        """Return the strength of the surest match, 0 where there is none."""
+        """Return the strength of the best match, 0 if there is none."""
         return max((strength for strength, _ in self.strengths.values()), default=0.0)
 
 
 class Clusters:
-    """Groups documents by their cards' names. Made of the clusters ``before``, where some are given, and of what
-    differs: only clusters that share a name with a changed document are put together anew.
+    """Group documents by the names on their cards.
+
+    Clusters of an earlier state ``before`` are reused; only clusters that share a name with a changed document are
+    computed again.
     """
 
     # As of an empty library. Subjects are as text, clusters by their ids.
@@ -110,7 +117,10 @@ class Clusters:
         scoring: EntityLinking,
         before: Clusters | None = None,
     ) -> None:
-        """``order`` says where each stands in the library. ``aliases`` and ``scoring`` are those of ``before``."""
+        """``order`` is the position of each document in the library.
+
+        ``aliases`` and ``scoring`` must equal those of ``before``.
+        """
         old = before or Clusters.__new__(Clusters)
         went, came = differences(old._cards, cards)
         self._begin(cards, order, aliases, scoring)
@@ -132,7 +142,7 @@ class Clusters:
         aliases: Mapping[str, Sequence[str]],
         scoring: EntityLinking,
     ) -> Clusters:
-        """Restore clusters from tables."""
+        """Restore clusters from stored tables."""
         clusters = cls.__new__(cls)
         clusters._begin(cards, order, aliases, scoring)
         restore(clusters, cls.KINDS, tables)
@@ -141,7 +151,7 @@ class Clusters:
         return clusters
 
     def written(self) -> Iterator[WrittenTable]:
-        """Yield the clusters as tables."""
+        """Yield the clusters as tables for storage."""
         yield from written(self, self.KINDS)
         yield from written(self._recurring, RecurringNames.KINDS)
 

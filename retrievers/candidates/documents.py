@@ -1,9 +1,9 @@
-"""Candidate documents: their scores, expansions, filters, and documents that parts of a question name.
+"""Choose candidate documents: combine their scores, add expert terms, apply filters, and find documents that a question
+names.
 
-Candidates are the documents with hits and those that the question names. Scorings are added up as weighted sums of
-their scores, or of their reciprocal ranks where another fusion is asked for. Ranks forget by how much one document is
-better, and rankers of unequal strength then hurt (docs/lab/retrieval.md). Expert knowledge expands a question document
-by document, in documents of the types that an entry speaks of; where the question names documents, in those alone.
+Candidates are documents with hits and documents that the question names. Scores are combined as weighted sums, or by
+reciprocal rank on request; ranks lose score differences, so weak rankers hurt more (docs/lab/retrieval.md). Expert
+terms are added only for documents of the matching types, or for the documents that the question names.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from retrievers.trees.content import Content
 
 
 def gather(scores: Iterable[float]) -> float:
-    """Return Σ s / √(N + 1), 0 for no hits; higher is better."""
+    """Return Σ s / √(N + 1) over the scores, 0 without scores; higher is better."""
     values = list(scores)
     return sum(values) / math.sqrt(len(values) + 1)
 
 
 def doc_scores(hits: Sequence[Hit]) -> dict[str, float]:
-    """Return the DocScore of every document that has a hit: its hits gathered, each divided by the question's best.
+    """Return the DocScore of every document with hits: its hit scores, relative to the best hit, gathered.
 
-    Many middling hits can outweigh one good one, but only by their square root. Source: PageIndex's document score.
+    Many middling hits can outweigh one good hit, but only by a square root. Source: PageIndex's document score.
     """
     best = max((hit.score for hit in hits), default=0.0)
     if best <= 0:
@@ -57,13 +57,13 @@ K = TypeVar("K", bound=Hashable)
 
 
 def normalised(scores: Mapping[K, float]) -> dict[K, float]:
-    """Divide scores by the best: 0 to 1. All are 0 where none is above 0."""
+    """Divide scores by the best one, to 0 to 1. Return zeros if no score is above 0."""
     best = max(scores.values(), default=0.0)
     return {key: max(score, 0.0) / best if best > 0 else 0.0 for key, score in scores.items()}
 
 
 def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]:
-    """Return Σ weight · score over the parts; what a part does not name has 0 there. Higher is better."""
+    """Return Σ weight · score over the parts; a key that a part lacks has the score 0 there. Higher is better."""
     total: dict[K, float] = {}
     for weight, scores in parts:
         for key, score in scores.items():
@@ -72,10 +72,9 @@ def weighted(parts: Sequence[tuple[float, Mapping[K, float]]]) -> dict[K, float]
 
 
 def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, float]:
-    """Return Σ 1/(k + rank) over the parts, ranks from 1: Reciprocal Rank Fusion.
+    """Return Σ 1/(k + rank) over the parts, ranks from 1: Reciprocal Rank Fusion. Higher is better.
 
-    What a part does not name, or scores 0, has no rank there. Higher is better. Source: Cormack, Clarke and Büttcher
-    2009.
+    Keys that a part lacks or scores 0 get no rank in it. Source: Cormack, Clarke and Büttcher 2009.
     """
     total: dict[K, float] = {}
     for scores in parts:
@@ -85,7 +84,7 @@ def reciprocal_ranks(parts: Sequence[Mapping[K, float]], k: float) -> dict[K, fl
 
 
 def ranked(scores: Mapping[K, float], limit: int | None = None) -> list[K]:
-    """Rank keys by falling score, all or the first ``limit``. Ties go by the keys' text, so that answers repeat."""
+    """Sort keys by falling score and return all, or the first ``limit``. Ties are sorted by the keys' text."""
     if limit is not None and limit < len(scores):
         lowest = nlargest(limit, scores.values())[-1]
         scores = {key: score for key, score in scores.items() if score >= lowest}
@@ -94,19 +93,22 @@ def ranked(scores: Mapping[K, float], limit: int | None = None) -> list[K]:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionScope:
-    """``by_type`` is by document type; ``named`` are the documents it is restricted to, None for no restriction."""
+    """Expert terms for a question, by document type.
+
+    ``named`` are the documents that they are limited to, None for no limit.
+    """
 
     by_type: Mapping[str, Expansion] = field(default_factory=dict)
     named: frozenset[str] | None = None
 
     def of(self, document: Document) -> Expansion:
-        """Return the expansion that applies to a document."""
+        """Return the expert terms that apply to a document."""
         if self.named is not None and document.doc_id not in self.named:
             return NO_EXPANSION
         return self.by_type.get(document.card.type, NO_EXPANSION)
 
     def groups(self, view: LibraryView, scope: Collection[str] | None) -> list[tuple[Expansion, frozenset[str] | None]]:
-        """Return each expansion with the documents of a scope that it applies to; None for all of the scope."""
+        """Return each set of expert terms with the documents it applies to; None means all documents in the scope."""
         if self.named is None and len(view.types(scope) - self.by_type.keys()) == 0 and len(self._different()) == 1:
             return [(expansion, None) for expansion in self._different()]
         searched = self.named if self.named is not None else scope
@@ -131,10 +133,10 @@ def expansion_scope(
     scope: frozenset[str] | None,
     scoring: ExpansionScoring,
 ) -> ExpansionScope:
-    """Return where an expert's expansion of a question applies.
+    """Return the expert terms for a question, and the documents that they apply to.
 
-    ``names`` are those in the question that documents are linked by. ``scores`` says how surely it names each document,
-    0 to 1; one counts as named from ``scoring.named`` on.
+    ``names`` are the words of the question that link to documents. ``scores`` say how surely the question names each
+    document (0 to 1); a document counts as named from ``scoring.named`` on.
     """
     by_type = expert.expand(question, view.types(scope), names, scoring.full_terms)
     if not by_type:
@@ -146,8 +148,10 @@ def expansion_scope(
 
 @dataclass(frozen=True, slots=True)
 class CandidateDocument:
-    """``score`` is ``doc_score`` (best 1) + weight · ``routing`` (at most 1). ``searched`` says that the best of all
-    its pages are candidates, not its hits alone."""
+    """A candidate document. ``score`` is ``doc_score`` (best 1) + weight · ``routing`` (at most 1).
+
+    ``searched`` is True if the best of all its pages are candidates, and not only its hits.
+    """
 
     document: Document
     content: Content
@@ -168,11 +172,11 @@ def candidate_documents(
     scoring: DocumentScoring,
     apart: Collection[str] = (),
 ) -> list[CandidateDocument]:
-    """Return every document with a hit and every one that the question names, best first.
+    """Return every document that has a hit or that the question names, best first.
 
-    ``hits`` compare documents, ``page_hits`` their pages. ``read`` gives contents by their ids. Searched wholly are the
-    documents named most surely, those of ``apart``, those of the best DocScores, and all of a scope of few. Documents
-    that are gone are left out.
+    ``hits`` rank documents, ``page_hits`` rank their pages. ``read`` returns contents by id. All pages are considered
+    of the documents named most surely, those in ``apart``, those with the best DocScores, and all documents of a small
+    scope. Removed documents are left out.
     """
     text_scores = normalised(doc_scores(hits))
     routed = routing.scores if scope is None else {d: s for d, s in routing.scores.items() if d in scope}
@@ -205,8 +209,7 @@ def named_apart(
 ) -> dict[str, float]:
     """Return the documents that different parts of a question name, with their card scores.
 
-    The result is empty for fewer than two. Of documents that a part names alike it is the one whose text is ``worth``
-    most.
+    Return {} for fewer than two. If a part names several documents alike, the one with the highest ``worth`` is taken.
     """
     titles = {doc_id: words for words, doc_id in view.titled(plain_words(question.text))}
     asks = compares(question.text) or _several(question, routing)
@@ -233,7 +236,7 @@ def named_apart(
 
 
 def preferred(routing: Routing, named: Mapping[str, float]) -> Routing:
-    """Return the routing with each of these documents scored by the part of the question that names it."""
+    """Return the routing with the scores of these documents replaced by those of the question's parts."""
     if not named:
         return routing
     best = max((*routing.scores.values(), *named.values()))
@@ -297,9 +300,9 @@ _SHORTEST = 3  # characters of a part of a name that is taken for one
 
 
 def search_scope(documents: Mapping[str, Document], request: SearchRequest) -> frozenset[str] | None:
-    """Return the doc_ids that a request's filters leave, None without a filter.
+    """Return the doc_ids that match the filters of a request, None if it has no filter.
 
-    Raises as ``select_by_name`` and ``select_where`` do.
+    Raise as ``select_by_name`` and ``select_where`` do.
     """
     if not request.documents and not request.where:
         return None
@@ -310,9 +313,9 @@ def search_scope(documents: Mapping[str, Document], request: SearchRequest) -> f
 
 
 def select_by_name(documents: Sequence[Document], names: Sequence[str]) -> list[Document]:
-    """Return the documents that ids, names, stems, paths or their ends name.
+    """Return the documents that match names: ids, file names, stems, paths, or the ends of paths.
 
-    A relative path begins at the working directory. Raises NotFoundError with the nearest names where one names none.
+    Relative paths start at the working directory. Raise NotFoundError with similar names if a name matches no document.
     """
     selected: dict[str, Document] = {}
     for name in names:
@@ -329,9 +332,9 @@ def select_by_name(documents: Sequence[Document], names: Sequence[str]) -> list[
 
 
 def select_where(documents: Sequence[Document], conditions: Sequence[str]) -> list[Document]:
-    """Return the documents that meet every ``key=value``; case does not matter, ``*`` and ``?`` are wild.
+    """Return the documents that meet every ``key=value``, ignoring case; ``*`` and ``?`` are wildcards.
 
-    Raises UsageError for a condition without ``=`` and for a key that no document has.
+    Raise UsageError for a condition without ``=``, and for a key that no document has.
     """
     fields = {document.doc_id: _fields(document) for document in documents}
     keys = sorted({key for values in fields.values() for key in values})

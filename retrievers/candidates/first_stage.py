@@ -1,4 +1,4 @@
-"""The first stage: the best pages of the whole library in milliseconds, by words and by meaning."""
+"""First stage of a search: find the best pages of the whole library in milliseconds, by words and by vectors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def joined(
     scoring: FirstStageScoring,
     fusion: Fusion,
 ) -> list[Hit]:
-    """Return the hits of words and those of meaning in one order; ``by_near`` is what ``by_meaning`` gives."""
+    """Merge the hits by words and by vectors into one ranking; ``by_near`` is the result of ``by_meaning``."""
     hits, near = dict(by_near[0]), by_near[1]
     for hit in sparse:
         key = (hit.doc_id, hit.page)
@@ -51,11 +51,11 @@ def by_meaning(
     scoring: FirstStageScoring,
     limit: int,
 ) -> tuple[dict[Key, Hit], dict[Key, float]]:
-    """Return the pages nearest to a question by its vector, and by its learned term weights where it has them: at most
-    ``limit`` by each, with their scores; and how near each page is, 0 to 1.
+    """Return the pages nearest to a question by its vector and, if available, its learned term weights.
 
-    Both kinds of nearness are scaled within the question and added with the weights 1 and
-    ``scoring.term_weights``, whose ratio is that of BGE-M3's authors (Chen et al. 2024).
+    Return at most ``limit`` pages by each method with their scores, and the combined nearness of each page, 0 to 1.
+    Both are scaled per question and added with the weights 1 and ``scoring.term_weights``, the ratio of BGE-M3's
+    authors (Chen et al. 2024).
     """
     if embedding.vector is None:
         return {}, {}
@@ -72,9 +72,9 @@ def by_meaning(
 
 
 def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
-    """Dense scores scaled to 1 for the best and 0 for the last of the hits.
+    """Scale the vector scores of hits to 1 for the best and 0 for the last.
 
-    Cosines of one question lie in a narrow band: what tells is how far above the crowd a page stands.
+    The cosines of one question are close together, so only their differences carry information.
     """
     if not hits:
         return {}
@@ -85,7 +85,7 @@ def similarity(hits: Sequence[Hit]) -> dict[Key, float]:
 
 @dataclass(frozen=True, slots=True)
 class FirstStage:
-    """The first stage of one question, ``terms`` being its own words, with what expands it where."""
+    """The first stage for one question. ``terms`` are its own words; expert terms are added where they apply."""
 
     index: WeightedIndex
     terms: Mapping[str, float]
@@ -97,9 +97,9 @@ class FirstStage:
     cache: ContentCache
 
     def hits(self, scope: frozenset[str] | None) -> tuple[list[Hit], list[Hit]]:
-        """Return the hits that compare documents, and those that compare their pages.
+        """Return the hits that rank documents, and the hits that rank their pages.
 
-        They are the same unless documents are named.
+        Both are the same unless the question names documents.
         """
         groups, scoring = self.expansion.groups(self.view, scope), self.request.scoring.first_stage
         if not groups or groups[0][1] is None:
@@ -152,9 +152,9 @@ class FirstStage:
 
 
 def expanded_hits(own: Sequence[Hit], added: Sequence[Hit], where: Collection[str], limit: int) -> list[Hit]:
-    """Replace hits of the documents ``where`` an expansion applies by ``added`` ones, best first.
+    """Replace the hits of the documents in ``where`` by hits with expert terms, best first.
 
-    The added hits are scaled so that the best of them stands where the best of these documents stood.
+    The new hits are scaled so that the best of them keeps the rank of the best replaced one.
     """
     others = [hit for hit in own if hit.doc_id not in where]
     if not added:
@@ -175,7 +175,7 @@ def _scores(hits: Sequence[Hit]) -> dict[Key, float]:
 
 
 def of_published(hits: Sequence[Hit], published: Mapping[str, str]) -> list[Hit]:
-    """Return the hits of versions that are published now (doc_id -> content_id)."""
+    """Return the hits whose content is the published one (doc_id -> content_id)."""
     listed = {hit.doc_id for hit in hits}
     now = {doc_id: version_tag(content) for doc_id in listed if (content := published.get(doc_id)) is not None}
     return [hit for hit in hits if now.get(hit.doc_id) == hit.version]

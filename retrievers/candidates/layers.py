@@ -1,7 +1,6 @@
-"""Values by key for one state of a library.
+"""Values by key for one state of a library; the next state shares all unchanged values.
 
-The next state is made of what changed, and shares what did not. The base may lie in a mapped file; what changed since
-is in memory, on top of it.
+The base may be a memory-mapped file; later changes are kept in memory above it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ WrittenTable = tuple[str, Iterable[tuple[str, Any]]]
 
 
 class Stored(Mapping[str, V]):
-    """The values of a table, read when they are asked for."""
+    """The values of a stored table, read on access."""
 
     def __init__(self, table: MappedTable, read: Callable[[Any], V]) -> None:
         self._table, self._read = table, read
@@ -62,15 +61,15 @@ class Stored(Mapping[str, V]):
 
 
 class Layered(Mapping[str, V]):
-    """Changed values on top of a base.
+    """A mapping of changed values above a base mapping.
 
-    A value is never changed itself, so that searches may read it while the next one is made.
+    Values are never modified, so searches may read them while the next state is built.
     """
 
     def __init__(
         self, base: Mapping[str, V] = _NOTHING, changed: Mapping[str, V] = _NOTHING, count: int | None = None
     ) -> None:
-        """``count`` is how many there are; None where nothing in ``changed`` is gone or in ``base`` too."""
+        """``count`` is the number of keys, None if no key of ``changed`` is deleted or also in ``base``."""
         self._base, self._changed = base, changed
         self._count = len(base) + len(changed) if count is None else count
 
@@ -110,11 +109,11 @@ class Layered(Mapping[str, V]):
 
     @property
     def above(self) -> int:
-        """Return how many values lie in memory on top of the stored ones."""
+        """Return the number of values in memory above the stored base."""
         return len(self._changed)
 
     def updated(self, came: Mapping[str, V], went: Iterable[str] = ()) -> Self:
-        """Return a copy with some values, and without those of some keys, which are not in both."""
+        """Return a copy with some values set and some keys removed; no key may be in both."""
         changed, count = dict(self._changed), self._count
         for key in went:
             if key in self:
@@ -132,12 +131,12 @@ class Layered(Mapping[str, V]):
         return type(self)(self._base, changed, count)
 
     def changed_since(self, before: Layered[V]) -> Iterable[str]:
-        """Return the keys whose values may differ, where both have one base."""
+        """Return the keys whose values may differ from ``before``; both must have the same base."""
         return self._changed.keys() | before._changed.keys() if self._base is before._base else self.keys() | before
 
 
 def differences(before: Mapping[str, V], now: Mapping[str, V]) -> tuple[dict[str, V], dict[str, V]]:
-    """Return the values that went and those that came; a value replaced by another object is in both."""
+    """Return the removed and the added values; a replaced value is in both."""
     layered = isinstance(now, Layered) and isinstance(before, Layered)
     keys = now.changed_since(before) if layered else now.keys() | before.keys()  # type: ignore[attr-defined]
     went, came = dict[str, V](), dict[str, V]()
@@ -163,7 +162,7 @@ class KeySets(Layered[frozenset[str]]):
             return default
 
     def with_pairs(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> KeySets:
-        """Return a copy without some pairs and with others; a pair that is in both stays."""
+        """Return a copy without the pairs in ``went`` and with those in ``came``; a pair in both stays."""
         less, more = _by_key(went), _by_key(came)
         if not less and not more:
             return self
@@ -173,7 +172,7 @@ class KeySets(Layered[frozenset[str]]):
 
 
 class Counts(Layered[int]):
-    """Counts by key; 0 for a missing one."""
+    """Counts by key; a missing key has the count 0."""
 
     def __getitem__(self, key: str) -> int:
         count: int = self.get(key, 0)
@@ -186,7 +185,7 @@ class Counts(Layered[int]):
             return default
 
     def counted(self, went: Iterable[str], came: Iterable[str]) -> Counts:
-        """Return the counts with what came and without what went."""
+        """Return counts increased for keys in ``came`` and decreased for keys in ``went``."""
         more = Counter(came)
         more.subtract(Counter(went))
         changed = {key: self[key] + count for key, count in more.items() if count}
@@ -198,7 +197,9 @@ class Tallies(Layered[Mapping[str, int]]):
     """Counts of texts by key."""
 
     def counted(self, went: Iterable[tuple[str, str]], came: Iterable[tuple[str, str]]) -> Tallies:
-        """Return the counts with what came and without what went, each a key and a text."""
+        """Return counts increased for pairs in ``came`` and decreased for pairs in ``went``; a pair is a key
+        and a text.
+        """
         more = Counter(came)
         more.subtract(Counter(went))
         changed: dict[str, dict[str, int]] = {}
@@ -212,7 +213,7 @@ class Tallies(Layered[Mapping[str, int]]):
 
 
 class Kind(NamedTuple):
-    """A way to write the values of one attribute as JSON and read them again."""
+    """The functions that store the values of an attribute as JSON and read them back."""
 
     layers: type[Layered[Any]] = Layered
     read: Callable[[Any], Any] = lambda value: value
@@ -226,7 +227,7 @@ PLAIN = Kind()
 
 
 def written(owner: object, kinds: Mapping[str, Kind]) -> Iterator[WrittenTable]:
-    """Yield the attributes of a state as tables, by their names."""
+    """Yield the attributes of a state as named tables for storage."""
     for name, kind in kinds.items():
         yield f"{type(owner).__name__}.{name}", _entries(getattr(owner, name), kind.write)
 
@@ -236,7 +237,7 @@ def _entries(values: Layered[Any], write: Callable[[Any], Any]) -> Iterator[tupl
 
 
 def restore(owner: object, kinds: Mapping[str, Kind], tables: Mapping[str, MappedTable]) -> None:
-    """Set the attributes of a state to what was written of one."""
+    """Set the attributes of a state from stored tables."""
     for name, kind in kinds.items():
         setattr(owner, name, kind.layers(Stored(tables[f"{type(owner).__name__}.{name}"], kind.read)))
 

@@ -1,4 +1,4 @@
-"""A library in one state: its published documents, their router, and their storage as a mapped file."""
+"""A library in one state: its published documents, their router, and their storage in a memory-mapped file."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _SHORTEST = 6  # characters of a title with the spaces around it
 
 
 class LibraryView:
-    """A library at one log position, used by every search until the log moves, and never changed.
+    """A library at one position of its change log. Searches share it; it is never modified.
 
-    Of the view ``before``, where one is given, everything is taken over that differing documents do not change.
+    Parts of the view ``before`` that changed documents do not affect are reused.
     """
 
     # As of an empty library.
@@ -65,8 +65,9 @@ class LibraryView:
     def __init__(
         self, position: int, documents: Mapping[str, Document], router: Router, before: LibraryView | None = None
     ) -> None:
-        """``documents`` are the published ones by doc_id, in the library's order; ``contents`` are their contents' ids,
-        ``pages`` how many they have together.
+        """``documents`` are the published ones by doc_id, in library order.
+
+        ``contents`` maps them to content ids, and ``pages`` is their total number of pages.
         """
         old = before or LibraryView.__new__(LibraryView)
         lost, new = differences(old.documents, documents)
@@ -96,7 +97,7 @@ class LibraryView:
         documents: Mapping[str, Document],
         router: Router,
     ) -> LibraryView:
-        """Restore a view from tables."""
+        """Restore a view from stored tables."""
         view = cls.__new__(cls)
         view._begin(position, documents, router)
         view.pages = pages
@@ -104,7 +105,7 @@ class LibraryView:
         return view
 
     def written(self) -> Iterator[WrittenTable]:
-        """Yield the view as tables, without the documents."""
+        """Yield the view as tables for storage, without the documents."""
         yield from written(self, self.KINDS)
         yield from self.router.written()
 
@@ -113,14 +114,14 @@ class LibraryView:
         self._short_paths: dict[str, Mapping[str, str]] = {}  # by the last part, of those that were asked for
 
     def short_path(self, path: str) -> str:
-        """Return the part of a document's path that differs from the others'."""
+        """Return the shortest end of a document's path that distinguishes it from the others."""
         name = _last(path)
         if name not in self._short_paths:
             self._short_paths[name] = short_paths(self._by_name[name])
         return self._short_paths[name][path]
 
     def titled(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield (words, doc_id) of the titles, up to a colon, that stand in plain words and are unique."""
+        """Yield (words, doc_id) for the titles, up to a colon, that consist of plain words and are unique."""
         words = text.split()
         for at, word in enumerate(words):
             for length in sorted(map(int, self._titles.get(word, ()))):
@@ -129,25 +130,25 @@ class LibraryView:
                     yield phrase, next(iter(titled))
 
     def name_terms(self) -> Collection[str]:
-        """Return the terms that the names on the documents' cards hold."""
+        """Return the terms in the names on all document cards."""
         return self._naming
 
     @cached_property
     def unread(self) -> Sequence[UnreadDocument]:
-        """Return the documents that hold pages without text, those with most of them first."""
+        """Return the documents that have pages without text, most such pages first."""
         holding = sorted(map(self.documents.__getitem__, self._unread), key=lambda d: (-d.unread, d.name, d.doc_id))
         return tuple(UnreadDocument(d.doc_id, d.name, d.unread, d.pages, unread_pages(d.warnings)[1]) for d in holding)
 
     def within(self, scope: frozenset[str] | None) -> Mapping[str, Document]:
-        """Return the documents of a scope, None for all."""
+        """Return the documents in a scope, None meaning all."""
         return self.documents if scope is None else _Within(self.documents, scope)
 
     def pages_of(self, scope: frozenset[str] | None) -> int:
-        """Return how many pages the documents of a scope have together, None for all."""
+        """Return the total number of pages of the documents in a scope, None meaning all."""
         return self.pages if scope is None else sum(self.documents[doc_id].pages for doc_id in scope)
 
     def types(self, scope: Collection[str] | None) -> frozenset[str]:
-        """Return the types of the documents in a scope, None for all."""
+        """Return the types of the documents in a scope, None meaning all."""
         return self._all_types if scope is None else frozenset(self._types[doc_id] for doc_id in scope)
 
     @cached_property
@@ -155,7 +156,7 @@ class LibraryView:
         return frozenset(self._by_type)
 
     def of_types(self, types: Collection[str], among: Collection[str] | None) -> frozenset[str]:
-        """Return the documents of these types, of all or of those ``among``."""
+        """Return the documents of these types, optionally only those in ``among``."""
         if among is None:
             return frozenset().union(*(self._by_type[kind] for kind in types))
         return frozenset(doc_id for doc_id in among if self._types[doc_id] in types)
@@ -214,7 +215,7 @@ _FIELDS = tuple(field.name for field in fields(Document) if field.name != "card"
 
 
 class Documents(Layered[Document]):
-    """By doc_id, in the order of their paths: ``order`` says where each stands among them. ``cards`` are theirs."""
+    """Published documents by doc_id, in path order. ``order`` holds the position of each, ``cards`` their cards."""
 
     cards: Layered[Card]
     order: Layered[str]
@@ -227,19 +228,19 @@ class Documents(Layered[Document]):
 
     @classmethod
     def restored(cls, tables: Mapping[str, MappedTable]) -> Documents:
-        """Restore documents from tables."""
+        """Restore documents from stored tables."""
         documents = cls(Stored(tables["documents"], _document_from_row))
         documents.cards = Layered(Stored(tables["documents"], lambda row: card_from_json(row[-1])))
         documents.order = Layered(Stored(tables["order"], str))
         return documents
 
     def written(self) -> Iterator[WrittenTable]:
-        """Yield the documents as tables."""
+        """Yield the documents as tables for storage."""
         yield "documents", ((doc_id, _document_to_row(document)) for doc_id, document in self.entries())
         yield "order", self.order.entries()
 
     def published(self, documents: Iterable[Document], went: Iterable[str] = ()) -> Documents:
-        """Return a copy with these documents, and without others."""
+        """Return a copy with these documents published, and those in ``went`` removed."""
         came = {document.doc_id: document for document in documents}
         lost = [doc_id for doc_id in went if doc_id not in came]
         updated = self.updated(came, lost)
@@ -276,14 +277,14 @@ VERSION = 3  # of what is made of cards: how names are compared, which words of 
 
 
 def write_view(path: Path, head: Mapping[str, Any], view: LibraryView) -> None:
-    """Write a view whose documents are ``Documents``. Raises StoreError."""
+    """Write a view, whose documents are ``Documents``, to a file. Raise StoreError if that fails."""
     assert isinstance(view.documents, Documents)
     own = {"version": VERSION, "position": view.position, "pages": view.pages}
     write_tables(path, {**head, **own}, (*view.documents.written(), *view.written()))
 
 
 def read_view(file: MappedFile, aliases: Mapping[str, Sequence[str]], scoring: ScoringConfig) -> LibraryView:
-    """Return the view that ``write_view`` wrote with these nicknames and numbers."""
+    """Read a view that ``write_view`` wrote with the same nicknames and scoring parameters."""
     documents = Documents.restored(file.tables)
     router = Router.restored(file.tables, documents.cards, aliases, scoring, documents.order)
     return LibraryView.restored(file.tables, file.head["position"], file.head["pages"], documents, router)

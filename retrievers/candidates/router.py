@@ -1,8 +1,7 @@
-"""Routing: match a question's organisation, period and type against the documents' cards.
+"""Routing: score documents by how their cards match the organisation, period and type in a question.
 
-The result is soft evidence: a score per document to be added, with a weight, to what the pages' text says. The
-organisation is resolved to its cluster first. Names that only some of a cluster's documents carry never decide among
-them; period and type do.
+The score is added, with a weight, to the score of the pages' text. The organisation is first resolved to a cluster of
+documents. Names that only some documents of a cluster have never decide among them; period and type do.
 """
 
 from __future__ import annotations
@@ -40,7 +39,10 @@ _REASON_DOCUMENTS = 20  # best documents that get a reason
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """``scores`` lie in 0 to 1, higher is better, zeros are left out; ``reasons`` explain the best of them."""
+    """Scores of documents from their cards, 0 to 1, higher is better, without zeros.
+
+    ``reasons`` explain the best ones.
+    """
 
     scores: Mapping[str, float] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -63,9 +65,9 @@ class _Query:
 
 
 class Router:
-    """Routes questions over the documents of a library in one state, and is only read: searches under way keep theirs.
+    """Route questions over the documents of a library in one state. It is read-only, so running searches keep theirs.
 
-    Of the router ``before``, where one is given, everything is taken over that differing cards do not change.
+    Parts of the router ``before`` that changed cards do not affect are reused.
     """
 
     # As of an empty library.
@@ -93,9 +95,10 @@ class Router:
         before: Router | None = None,
         order: Mapping[str, Any] | None = None,
     ) -> None:
-        """``order`` says where each document stands in the library; without it they stand as ``cards`` have them, and
-        a card that is the same object as before stands where it stood among the others that are. ``aliases`` is a
-        user's list of nicknames by organisation name.
+        """``order`` is the position of each document in the library, by default the order of ``cards``.
+
+        ``aliases`` maps organisation names to user-defined nicknames. Cards that are the same objects as before keep
+        their relative order.
         """
         if before is not None and not before.made_with(aliases, scoring):
             before = None
@@ -125,7 +128,7 @@ class Router:
         scoring: ScoringConfig,
         order: Mapping[str, Any],
     ) -> Router:
-        """Restore a router from tables."""
+        """Restore a router from stored tables."""
         router = cls.__new__(cls)
         router._begin(cards, aliases, scoring, order)
         restore(router, cls.KINDS, tables)
@@ -134,7 +137,7 @@ class Router:
         return router
 
     def written(self) -> Iterator[WrittenTable]:
-        """Yield the router as tables."""
+        """Yield the router as tables for storage."""
         yield from written(self, self.KINDS)
         yield from self._clusters.written()
         yield from written(self._titles, TitleIndex.KINDS)
@@ -151,7 +154,7 @@ class Router:
         self._order = {doc_id: place for place, doc_id in enumerate(cards)} if order is None else order
 
     def made_with(self, aliases: Mapping[str, Sequence[str]] | None, scoring: ScoringConfig) -> bool:
-        """Return whether these are the router's nicknames and, as far as it reads them, its numbers."""
+        """Return whether the router was built with these nicknames and scoring parameters."""
         own = self.scoring
         same = scoring is own or (scoring.linking, scoring.cards, scoring.periods, scoring.titles) == (
             own.linking, own.cards, own.periods, own.titles,
@@ -283,13 +286,13 @@ class Router:
 
 
 def facts_written(card: Card) -> str:
-    """Return what a card says of period and type, as text, the same for cards that are alike in it."""
+    """Return the period and type of a card as text, equal for cards with the same facts."""
     return json.dumps([card.years, card.quarter, card.date, card.dates, card.type], ensure_ascii=False)
 
 
 @lru_cache(maxsize=10_000)
 def facts_read(text: str) -> Card:
-    """Return a card that says no more than ``facts_written`` wrote."""
+    """Return a card with only the facts that ``facts_written`` wrote."""
     years, quarter, date, dates, kind = json.loads(text)
     return Card(years=tuple(years), quarter=quarter, date=date, dates=tuple(dates), type=kind)
 

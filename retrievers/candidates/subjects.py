@@ -1,8 +1,8 @@
-"""Subjects of documents: the names on their cards, which of these are the same, and recurring names that count.
+"""Subjects of documents: the names on their cards, which names are the same, and recurring names.
 
-The keys of names are squashed (see ``hybrid_core.text.names``). Whole names tell most, then names without their tail,
-symbols, initials, and clipped forms (the first letters of two words). A name on most pages of many documents says what
-the library is about, not which document is meant.
+Names are compared by keys (see ``hybrid_core.text.names``). Whole names count most, then names without generic endings,
+symbols, initials, and shortened forms (the first letters of two words). A name on most pages of many documents
+describes the library, not a document.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from retrievers.candidates.layers import COUNTS, PLAIN, SETS, Counts, KeySets, K
 
 
 class Subject(NamedTuple):
-    """The organisation or other subject of a document, by its card; documents alike in this are of one cluster.
+    """The organisation or other subject of a document, from its card. Documents with the same subject share a cluster.
 
-    ``alone`` is the document where no name has a key: it is never of one cluster with another. ``recurring`` is a name
-    that it answers to beside its own, but that joins it with no other.
+    ``alone`` is the document's id if no name has a key, so that it forms its own cluster. ``recurring`` is a further
+    name of the document that does not join it with others.
     """
 
     names: tuple[str, ...]
@@ -39,11 +39,11 @@ class Subject(NamedTuple):
 
     @property
     def links(self) -> set[str]:
-        """Return the keys that may join it with others."""
+        """Return the keys by which this subject may be joined with others."""
         return {key for name in self.names for key in join_keys(name) if key}
 
     def written(self) -> str:
-        """Return the subject as text, the same for subjects that are alike; ``subject_written`` reads it."""
+        """Return the subject as text, equal for equal subjects; ``subject_written`` reads it."""
         return json.dumps(self, ensure_ascii=False)
 
 
@@ -54,10 +54,10 @@ def subject_written(text: str) -> Subject:
 
 
 def subject_of(doc_id: str, card: Card, recurring: str) -> Subject:
-    """Return whom a document is about. ``recurring`` is a name on most of its pages, "" where there is none.
+    """Return the subject of a document. ``recurring`` is a name on most of its pages, "" if there is none.
 
-    It is the document's name where the card has none. Words of law recur in documents of many organisations
-    ("Securities"), so it joins none that names its own, and those that are surely issued by one lack it.
+    If the card has no name, the recurring name is used. Legal words recur in documents of many organisations
+    ("Securities"), so they are not used for documents with a known issuer.
     """
     issued = bool(card.symbols) or (card.type in document_types() and document_types()[card.type].covers != "")
     own = any(join_keys(name)[0] for name in card.names)
@@ -71,9 +71,9 @@ def subject_of(doc_id: str, card: Card, recurring: str) -> Subject:
 
 
 def grouped(subjects: Sequence[Subject]) -> list[list[Subject]]:
-    """Group subjects that share a name's key, directly or through others.
+    """Group subjects that share a name key, directly or through others.
 
-    Subjects stay in their order, groups stand by the first of each.
+    Subjects keep their order; groups are ordered by their first subject.
     """
     parent = list(range(len(subjects)))
 
@@ -106,7 +106,7 @@ def grouped(subjects: Sequence[Subject]) -> list[list[Subject]]:
 
 @lru_cache(maxsize=100_000)
 def join_keys(name: str) -> tuple[str, str]:
-    """Return the key of a name, and that of its words without the generic ones at its end, "" for one word."""
+    """Return the key of a name, and the key without generic words at its end; "" for one word."""
     words = () if has_cjk(name) else name_words(name)
     end = len(words)
     while end > 1 and words[end - 1] in GENERIC:
@@ -116,7 +116,7 @@ def join_keys(name: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=100_000)
 def name_keys(name: str, scoring: EntityLinking) -> tuple[tuple[str, float], ...]:
-    """Return the keys of one name with their strengths."""
+    """Return the keys of a name with their strengths, 0 to 1."""
     whole = name_key(name)
     if not whole:
         return ()
@@ -152,7 +152,7 @@ def name_keys(name: str, scoring: EntityLinking) -> tuple[tuple[str, float], ...
 
 
 def best_name(names: Sequence[str]) -> str:
-    """Return the first name, or the first whose words are told apart where that one is squashed."""
+    """Return the first name, or the first name with separate words if that one is written together."""
     return max(names, key=lambda name: min(2, len(name_words(name))), default="")
 
 
@@ -168,8 +168,10 @@ _Names = Mapping[str, Sequence[Sequence[str]]]
 
 
 class RecurringNames:
-    """For one state of a library; of the state ``before`` what differing cards do not change is taken over. ``anew``
-    are the documents whose name is another than before.
+    """Recurring names of documents, for one state of a library.
+
+    Results of ``before`` that changed cards do not affect are reused. ``anew`` are the documents whose name has
+    changed.
     """
 
     # As of an empty library.
@@ -193,7 +195,7 @@ class RecurringNames:
         came: Mapping[str, Card],
         before: RecurringNames | None,
     ) -> None:
-        """``documents`` is how many there are now."""
+        """``documents`` is the present number of documents."""
         old = before or RecurringNames.__new__(RecurringNames)
         self._scoring, self._most = scoring, _greatest_count(scoring, documents)
         called = list(self._wholly(went.values())), list(self._wholly(came.values()))
@@ -220,7 +222,7 @@ class RecurringNames:
 
     @classmethod
     def restored(cls, tables: Mapping[str, MappedTable], scoring: EntityLinking, documents: int) -> RecurringNames:
-        """Restore recurring names from tables."""
+        """Restore recurring names from stored tables."""
         names = cls.__new__(cls)
         names._scoring, names._most = scoring, _greatest_count(scoring, documents)
         restore(names, cls.KINDS, tables)

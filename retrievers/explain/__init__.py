@@ -1,1 +1,1 @@
-"""Passages of pages, receipts, evidence and traces: what is shown of a page, and why."""
+"""Explain results: passages of pages, receipts, evidence and traces."""

@@ -1,8 +1,7 @@
-"""Evidence that the pages of a search answer: coverage of the question, signals, and a calibrated probability.
+"""Estimate whether the pages of a search answer the question: term coverage, signals, and a calibrated probability.
 
-Rare words weigh more. A page that says a word often, for its length, holds more of it than one that mentions it. A page
-of another organisation or year than the question names says little, as does one whose document never says a name that
-the question asks about.
+Rare words weigh more, and words that are frequent on a page count more. Pages of another organisation or year than the
+question names count little, and so do documents that never contain a name in the question.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ HINT = (
 
 @dataclass(frozen=True, slots=True)
 class InformationNeed:
-    """The words that a question wants evidence for.
+    """The words of a question for which the pages must give evidence.
 
-    ``term_weights`` are its terms with their weights, without what surely names a document; ``names`` those of them
-    that are proper names. ``things`` are the words that can name what it is about, ``named`` says that it names an
-    organisation of the library. ``compares``: it asks about several things that need not stand on one page.
+    ``term_weights`` excludes words that surely name a document; ``names`` are the proper names among them. ``things``
+    are words that may name the subject. ``named`` is True if the question names an organisation of the library,
+    ``compares`` if it asks about several things that may be on different pages.
     """
 
     term_weights: Mapping[str, float]
@@ -63,9 +62,9 @@ class InformationNeed:
 
 
 def information_need(question: Question, routing: Routing) -> InformationNeed:
-    """Return what a question wants evidence for.
+    """Return the words of a question for which the pages must give evidence.
 
-    A name that is not surely one of the library's is asked for like any other word; the frame counts little.
+    A name that is not surely in the library counts like any other word; filler words count little.
     """
     naming = routing.matched_terms if routing.named else question.period_terms
     terms = [term for term in question.terms if term not in naming] or question.terms
@@ -78,10 +77,9 @@ def information_need(question: Question, routing: Routing) -> InformationNeed:
 def judge(
     term_coverage: TermCoverage, need: InformationNeed, added: Mapping[str, float], looked_into: Sequence[Content]
 ) -> Evidence:
-    """Return the coverage of the question's terms, or where that is more, of these and what expert knowledge added.
+    """Return the evidence as the coverage of the question's terms, or of these and the expert terms if that is higher.
 
-    To say what is asked in the field's words is as good as to say it in the question's. A word that most pages of the
-    documents that were ``looked_into`` hold says nothing by itself.
+    A word on most pages of the documents that were ``looked_into`` does not count by itself.
     """
     if not need.named and len(need.things) < _TOGETHER and all(_common(t, looked_into) for t in need.things):
         return Evidence("unclear", 0.0, HINT)
@@ -91,7 +89,7 @@ def judge(
 
 
 def by_probability(likely: float) -> Evidence:
-    """Return the level of a probability, 0 to 1, with it."""
+    """Return the evidence with the level for this probability, 0 to 1."""
     score = round(likely, 4)
     return Evidence("strong" if score >= STRONG else "weak" if score >= WEAK else "none", score)
 
@@ -104,7 +102,7 @@ def judged(
     question: Question,
     routing: Routing,
 ) -> Evidence:
-    """Return the evidence of these pages, each with what expands the question in its document."""
+    """Return the evidence of pages, each judged with the expert terms for its document."""
     need = information_need(question, routing)
 
     def coverage(best: Sequence[PageVisit], terms: Mapping[str, float]) -> Evidence:
@@ -145,7 +143,7 @@ def _holding(term: str, contents: Iterable[Content]) -> int:
 
 
 class TermCoverage:
-    """Coverage of the ``terms`` by the ``pages`` (doc_id, content, page)."""
+    """Measure how well ``pages`` (doc_id, content, page) cover ``terms``."""
 
     def __init__(self, terms: Iterable[str], pages: Sequence[tuple[str, Content, int]], routing: Routing) -> None:
         contents = {content.content_id: content for _, content, _ in pages}
@@ -165,14 +163,13 @@ class TermCoverage:
         ]
 
     def coverage(self, terms: Mapping[str, float], names: Collection[str] = (), apart: bool = False) -> float:
-        """Return the best share of the terms that one of the pages holds, 0 to 1; the terms must be among those looked
-        for.
+        """Return the best share of the terms that one page contains, 0 to 1.
 
-        With ``apart`` it is the share that two of them hold together, which need not be of one document.
+        With ``apart``, two pages may cover the terms together. The terms must be among those of this object.
 
-        Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the judged documents);
-        times how well the page's document fits what the question names. A term that no page holds weighs most: a
-        question about something the library does not know scores low however often its common words occur.
+        The share is Σ w(t) · tf / (tf + k1 · |page| / average) / Σ w(t) with w = given weight · (1 + idf over the
+        judged documents), times how well the page's document matches the names in the question. Terms that no page
+        contains weigh most, so questions outside the library's subjects score low.
         """
         if not terms:
             return 0.0
@@ -242,9 +239,10 @@ _MOST_SCORE, _MOST_LEAD, _MOST_LEAD_FIVE = 1.1, 0.3, 0.6
 def signals(
     visits: Sequence[PageVisit], table: FeatureTable | None, model: RankingModel, covered: float
 ) -> dict[str, float]:
-    """Return the signals of pages in their order; {} where there are none. ``covered`` is 0 to 1.
+    """Return the signals of ranked pages from which the probability is computed; {} without pages. ``covered`` is 0 to
+    1.
 
-    A page that is no candidate counts as one of score 0 that holds nothing.
+    A page that is not a candidate counts with score 0 and no terms.
     """
     best = visits[:_BEST_RESULTS]
     if not best or table is None:
@@ -265,10 +263,10 @@ def signals(
 
 
 def probability(weights: Mapping[str, float], signals: Mapping[str, float]) -> float:
-    """Return the logistic function of Σ weight · signal + base, at most 1.6 of what is covered: 0 to 1.
+    """Return the probability from the signals by a logistic function, 0 to 1, and at most 1.6 · ``covered``.
 
-    Documents other than the one that is named, and names that a document never says, lower what is covered: no question
-    set that was learned from asks the wrong document. 0 where nothing was found.
+    Documents other than the named one, and names that a document never contains, lower ``covered``: no training set has
+    questions to the wrong document. Return 0 if nothing was found.
     """
     if not signals:
         return 0.0

@@ -1,4 +1,4 @@
-"""Passages: windows of a page, how well each answers, the best one, and excerpts of so many tokens."""
+"""Passages: windows of a page, how well each answers the question, the best one, and excerpts of limited size."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _DIGIT = re.compile(r"\d")
 
 
 class PassageTerms(NamedTuple):
-    """The weighted terms that choose a passage: a question's own, and those of expert knowledge."""
+    """The weighted terms that choose a passage: those of the question and of expert knowledge."""
 
     own: Mapping[str, float]
     expert: Mapping[str, float] = MappingProxyType({})
 
     def naming(self, names: Iterable[str]) -> PassageTerms:
-        """Return these terms and those that only name documents or times."""
+        """Return these terms together with terms that only name documents or times."""
         greatest = max((*self.own.values(), *self.expert.values()), default=1.0)
         return PassageTerms({**dict.fromkeys(names, _NAME_WEIGHT * greatest), **self.own}, self.expert)
 
     def only(self, names: Collection[str]) -> PassageTerms:
-        """Return those of the terms that have these names."""
+        """Return only the terms in ``names``."""
         own, expert = ({term: terms[term] for term in terms if term in names} for terms in (self.own, self.expert))
         return PassageTerms(own, expert)
 
     def weights(self, present: Collection[str]) -> dict[str, float]:
-        """Return what each term counts on a page that holds some of them.
+        """Return the weight of each term on a page that contains the terms in ``present``.
 
-        Those of expert knowledge count as far as the page lacks the question's own.
+        Expert terms count only as far as the page lacks terms of the question.
         """
         whole = fsum(self.own.values())
         lacking = 1 - fsum(weight for term, weight in self.own.items() if term in present) / whole if whole else 1.0
@@ -53,8 +53,10 @@ class PassageTerms(NamedTuple):
 
 
 class Window(NamedTuple):
-    """``numbers`` are those of its statements: ``above`` of them are heads of a table, the others begin with a match.
-    ``captions`` stand above the table and are not shown. ``tail`` is the beginning of the next statement.
+    """A window of statements on a page, given by their ``numbers``.
+
+    The first ``above`` numbers are table headings; the others begin with a match. ``captions`` are above the table and
+    not shown. ``tail`` is the beginning of the next statement.
     """
 
     numbers: tuple[int, ...]
@@ -67,17 +69,17 @@ class Window(NamedTuple):
         return self.numbers[self.above :]
 
     def text(self, page: Sequence[Statement]) -> str:
-        """In one line, with "…" where statements are left out."""
+        """Return the window in one line, with "…" for omitted statements."""
         gaps = ["", *("" if after == before + 1 else LEFT_OUT for before, after in pairwise(self.numbers))]
         parts = [gap + page[at].text for gap, at in zip(gaps, self.numbers, strict=True)]
         return " ".join(" ".join([*parts, self.tail]).split())
 
 
 class Windows:
-    """The windows of a page: one from each statement that matches, by its number."""
+    """The windows of a page: one for each matching statement, by its number."""
 
     def __init__(self, page: Sequence[Statement], terms: PassageTerms, numeric: bool) -> None:
-        """Weigh the statements of a page. A term counts less the more of them hold it.
+        """Weigh the statements of a page. A term counts less if many statements contain it.
 
         ``numeric`` prefers statements with figures.
         """
@@ -97,7 +99,7 @@ class Windows:
         self.found = {at: self._window(at) for at, worth in enumerate(self._worth) if worth}
 
     def gain(self, window: Window) -> float:
-        """Return what the different terms in a window weigh, and once more those of its best statement.
+        """Return the weight of the different terms in a window, with those of its best statement counted twice.
 
         Terms beyond a heading, seen from the best statement, count half.
         """
@@ -114,7 +116,9 @@ class Windows:
         return gained + self._worth[best] - _LATER * (best - body[0])
 
     def answer(self, window: Window) -> Window:
-        """Return the statement of a window whose terms weigh most; of a heading also what follows."""
+        """Return the part of a window that answers best: its statement of highest weight, with the text after a
+        heading.
+        """
         best = max(window.body, key=self._worth.__getitem__)
         if not self._opens[best]:
             return Window((best,))
@@ -188,7 +192,7 @@ _GAP = "…\n"
 
 
 class Passage(NamedTuple):
-    """``mark`` is the part of the text that answers best; it begins at the character ``offset`` of the page."""
+    """A passage of a page. ``mark`` is the part that answers best; it begins at character ``offset`` of the page."""
 
     offset: int
     text: str
@@ -196,13 +200,11 @@ class Passage(NamedTuple):
 
 
 def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headings: Collection[int] = ()) -> Passage:
-    """Return the stretch of about 280 characters with the most query-term weight.
+    """Return the passage of about 280 characters with the highest weight of query terms.
 
-    A stretch that begins with a row of a table has the heads of its columns before it, and prefers rows that match to
-    those between; "…" stands where something is left out. What stands above the table counts for each of its rows.
-
-    ``headings`` are the characters at which the page's headings begin. A heading counts half where the stretch ends
-    with it: what answers comes after. ``numeric`` prefers statements with figures.
+    A passage that begins in a table row includes the column headings; "…" marks omitted text. Text above a table counts
+    for each of its rows. ``headings`` are the characters at which headings begin; a heading at the end of a passage
+    counts half. ``numeric`` prefers statements with figures.
     """
     page = statements(text, {*terms.own, *terms.expert}, headings)
     windows = Windows(page, terms, numeric)
@@ -216,8 +218,8 @@ def best_passage(text: str, terms: PassageTerms, *, numeric: bool = False, headi
 def excerpt(text: str, terms: PassageTerms, tokens: int, *, numeric: bool = False) -> str:
     """Cut a page to at most ``tokens``.
 
-    A longer page shows the stretch that matches best with what stands around it, and the other stretches that match, in
-    the page's order. "…" stands where lines are left out. A table that fits is whole or has its head.
+    The excerpt contains the best passage with its surroundings, and other matching passages, in page order. "…" marks
+    omitted lines. Tables are included whole if they fit, else with their headings.
     """
     if estimate(text) <= tokens:
         return text

@@ -1,4 +1,4 @@
-"""Results with their receipts, differences of nearly equal pages, and the trace of a search."""
+"""Results with receipts, the differences between nearly equal pages, and the trace of a search."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _SECTIONS, _HINTS, _DOCUMENTS = 5, 3, 20
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """Findings of earlier stages about pages, by (number of the document, page).
+    """Findings of earlier stages about pages, by (position of the document, page).
 
-    ``verdicts`` say why a model or the question names a page. ``spans`` are the parts of pages that the question means,
-    from which snippets are then taken. ``terms`` are the only terms of the question that choose the snippet of a page
-    that it names by its number: its footer has the others. ``addends`` are those of the ranking model.
+    ``verdicts`` say why a model or the question chose a page. ``spans`` are the parts of pages that the question means;
+    snippets are taken from there. ``terms`` limit the snippet of a page that was named by number, because the other
+    terms occur in its footer. ``addends`` are those of the ranking model.
     """
 
     verdicts: Mapping[Place, str]
@@ -49,7 +49,7 @@ class PageFindings:
 
 
 class Explainer:
-    """Writes the results of one search."""
+    """Write the results of one search with their receipts."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Explainer:
         self._path_of, self._scoring = short_path, scoring
 
     def page(self, slot: ResultSlot, page_text: PageText, copies: Sequence[PageText] = ()) -> PageFound:
-        """Return one page with its receipt; ``copies`` are the texts of those that are nearly the same."""
+        """Return one page with its receipt; ``copies`` are the texts of nearly equal pages."""
         visit = slot.visit
         scores, page = self._scores[visit.doc], visit.page
         document, content = scores.candidate.document, scores.content
@@ -119,7 +119,7 @@ class Explainer:
         return self._path_of(self._scores[doc].candidate.document.path)
 
     def sections(self) -> tuple[SectionRanked, ...]:
-        """Return the leaf sections with the highest NodeScore, weighed with their documents' scores."""
+        """Return the leaf sections with the highest NodeScore, weighted by the scores of their documents."""
         if not self._scores:
             return ()
         worth = [scores.nodes * scores.content.leaves * scores.candidate.score for scores in self._scores]
@@ -183,7 +183,7 @@ _ALIKE, _LENGTH = 0.9, 0.2  # cosine from which pages are nearly equal, share by
 
 
 def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
-    """Return which pages, by their places, are nearly one of another document before them, by its place."""
+    """Return pages that nearly equal an earlier page of another document, with that page, both by position."""
     equals: dict[int, int] = {}
     lengths = [int(content.body.lengths[page - 1]) for content, page in pages[:_RESULTS_TO_COMPARE]]
     for at, (content, page) in enumerate(pages[:_RESULTS_TO_COMPARE]):
@@ -197,7 +197,7 @@ def nearly_equal(pages: Sequence[tuple[Content, int]]) -> dict[int, int]:
 
 
 def trace(hits: Sequence[Hit], scores: Sequence[PageScores], steps: WalkTrace, visits: Sequence[PageVisit]) -> Trace:
-    """Return where one search looked. ``hits`` are those of the first stage, best first."""
+    """Return where a search looked. ``hits`` are those of the first stage, best first."""
     ids = [document.candidate.document.doc_id for document in scores]
     nodes = [[section.node_id for section in document.content.sections] for document in scores]
     return Trace(
@@ -214,7 +214,7 @@ _WORDS = 3_000  # of a page that are compared
 
 
 def differences(before: str, after: str) -> str:
-    """Say in a line what ``after`` has in place of what ``before`` has; "" for the same words."""
+    """Describe in one line how the words of ``after`` differ from those of ``before``; "" if they are equal."""
     mine, theirs = _line_words(before), _line_words(after)
     changes = [
         change

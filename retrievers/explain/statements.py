@@ -1,4 +1,4 @@
-"""Statements of a page: sentences, rows of tables, items of lists and headings, each with a question's terms."""
+"""Split a page into statements: sentences, table rows, list items and headings, with the question's terms in each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAME = 60  # characters of a row's name that goes on below the row
 
 
 class Statement(NamedTuple):
-    """``row`` says, by the numbers of statements, which heads, captions and name belong to a row of a table."""
+    """A statement of a page. ``row`` holds the numbers of the headings, captions and label of a table row."""
 
     offset: int  # in the page's text
     text: str
@@ -52,9 +52,9 @@ class _Piece(NamedTuple):
 
 
 def statements(text: str, terms: Set[str], headings: Collection[int]) -> list[Statement]:
-    """Return the statements of a text, of links what a reader sees; those longer than a window in pieces.
+    """Return the statements of a text; long ones are split. Links are replaced by their visible text.
 
-    ``headings`` are the characters of the text at which headings begin.
+    ``headings`` are the characters at which headings begin.
     """
     parts = _beginnings(terms)
     pieces = _pieces_of(text, tuple(headings))
@@ -191,8 +191,9 @@ _TURNED = re.compile(r"\b(?:continued|cont['’.]?d|fortsetzung|suite|continuaci
 
 
 def goes_on(text: str, following: str, heading: bool) -> bool:
-    """``following`` is the text of the next page; ``heading``: a section begins at its top, so that it is another
-    matter.
+    """Return whether a list or table continues on the next page, whose text is ``following``.
+
+    ``heading`` is True if a section begins at its top, so that nothing continues.
     """
     last, first = _lines_of_text(text), _lines_of_text(following)
     if not last or not first:
@@ -218,8 +219,10 @@ def breaks_off(text: str, following: str) -> bool:
 
 
 def runs_over(text: str, following: str, passage: str, heading: bool) -> bool:
-    """Return whether what a ``passage`` of a page says may go on on the next: it stands near the end, where a sentence
-    breaks off, or in a list or a table that goes on. ``heading`` as above.
+    """Return whether the content of a ``passage`` may continue on the next page.
+
+    It must be near the end of the page, in an unfinished sentence, or in a list or table that continues. ``heading`` is
+    as in ``goes_on``.
     """
     plain, sought = " ".join(text.split()), " ".join(passage.strip("… ").split())[:_SOUGHT]
     at = plain.find(sought) if sought else -1

@@ -1,7 +1,7 @@
-"""The candidate pages of a question, its terms on them by BM25, and what expert knowledge says of them.
+"""The candidate pages of a question, their BM25 scores, and the scores of expert terms.
 
-A word that every page of a filing holds says nothing inside it, however rare it is in the library. So idf is taken over
-the document's own pages. Headings that begin on a page are a second, light field.
+A word that every page of a document contains says nothing within it, even if it is rare in the library. So idf is
+computed over the document's own pages. Headings that begin on a page are a second field with a small weight.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class QueryTerms:
 
     @classmethod
     def of(cls, worth: Mapping[str, float], pages: int, holding: Mapping[str, int]) -> QueryTerms:
-        """``worth`` is by term; ``holding`` says how many of the library's ``pages`` hold each."""
+        """Build the terms. ``holding`` is the number of library pages that contain each term, out of ``pages``."""
         different = list(worth)
         each = np.fromiter(worth.values(), np.float64, len(worth))
         hashes = np.fromiter((cached_hash(term) for term in different), np.int64, len(different))
@@ -75,17 +75,17 @@ class Candidates:
         return cls(documents, firsts, at, doc, at - firsts[doc] + 1)
 
     def places(self) -> list[tuple[Content, int]]:
-        """Return the pages as (content, 1-based page)."""
+        """Return the pages as (content, page from 1)."""
         pairs = zip(self.doc.tolist(), self.page.tolist(), strict=True)
         return [(self.documents[doc].content, page) for doc, page in pairs]
 
     def place(self, row: int) -> tuple[int, int]:
-        """Return the place of a row's document, and its page from 1."""
+        """Return the position of a row's document, and its page (from 1)."""
         return int(self.doc[row]), int(self.page[row])
 
     @cached_property
     def rows(self) -> Mapping[tuple[int, int], int]:
-        """Return the row of each page by (place of its document, 1-based page)."""
+        """Return the row of each page by (position of its document, page from 1)."""
         places = zip(self.doc.tolist(), self.page.tolist(), strict=True)
         return {place: row for row, place in enumerate(places)}
 
@@ -95,13 +95,13 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class PageQuery:
-    """Weights by term that the pages of a document are scored by, and weights of terms in headings alone."""
+    """Term weights for scoring the pages of a document, and separate weights for terms in headings."""
 
     terms: Mapping[str, float]
     headings: Mapping[str, float] = field(default_factory=dict)
 
     def hashed(self) -> tuple[dict[int, float], dict[int, float]]:
-        """Return both by the hashes of the terms."""
+        """Return both maps of weights, by term hash."""
         return _hashed(self.terms), _hashed(self.headings)
 
 
@@ -111,7 +111,9 @@ def page_scores(
     scoring: PageScoring = PageScoring(),
     headings: Mapping[int, float] | None = None,
 ) -> Floats:
-    """Return BM25 of every page against {term hash: weight}: float64 (pages,), higher is better, 0 for no match."""
+    """Return the BM25 score of every page for {term hash: weight}: float64 (pages,), higher is better, 0
+    without a match.
+    """
     total = _field(content.body, query, scoring)
     if scoring.headings:
         in_headings = {**(headings or {}), **query}
@@ -122,7 +124,7 @@ def page_scores(
 
 
 def matched_terms(content: Content, page: int, query: PageQuery, scoring: PageScoring) -> dict[str, float]:
-    """Return the terms that a page (1-based) holds in its text and headings, with what each adds; best first."""
+    """Return the terms in the text and headings of a page (from 1), with what each adds to its score; highest first."""
     names = {tokens.cached_hash(term): term for term in (*query.headings, *query.terms)}
     terms, headings = query.hashed()
     return {names[term]: add for term, add in matched(content, page, terms, headings, scoring).items()}
@@ -135,7 +137,9 @@ def matched(
     headings: Mapping[int, float] | None = None,
     scoring: PageScoring = PageScoring(),
 ) -> dict[int, float]:
-    """Return the terms that a page (1-based) holds in its text and headings, with what each adds; best first."""
+    """Return the term hashes in the text and headings of a page (from 1), with what each adds to its score;
+    highest first.
+    """
     adds: dict[int, float] = {}
     fields = ((1.0, content.body, query), (scoring.headings, content.headings, {**(headings or {}), **query}))
     for share, counts, term_weights in fields:
@@ -174,9 +178,9 @@ _ROLE_PAGES = 2  # a section longer than this has its role on its first pages on
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Knowledge:
-    """Expansions of a question in several documents, whose ``contents`` these are.
+    """Expert terms for several documents, whose ``contents`` are given.
 
-    firsts: int64 (documents + 1,), the first page of each document, numbered through.
+    firsts: int64 (documents + 1,), the number of the first page of each document in a common numbering.
     """
 
     expansions: Sequence[Expansion]
@@ -192,7 +196,7 @@ class Knowledge:
         return [(self.expansions[places[0]], places) for places in groups.values()]
 
     def bm25(self, scoring: PageScoring) -> tuple[Floats, Floats]:
-        """Return BM25 of the added terms in the texts, and of the added headings: float64 (pages,) both."""
+        """Return BM25 scores of the expert terms in texts, and of the expert headings: float64 (pages,) both."""
         texts, headings = np.zeros(int(self.firsts[-1])), np.zeros(int(self.firsts[-1]))
         for expansion, places in self._groups():
             contents = self.contents.only(places)
@@ -206,7 +210,7 @@ class Knowledge:
         return texts, headings
 
     def phrases(self, candidates: Candidates, orders: Sequence[TermOrder], scoring: ExpansionScoring) -> Floats:
-        """Return the share of the phrases of several words that each candidate page holds, by weight: float64 (n,)."""
+        """Return the weighted share of expert phrases that each candidate page contains: float64 (n,), 0 to 1."""
         shares = np.zeros(len(candidates))
         for expansion, places in self._groups():
             rows = np.flatnonzero(np.isin(candidates.doc, places))
@@ -222,7 +226,7 @@ class Knowledge:
         return shares
 
     def roles(self, candidates: Candidates) -> Floats:
-        """Return 1 for a candidate page that has a role which is wanted in its document: float64 (n,)."""
+        """Return 1 for candidate pages with a role that expert knowledge requests, else 0: float64 (n,)."""
         on_role = np.zeros(int(self.firsts[-1]))
         for expansion, places in self._groups():
             for place in places if expansion.roles else ():
@@ -234,7 +238,7 @@ class Knowledge:
 
 
 def role_pages(content: Content, role: Role) -> dict[int, None]:
-    """Return the pages of a document that have a role, by the titles of its sections, in order."""
+    """Return the pages of a document that have a role, found by section titles, in order."""
     pages: dict[int, None] = {}
     for section in content.titled(role.title):
         last = min(section.end_page, section.start_page + _ROLE_PAGES - 1)

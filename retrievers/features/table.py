@@ -1,7 +1,7 @@
 """The features of every candidate page of a question, one column each.
 
-Each is computed over arrays of all candidates at once; none filters or orders by itself. ``FEATURES`` names them with
-what they measure. All are about 0 to 1, higher speaks for the page unless the model says otherwise.
+Each is computed for all candidates at once, and none filters or sorts by itself. ``FEATURES`` describes each. Values
+are about 0 to 1; higher means more relevant unless the model has a negative weight.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ GROUPS: Mapping[str, str] = {name: group for group, named in _FEATURE_GROUPS.ite
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """``values`` is float64 (n, features) of the candidates' n pages, in the order of FEATURES."""
+    """The features of candidate pages. ``values`` is float64 (pages, features), columns in the order of FEATURES."""
 
     candidates: Candidates
     values: Floats
@@ -102,12 +102,11 @@ class FeatureTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureInputs:
-    """Everything that features are computed from, but for the pages' terms in order.
+    """The inputs from which features are computed, except the pages' terms in order.
 
-    ``named`` are the question's terms that name documents. ``contents`` and ``expansions`` are by document. ``coarse``
-    and ``meaning`` say what the coarse pass and vectors say of pages, by (doc_id, page): the question's best has 1.
-    ``unembedded`` are documents without vectors, where others have some. ``chosen`` is how surely a document is meant
-    before its name is looked for: 1 / the number of those that are searched.
+    ``named`` are terms that name documents. ``contents`` and ``expansions`` are by document. ``coarse`` and ``meaning``
+    are scores of the first stage and of vectors by (doc_id, page), the best 1. ``unembedded`` are documents without
+    vectors, if others have some. ``chosen`` is the prior probability of a document: 1 / number of searched documents.
     """
 
     question: Question
@@ -123,7 +122,7 @@ class FeatureInputs:
 
 
 class FeatureBuilder:
-    """Computes the features of one question, its candidates first."""
+    """Compute the features of one question; its candidates come first."""
 
     def __init__(self, inputs: FeatureInputs, scoring: ScoringConfig) -> None:
         self._inputs, self._scoring, self._expansion = inputs, scoring.pages, scoring.expansion
@@ -146,7 +145,7 @@ class FeatureBuilder:
         self.candidates = Candidates.of(inputs.documents, body.firsts, self._rows(scoring.documents.pages))
 
     def table(self, orders: Sequence[TermOrder]) -> FeatureTable:
-        """Return the features; ``orders`` are the candidates' terms in order."""
+        """Return the features; ``orders`` are the terms of each candidate page in order."""
         inputs, body, weights, candidates = self._inputs, self._body, self._weights, self.candidates
         at, doc, count = candidates.at, candidates.doc, len(candidates)
         library = body.library_bm25(weights, Bm25(1.2, 0.75, _mean(body.lengths)))

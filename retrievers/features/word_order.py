@@ -1,4 +1,4 @@
-"""Word order: how close together a question's words stand on a page, and whether as it writes them."""
+"""Word order: how close together the question's words are on a page, and whether in the same form."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class PageWords:
 
     @property
     def starts(self) -> Ints:
-        """Return where each page's words begin: int64 (pages,)."""
+        """Return the position at which each page's words begin: int64 (pages,)."""
         return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     def numbers(self) -> Ints:
-        """Return how many of each page's words are numbers: int64 (pages,)."""
+        """Return the number of numeric words on each page: int64 (pages,)."""
         counts = np.zeros(len(self.lengths), np.int64)
         filled = np.flatnonzero(self.lengths)
         if len(filled):
@@ -76,7 +76,7 @@ class TermPlaces:
 
     @classmethod
     def of(cls, words: PageWords, hashes: Ints) -> TermPlaces:
-        """Find the question's terms; ``hashes`` are theirs, int64 (t,), all different."""
+        """Find the question's terms, given by different hashes, int64 (t,)."""
         starts = words.starts
         before = np.append(0, np.cumsum(words.terms != STOP_WORD))  # terms, ahead of each word
         lengths = before[starts + words.lengths] - before[starts]
@@ -103,9 +103,8 @@ class TermPlaces:
         return np.unique(self.pages, return_index=True)
 
     def best_window(self, weights: Floats, size: int) -> Floats:
-        """Return the greatest share of ``weights`` that different terms within ``size`` terms have: float64 (pages,).
-
-        ``weights`` are float64 (t,), the shares 0 to 1.
+        """Return the highest share of ``weights`` that different terms have within a window of ``size`` terms:
+        float64 (pages,).
         """
         total = float(weights.sum())
         best = np.zeros(len(self.lengths))
@@ -117,10 +116,10 @@ class TermPlaces:
         return best / total
 
     def pairs(self, sequence: Sequence[int], weights: Floats) -> Floats:
-        """Return the share of the question's neighbouring terms that are neighbours on a page too: float64 (pages,), 0
-        to 1.
+        """Return the share of neighbouring terms of the question that are also neighbours on a page: float64 (pages,),
+        0 to 1.
 
-        Each pair counts by the sum of its two ``weights``. ``sequence`` are the question's terms in order.
+        Each pair counts by the sum of its two ``weights``. ``sequence`` holds the question's terms in order.
         """
         shares, count = np.zeros(len(self.lengths)), len(weights)
         wanted_pairs = sorted({(a, b) for a, b in pairwise(sequence) if a != b})
@@ -136,7 +135,7 @@ class TermPlaces:
         return np.asarray(shares / sum(worth.values()))
 
     def in_sequence(self, sequence: Sequence[int], forms: Forms | None = None) -> Floats:
-        """Return 1 for a page on which terms stand one after the other, written as ``forms`` says: float64 (pages,)."""
+        """Return 1 for pages that contain the terms in sequence, written as in ``forms`` if given: float64 (pages,)."""
         on_page = np.zeros(len(self.lengths))
         starts = np.flatnonzero(self.terms == sequence[0])
         for ahead, term in enumerate(sequence):
@@ -148,17 +147,19 @@ class TermPlaces:
         return on_page
 
     def quoted(self, quotations: Sequence[Sequence[int]], forms: Forms) -> Floats:
-        """Return the share of the quotations, each of terms in order, that a page holds as written: float64 (n,)."""
+        """Return the share of quotations, each a sequence of terms, that a page contains as written: float64 (n,)."""
         several = [quotation for quotation in quotations if len(quotation) >= _LEAST_QUOTED]
         on_pages = [self.in_sequence(quotation, forms) for quotation in several]
         return np.asarray(sum(on_pages, np.zeros(len(self.lengths))) / max(1, len(several)))
 
     def holding(self, count: int) -> Ints:
-        """Return how many pages hold each of the question's ``count`` terms: int64 (t,)."""
+        """Return how many pages contain each of the question's ``count`` terms: int64 (t,)."""
         return _holding(self.pages, self.terms, count)
 
     def as_written(self, forms: Forms, weights: Floats) -> Floats:
-        """Return the share of ``weights`` whose terms a page writes as the question does: float64 (pages,), 0 to 1."""
+        """Return the share of ``weights`` whose terms a page writes in the same form as the question: float64
+        (pages,), 0 to 1.
+        """
         total = float(weights.sum())
         same = np.flatnonzero(self.forms == forms[self.terms])
         holding = np.zeros((len(self.lengths), len(weights)))
@@ -181,21 +182,21 @@ class WordPlaces:
 
     @classmethod
     def of(cls, words: PageWords, terms: Ints, forms: Forms) -> WordPlaces:
-        """Find the question's words, all different: the hashes of their ``terms``, int64 (w,), and their ``forms``."""
+        """Find the question's different words by the hashes of their ``terms``, int64 (w,), and their ``forms``."""
         starts = words.starts
         rows, word_numbers = _find_words(words.terms, words.forms, terms, forms)
         pages = starts.searchsorted(rows, "right") - 1
         return cls(rows - starts[pages], pages, word_numbers, words.lengths)
 
     def holding(self, count: int) -> Ints:
-        """Return how many pages hold each of the question's ``count`` words: int64 (w,)."""
+        """Return how many pages contain each of the question's ``count`` words: int64 (w,)."""
         return _holding(self.pages, self.words, count)
 
     def best_passage(self, rarity: Floats) -> Floats:
-        """Return the greatest BM25 of ``_PASSAGE`` words in a row: float64 (pages,), at least 0.
+        """Return the highest BM25 score of a window of ``_PASSAGE`` words: float64 (pages,), at least 0.
 
-        ``rarity`` is the idf of each word, float64 (w,). Passages overlap by half and count as equally long, so that b
-        of the formula is 0 (Robertson and Zaragoza 2009).
+        ``rarity`` is the idf of each word, float64 (w,). Windows overlap by half and count as equally long, so b of the
+        formula is 0 (Robertson and Zaragoza 2009).
         """
         blocks = 1 + np.maximum(0, self.lengths - 1) // (_PASSAGE // 2)
         firsts = np.cumsum(blocks) - blocks
@@ -208,10 +209,10 @@ class WordPlaces:
         return np.maximum.reduceat(scores, firsts) if len(firsts) else np.zeros(0)
 
     def triples(self, sequence: Sequence[int], pages: int) -> Floats:
-        """Return the idf of the question's words by three in a row that are in a row on a page: float64 (n,).
+        """Return the idf of word triples of the question that occur on a page: float64 (n,).
 
-        ``sequence`` are the question's words in order, -1 for one that is not looked for; of the library's ``pages``
-        those that hold such words are among these, nearly all.
+        ``sequence`` holds the question's words in order, -1 for ignored words. ``pages`` is the number of pages in the
+        library.
         """
         sums = np.zeros(len(self.lengths))
         if len(self.places) < 3:

@@ -1,1 +1,1 @@
-"""The stages of a search in a row, and the state that they hand on."""
+"""The stages of a search, and the state that they pass on."""

@@ -1,4 +1,4 @@
-"""The stages that find candidates: the question read, the first stage, documents chosen, pages scored."""
+"""The stages that find candidates: read the question, run the first stage, choose documents, score pages."""
 
 from __future__ import annotations
 
@@ -194,14 +194,14 @@ def _signals(
 
 
 def pages_holding(opened: SearchResources, terms: Sequence[str]) -> dict[str, int]:
-    """Return how many pages of the library hold each term."""
+    """Return the number of library pages that contain each term."""
     return dict(zip(terms, opened.index.holding([cached_hash(term) for term in terms]), strict=True)) if terms else {}
 
 
 def spelled(question: Question, routing: Routing, hits: Sequence[Hit], opened: SearchResources) -> str:
-    """Replace words of a question that no document holds by known words, where each is surely a slip.
+    """Return the question with misspelled words replaced by known words, where the correction is clear.
 
-    Names of the library, words of expert knowledge and words that places are called by stay.
+    Names in the library, words of expert knowledge and words for places (such as "page") stay.
     """
     view = opened.view
     left = {word: cached_hash(stem(word.lower())) for word in words(question.text, routing.matched_terms)}

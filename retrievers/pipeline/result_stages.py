@@ -1,4 +1,4 @@
-"""The stages that order candidate pages and choose, judge and explain results."""
+"""The stages that order candidate pages, and that choose, judge and explain results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search: its stages in a row, pages of an earlier answer among them, and the sections that a search scores."""
+"""Run the stages of a search, include pages of an earlier answer, and score sections."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ STAGES: Stages = (
 
 
 def search(request: SearchRequest, resources: SearchResources, stages: Sequence[Stage] = STAGES) -> SearchResult:
-    """Answer with pages. Pages that are removed while the search runs are left out, and a note says so.
+    """Run a search. Pages that are removed meanwhile are left out, and a note says so.
 
-    A model's failure is noted in the result. Raises NotFoundError for an unknown document, UsageError for a bad
+    A failure of a model is noted in the result. Raise NotFoundError for an unknown document, UsageError for an invalid
     condition.
     """
     state, laps = run_stages(stages, SearchState.begin(request, resources))
@@ -103,9 +103,7 @@ _WHY = "an earlier answer rests on it"
 
 
 def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
-    """Return a row of stages that also looks at these pages (doc_id, number) where they are still published and
-    searched.
-    """
+    """Return stages that also consider these pages (doc_id, number), if they are still published and searched."""
     if not pages:
         return stages
     cited = {doc_id: [page for owner, page in pages if owner == doc_id] for doc_id, _ in pages}
@@ -141,9 +139,9 @@ def with_earlier(pages: Sequence[tuple[str, int]], stages: Stages) -> Stages:
 
 @dataclass(frozen=True, slots=True)
 class SectionScores:
-    """(NodeScore, best pages) of every section of a document, by node_id, as a search of the library has them.
+    """The NodeScore and the best pages of each section of a document, by node_id.
 
-    ``notes`` say what the user should know, as those of a search do.
+    ``notes`` contain remarks for the user, as those of a search.
     """
 
     query: str
@@ -155,10 +153,10 @@ class SectionScores:
 def of_document(
     request: SearchRequest, document: Document, score: Callable[[SearchRequest], SearchState]
 ) -> SectionScores:
-    """Return a document's sections by the search that ``score`` makes of the library.
+    """Return the section scores of one document, from a search of the library by ``score``.
 
-    Where that search does not look into the document, a search of this document alone scores its sections, and a note
-    says so. With none of its pages compared they would all be 0.
+    If that search does not choose the document, it is searched alone, and a note says so; otherwise all scores would be
+    0.
     """
     sections = of_documents(score(request), document)
     if sections:
@@ -173,7 +171,7 @@ def of_document(
 
 
 def of_documents(state: SearchState, only: Document | None = None) -> list[SectionScores]:
-    """Return the section scores of the documents that a search looked into, best first."""
+    """Return the section scores of the documents that a search chose, best first."""
     return [
         _score_sections(state.query.request.question, pages, state.outcome.notes)
         for pages in state.ranking.pages

@@ -1,4 +1,4 @@
-"""A stage of a search, the state that stages hand on, and rows of stages."""
+"""A stage of a search, the state that stages pass on, and sequences of stages."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from retrievers.trees.contents import ContentCache, PageTexts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResources:
-    """Resources that a search reads from, opened before it.
+    """The open resources that a search reads from.
 
-    ``view`` decides what is published; hits of anything else are dropped.
+    ``view`` defines which documents are published; hits of others are dropped.
     """
 
     view: LibraryView
@@ -135,12 +135,12 @@ class SearchState:
 
     @classmethod
     def begin(cls, request: SearchRequest, resources: SearchResources) -> SearchState:
-        """Return the state before the first stage."""
+        """Return the initial state of a search."""
         return cls(Query(request), resources, PageTexts(resources.contents))
 
     @property
     def effort_used(self) -> EffortUsed:
-        """Return the effort that was spent, and why."""
+        """Return the effort that the search used, and the reason."""
         effort = self.query.request.effort
         return self.outcome.effort or EffortUsed(effort, "fast", "asked for" if effort == "fast" else NO_MODEL)
 
@@ -153,7 +153,7 @@ _READABLE = (*_PARTS.values(), "resources", "texts")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of a search. ``name`` names its time in ``timings_ms`` and its part of a page's score."""
+    """A stage of a search. ``name`` appears in ``timings_ms`` and in the contributions to a page's score."""
 
     name: str
     work: Callable[[SearchState], SearchState]
@@ -215,13 +215,13 @@ def before(name: str, stages: Stages) -> Stages:
 
 
 def without(name: str, stages: Stages) -> Stages:
-    """Return the row without a stage. Raises UsageError where it has none of that name."""
+    """Return the stages without the named one. Raise UsageError if it is missing."""
     place = _stage_index(name, stages)
     return (*stages[:place], *stages[place + 1 :])
 
 
 def inserted(new: Stage, after: str, stages: Stages) -> Stages:
-    """Return the row with one more stage. Raises UsageError where there is no stage ``after``."""
+    """Return the stages with a new one after the stage ``after``. Raise UsageError if that is missing."""
     place = _stage_index(after, stages) + 1
     return (*stages[:place], new, *stages[place:])
 

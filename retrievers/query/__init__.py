@@ -1,1 +1,1 @@
-"""The question read: words, names, what is asked for; expansion by packs."""
+"""Read the question: its words, names and intent, and expansion by packs."""

@@ -1,10 +1,10 @@
-"""Questions whose answer is a count or a complete list of what mentions some words: an exhaustive search answers them.
+"""Recognise questions that ask for a count or a complete list of mentions, which an exhaustive search answers.
 
-    How many contracts mention "change of control"?     In wie vielen Urteilen wird der Auskunftsanspruch erwähnt?
-    List every document that names Acme or Bolt.        Welche Dokumente erwähnen "Acme" nicht?
-    On which pages does force majeure appear?           Wie oft kommt "höhere Gewalt" vor?
+How many contracts mention "change of control"? In wie vielen Urteilen wird der Auskunftsanspruch erwähnt? List every
+document that names Acme or Bolt. Welche Dokumente erwähnen "Acme" nicht? On which pages does force majeure appear? Wie
+oft kommt "höhere Gewalt" vor?
 
-A question is read so only where all of it has such a form: any other condition needs somebody who reads the pages.
+The whole question must have such a form: any other condition requires reading the pages.
 """
 
 from __future__ import annotations
@@ -161,12 +161,12 @@ _DESCRIBES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CountQuestion:
-    """A count or list that is asked for.
+    """A question that asks for a count or a list.
 
-    A document has ``words`` (``together``: all of them, else any), and none of ``without``. ``phrase``: what stands
-    there where "and" or "or" may join the words, or be one of them ("terms and conditions"). ``absent``: what has them
-    not is asked for. ``quoted``: the words stand between quotation marks. ``kind`` is what the question calls the
-    documents, "" where it says none. ``listed``: a list is asked for rather than a number.
+    A document must contain the ``words`` (all of them with ``together``, else any) and none of ``without``. ``phrase``
+    is the original text if "and" or "or" may be part of a name ("terms and conditions"). ``absent`` asks for documents
+    that lack the words. ``quoted`` is True for words in quotation marks. ``kind`` is the question's word for the
+    documents, "" for none. ``listed`` asks for a list instead of a number.
     """
 
     unit: Unit
@@ -182,7 +182,7 @@ class CountQuestion:
 
 
 def count_question(question: str) -> CountQuestion | None:
-    """Return what a question asks to be counted or listed completely; None where it asks something else."""
+    """Return what a question asks to count or list completely, None for other questions."""
     plain = " ".join(question.split()).strip(" ?!.…？")
     if not plain or len(question) > _LONGEST:
         return None

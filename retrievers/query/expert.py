@@ -42,7 +42,7 @@ _ENDS = rf"(?-i:$|[^{_LETTER}]|\b[0-9A-Za-z_])"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A regular expression over whole words, without regard to case. ``whole`` is what is tried for ``written``."""
+    """A case-insensitive regular expression over whole words. ``whole`` is the compiled form of ``written``."""
 
     written: str
     whole: str = field(repr=False, compare=False)
@@ -57,7 +57,7 @@ class Pattern:
 
 
 def pattern(written: str, place: str) -> Pattern:
-    """Compile an expression. Raises UsageError that begins with ``place`` where RE2 refuses it."""
+    """Compile a regular expression. Raise UsageError that begins with ``place`` if RE2 refuses it."""
     import re2
 
     try:
@@ -71,7 +71,7 @@ def pattern(written: str, place: str) -> Pattern:
 
 
 def matching(patterns: Sequence[Pattern], text: str) -> list[int]:
-    """Return the places of those patterns that match somewhere in the text, in order."""
+    """Return the positions of the patterns that match somewhere in the text, in order."""
     if not patterns:
         return []
     return sorted(_together(tuple(regex.whole for regex in patterns)).Match(_bytes(text)) or [])
@@ -125,7 +125,10 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionRule:
-    """``documents`` are the types of documents it is for, none for any; ``source`` is the pack or file it stands in."""
+    """A rule of expert knowledge.
+
+    ``documents`` are the document types it applies to, () for all; ``source`` is its pack or file.
+    """
 
     when: Pattern
     phrases: tuple[str, ...]
@@ -138,11 +141,11 @@ class ExpansionRule:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """Additions of an expert to one question: terms with weights for text and for headings, and roles to fill.
+    """The terms that expert knowledge adds to a question, with weights for text and headings, and the page roles it
+    requests.
 
-    ``sources`` names the packs and files whose entries matched; ``phrases`` and ``titles`` are the words and the
-    headings as these write them, phrases with the weight that their entry gives them; ``primary`` the roles that matter
-    to any question of these fields.
+    ``sources`` names the packs and files with matching rules. ``phrases`` and ``titles`` are their original wording,
+    phrases with weights; ``primary`` are roles that are relevant to any question of these fields.
     """
 
     terms: Mapping[str, float] = field(default_factory=dict)
@@ -154,7 +157,7 @@ class Expansion:
     primary: tuple[Role, ...] = ()
 
     def __add__(self, other: Expansion) -> Expansion:
-        """Return both together, for a reader of pages of several documents."""
+        """Return the combination of both expansions."""
         if not self.sources or self is other:
             return other
         if not other.sources:
@@ -174,15 +177,15 @@ NO_EXPANSION = Expansion()
 
 
 def together(expansions: Iterable[Expansion]) -> Expansion:
-    """Return the sum of several expansions."""
+    """Return the combination of several expansions."""
     return reduce(add, {id(expansion): expansion for expansion in expansions}.values(), NO_EXPANSION)
 
 
 @dataclass(frozen=True, slots=True)
 class Expert:
-    """The content of an expert file; the default knows nothing.
+    """The content of an expert file; the default is empty.
 
-    ``together`` are pairs of terms of one phrase or heading, ``primary`` roles by pack or file.
+    ``together`` holds pairs of terms of one phrase or heading, ``primary`` the roles by pack or file.
     """
 
     expansions: tuple[ExpansionRule, ...] = ()
@@ -194,11 +197,10 @@ class Expert:
     def expand(
         self, question: str, types: Collection[str], names: Collection[str] = (), full_terms: int = 16
     ) -> dict[str, Expansion]:
-        """Return what the matching entries add in documents of each of these types.
+        """Return the additions of matching rules for documents of each of these types.
 
-        Types in which no entry speaks are left out; those in which the same entries speak share one ``Expansion``.
-        ``names`` are those in the question that documents are linked by; patterns see neither them nor other names. An
-        entry of more than ``full_terms`` words weighs as much as one of so many.
+        Types without a matching rule are left out. ``names`` are words of the question that name documents; patterns do
+        not match them. A rule with more than ``full_terms`` words has the total weight of that many.
         """
         heard = [e for e in self.expansions if not e.documents or not e.documents.isdisjoint(types)]
         patterns = [expansion.when for expansion in heard]
@@ -221,7 +223,7 @@ class Expert:
         return expansions
 
     def knows(self, word: str) -> bool:
-        """Return whether an entry speaks of a word, or it is somebody's nickname."""
+        """Return whether a rule contains the word, or it is a nickname."""
         folded = word.casefold()
         return folded in _trigger_words(self.expansions) or any(
             folded in map(str.casefold, names) for names in self.aliases.values()
@@ -245,11 +247,11 @@ class Expert:
         return Expansion(terms, headings, tuple(roles), sources, phrases, titles, tuple(primary))
 
     def everywhere(self) -> Expert:
-        """Return the same, for documents of any type."""
+        """Return the same knowledge for documents of all types."""
         return replace(self, expansions=tuple(replace(e, documents=frozenset()) for e in self.expansions))
 
     def __add__(self, other: Expert) -> Expert:
-        """Return both together; where they call a role or a subject the same, the second's counts."""
+        """Return both combined; for equal names of roles or subjects, the second one wins."""
         roles = {role.name: role for role in (*self.roles, *other.roles)}
         return Expert(
             (*self.expansions, *other.expansions),
@@ -282,7 +284,7 @@ def _terms(phrase: str) -> tuple[str, ...]:
 
 
 def load_expert(path: Path) -> Expert:
-    """Read an expert file. Raises UsageError that names the file and the entry that is wrong."""
+    """Read an expert file. Raise UsageError that names the file and the wrong entry."""
     try:
         written = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -291,7 +293,7 @@ def load_expert(path: Path) -> Expert:
 
 
 def read_expert(written: str, name: str) -> Expert:
-    """Read an expert from YAML text; ``name`` is what errors call it."""
+    """Parse expert knowledge from YAML text; ``name`` is used in errors."""
     try:
         data = yaml.load(written, getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # in C ten times as fast
     except yaml.YAMLError as error:

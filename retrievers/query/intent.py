@@ -1,7 +1,7 @@
-"""Intent of a question: about a document as a whole, about several pages, or about the question before it.
+"""Recognise whether a question is about a whole document, about several pages, or about the previous question.
 
-Questions about a whole document say so in words of their own ("summary of …"), or name a document and ask for nothing
-in it: "What does the survey deal with?", "Walk me through the survey", "The survey in two sentences".
+Questions about a whole document say so ("summary of …"), or name a document and nothing in it: "What does the survey
+deal with?", "Walk me through the survey", "The survey in two sentences".
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _whole_pattern() -> re.Pattern[str]:
 
 
 def wants_whole(question: str) -> tuple[Wanted, str] | None:
-    """Return what of a whole document a question wants, and the question without the words that say so.
+    """Return which kind of overview a question asks for, and the question without the words that say so; else None.
 
-    None where its words ask for no such thing. Whether it asks for anything else, the remaining words tell.
+    The caller checks whether the remaining words ask for something more specific.
     """
     folded = question.lower()
     match = _whole_pattern().search(question) if any(hint in folded for hint in _HINTS) else None
@@ -132,18 +132,18 @@ def _asking() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def may_ask_what_it_says(question: str) -> bool:
-    """Return whether a question would ask for a document as a whole if it asked for nothing in it."""
+    """Return whether a question may ask for a whole document, provided that it names nothing in it."""
     asks, for_one, _ = _asking()
     return asks.search(question) is not None and for_one.search(question) is None
 
 
 def ends_in_saying(question: str) -> bool:
-    """Return whether a question ends in a verb of saying, as "What does … deal with?" does."""
+    """Return whether a question ends in a verb such as "deal with" in "What does … deal with?"."""
     return _asking()[2].search(question) is not None
 
 
 def without_saying(terms: Iterable[str]) -> list[str]:
-    """Return the terms but those by which a question asks what something says."""
+    """Return the terms without verbs such as "say" or "deal with"."""
     return [term for term in terms if term not in _SAYS]
 
 
@@ -156,7 +156,7 @@ _LIST_RESULTS, _COMPARISON_RESULTS = 8, 4
 
 
 def pages_wanted(question: str, usual: int) -> int:
-    """Return how many pages answer a question: ``usual`` or more, MOST at most."""
+    """Return how many pages are needed to answer a question: at least ``usual``, at most MOST."""
     count = usual
     parsed = read_question(question)
     if compares(question) or len(parsed.years) > 1 or len(parsed.quarters) > 1:
@@ -239,10 +239,9 @@ _WORD = re.compile(r"[^\s,;:?!()\[\]«»\"“”]+")
 
 
 def points_back(question: str, before: str = "") -> bool:
-    """Return whether a question may mean something that was said before.
+    """Return whether a question may refer to the previous question, ``before``.
 
-    A word tells it, how the question begins, or what it leaves out. It leaves names out where the question ``before``
-    says whom it is about, and this one neither whom nor when.
+    It may do so by a word, by its beginning, or by leaving out a name or time that the previous question has.
     """
     if _OPENS.match(question) or _BACK.search(question) or not content_words(question):
         return True
@@ -256,10 +255,9 @@ def points_back(question: str, before: str = "") -> bool:
 
 
 def with_words_before(question: str, before: str) -> str:
-    """Return the question with the words of the one before it.
+    """Complete a question with words of the previous one.
 
-    These are its names and times, unless new ones are said, and what it asks for where the new question asks for
-    nothing of its own, or only says of whom.
+    Its names and times are added unless the new question has its own, and its subject if the new question has none.
     """
     left = without_frame(before)
     if next(find_periods(question), None) is not None:

@@ -1,8 +1,8 @@
-"""A question as a search reads it: its terms, times and types, without instructions, and its embedding.
+"""A question as the search reads it: terms, times and types, without instructions, and its vectors.
 
-Instructions tell the answerer what to do and are not searched for. "Please answer from what the annual accounts state"
-loses everything but "annual accounts", and "rounded to the nearest unit" everything. They are found as whole phrases by
-pattern, and as runs of words that are all instruction.
+Instructions tell the model how to answer and are not searched. "Please answer from what the annual accounts state"
+keeps only "annual accounts", and "rounded to the nearest unit" keeps nothing. They are recognised as whole phrases and
+as runs of instruction words.
 """
 
 from __future__ import annotations
@@ -113,9 +113,9 @@ _BREAK = re.compile(r"[.?!:;\n]")
 
 @lru_cache(maxsize=256)  # a search asks for it of the same few texts
 def strip_instructions(text: str) -> str:
-    """Return the text without what it tells the answerer to do.
+    """Return the text without instructions on how to answer.
 
-    What that points to ("the balance sheet") stays.
+    The things that instructions mention ("the balance sheet") stay.
     """
     text = _LABEL.sub(" . ", _POINTING.sub(r" . \g<what> . ", _HEDGE.sub(" ", text)))
     text = _PHRASE.sub(" . ", text)
@@ -169,7 +169,7 @@ def _runs(text: str) -> Iterator[_Run]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """``terms`` keep order and duplicates; instruction wording ("round to two decimals") is not among them."""
+    """A parsed question. ``terms`` keep order and duplicates, without instructions such as "round to two decimals"."""
 
     text: str
     terms: tuple[str, ...] = ()
@@ -185,13 +185,13 @@ class Question:
 
     @property
     def timed(self) -> bool:
-        """Return whether the question names a year, quarter or date."""
+        """Return whether the question contains a year, quarter or date."""
         return bool(self.years or self.quarters or self.dates)
 
     def worth(self, held_terms: Collection[str]) -> dict[str, float]:
-        """Return what each term counts, 0 to 1, where pages of the library hold the terms ``held_terms``.
+        """Return the weight of each term, 0 to 1, if the library contains the terms in ``held_terms``.
 
-        Pieces of known identifiers count ``_PIECE``. An identifier that no page holds counts nothing, its pieces count
+        Parts of known identifiers count ``_PIECE``. An identifier that no page contains counts 0, and its parts count
         fully.
         """
         pieces = {term for whole, parts in self.identifiers.items() if whole in held_terms for term in parts}
@@ -218,7 +218,7 @@ _LATEST = re.compile(
 
 
 def read_question(text: str, type_aliases: Mapping[str, Sequence[str]] | None = None) -> Question:
-    """Read a question. ``type_aliases`` (canonical type -> what people call it) replaces the built-in list."""
+    """Parse a question. ``type_aliases`` (document type -> names for it) replaces the built-in list."""
     types_in = finder() if type_aliases is None else _own_finder(tuple((k, tuple(v)) for k, v in type_aliases.items()))
     periods = list(find_periods(text))
     types = list(types_in.find(text))
@@ -268,13 +268,12 @@ def _own_finder(aliases: tuple[tuple[str, tuple[str, ...]], ...]) -> TypeFinder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionEmbedding:
-    """A question as an embedder reads it. ``vector`` is float32 (dim,) of unit length, None where it does not count.
+    """The vectors of a question. ``vector`` is float32 (dim,) of unit length, None if vectors are not used.
 
-    ``learned`` are term weights by token, from an embedder that gives them. ``share`` is the share of the searched
-    pages that are embedded, ``unembedded`` the ids of the searched documents that are not. ``note`` says where and why
-    meaning does not count although the library has an embedder. ``compare`` is there where the best pages are to be
-    compared token by token: it gives texts scores as float32 (n,), higher is better, and raises what an embedder
-    raises.
+    ``learned`` are term weights by token, if the embedder makes them. ``share`` is the share of searched pages with
+    vectors, ``unembedded`` the searched documents without. ``note`` says why vectors are not used although the library
+    has some. ``compare`` scores texts token by token, float32 (n,), higher is better; it is None unless requested, and
+    raises the errors of the embedder.
     """
 
     share: float = 0.0
@@ -286,5 +285,5 @@ class QuestionEmbedding:
 
     @property
     def over_all(self) -> bool:
-        """Return whether documents can be compared by meaning: all of them have vectors."""
+        """Return whether all searched documents have vectors, so that they can be compared by meaning."""
         return self.vector is not None and not self.unembedded

@@ -1,4 +1,4 @@
-"""Numbered places in a question (page 14, section 4.2, Note 7, Table 3, 刑法第133条), and unnamed documents."""
+"""Find numbered places in a question (page 14, section 4.2, Note 7, Table 3, 刑法第133条), and unnamed documents."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ _SMALL_ROMAN = re.compile(r"[ivxlc]+")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """``word`` is the one that stands for all names of its like, ``number`` is spelled as ``part_number`` does.
+    """A numbered place in a question. ``word`` is the standard word of its kind; ``number`` is normalised by
+    ``part_number``.
 
-    ``written`` is how the question has it, from ``start`` to ``end``.
+    ``written`` is the original text from ``start`` to ``end``.
     """
 
     kind: ReferenceKind
@@ -74,10 +75,7 @@ class Reference:
 
 
 def may_refer(text: str) -> bool:
-    """Return whether a text holds a word or a sign that places are called by.
-
-    Most texts have none, which shows at once.
-    """
+    """Return whether a text contains a word or sign that may name a place. This is a fast test for most texts."""
     return any(sign in text for sign in _SIGNS) or not _WORDS.isdisjoint(_WORD.findall(text.lower()))
 
 
@@ -116,7 +114,7 @@ def _reference_of(match: re.Match[str]) -> Reference | None:
 
 @lru_cache(maxsize=256)
 def line_starts(word: str) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of lines that may bear a number under this word."""
+    """Return a pattern for the beginnings of lines that may have a number after this word."""
     chinese = "|".join(f"{sign}" for sign, stands_for in _OF_CHINESE.items() if stands_for == word)
     return re.compile(
         rf"^[^\w\n]{{0,4}}(?:(?i:{_KIND_WORDS[KIND_OF[word]][word]})[ \t]{{0,3}}\S|第|(?:{chinese or '第'}))",
@@ -152,9 +150,9 @@ _TELLING = 2  # so many words of its own tell the document apart after all
 
 
 def unnamed_document(question: str) -> bool:
-    """Return whether a question asks about "this document", or a place by its number, and says nearly nothing else.
+    """Return whether a question asks about "this document" or a numbered place, and hardly anything else.
 
-    Any document of a library may be meant.
+    Any document of a library may be meant then.
     """
     places = [place for place in references(question) if place.kind != "part"]
     if not places and _THIS.search(question) is None:

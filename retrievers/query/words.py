@@ -1,8 +1,8 @@
-"""Words of a question: content words, quotations, names, and words that are slips of known ones.
+"""Words of a question: content words, quotations, names, and misspellings of known words.
 
-Names that are known are found by their keys: the longest first at each place, none overlapping. A library keeps the
-hashes of its terms, not its words. So what a word may be a slip of is written out, its terms are looked up (Norvig,
-"How to Write a Spelling Corrector", 2007), and a word counts only if it stands on a page as it was written out.
+Known names are found by their keys, longest first, without overlaps. A library stores hashes of terms instead of words.
+So corrections of a word are generated and looked up (Norvig, "How to Write a Spelling Corrector", 2007), and one counts
+only if a page contains it as written.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ _SINGLE = re.compile("(?<![\u3400-\u9fff])[\u3400-\u9fff](?![\u3400-\u9fff])")  
 
 
 def is_frame(term: str) -> bool:
-    """Return whether a term could be part of any question."""
+    """Return whether a term is a filler word that may occur in any question."""
     return term in _FRAME
 
 
 def compares(question: str) -> bool:
-    """Return whether a question asks how things stand to each other."""
+    """Return whether a question compares things."""
     return _COMPARING.search(question) is not None
 
 
 def content_words(question: str) -> tuple[str, ...]:
-    """Return the terms that name what is asked for: no frame, no years, no numbers so short that they name nothing."""
+    """Return the terms that name the subject of a question: no filler words, years or short numbers."""
     left = _SINGLE.sub(" ", _FRAME_CHINESE.sub(" ", strip_instructions(question)))
     return tuple(dict.fromkeys(term for term in tokenise(left) if not is_frame(term) and not _bare(term)))
 
 
 def without_frame(question: str) -> str:
-    """Return the question's own words, as they are written and in their order: names and what is asked for."""
+    """Return the names and content words of a question, as written and in order."""
     left = _SINGLE.sub(" ", _FRAME_CHINESE.sub(" ", strip_instructions(question)))
     return " ".join(word for word in left.split() if any(not is_frame(term) for term in tokenise(word)))
 
@@ -94,7 +94,7 @@ _FRAME_WORD = re.compile(rf"[{_EAST_ASIAN}]|[^\W_]+")
 
 
 def quotations(question: str) -> list[str]:
-    """Return what a question may quote: what is marked, else all of it."""
+    """Return the quotations in a question: the text in quotation marks, else the whole question."""
     marked = ["".join(match.groups("")) for match in _QUOTATION.finditer(question)]
     marked = [text for text in marked if len(_FRAME_WORD.findall(text)) >= _LEAST]
     return marked or ([question] if len(_FRAME_WORD.findall(question)) >= _LEAST else [])
@@ -130,7 +130,7 @@ def _list() -> re.Pattern[str]:
 
 
 def asks_for_documents(question: str) -> bool:
-    """Return whether a question wants to know which documents there are."""
+    """Return whether a question asks which documents exist."""
     folded = question.lower()
     return any(hint in folded for hint in _HINTS) and _list().search(question) is not None
 
@@ -143,16 +143,16 @@ _RUNNING = 0.25  # small stop words among all words: fewer have headings, keywor
 
 
 def running_words(question: str) -> bool:
-    """Return whether these are sentences in English, in which a capital says something."""
+    """Return whether the text is running English, in which capital letters mark names."""
     words = _WORDS.findall(question)
     return sum(word in STOP_WORDS for word in words) >= _RUNNING * len(words)
 
 
 def proper_names(question: str) -> frozenset[str]:
-    """Return the terms of the question's names.
+    """Return the terms of the names in a question.
 
-    A capital at the beginning of a sentence or quotation, or behind a hyphen, says nothing, and in words that are no
-    running English none does. Abbreviations are left out: documents spell them out.
+    Capitals at the start of a sentence or quotation, after a hyphen, or outside running English do not count.
+    Abbreviations are left out, because documents may spell them out.
     """
     if not running_words(question):
         return frozenset()
@@ -174,9 +174,9 @@ _NAMES = re.compile(rf"{NAME}(?:(?:[ -]| (?:&|of|and|of the) ){NAME})+")
 
 
 def without_names(question: str, names: Iterable[str], of_field: Callable[[str], bool]) -> str:
-    """Write ``_`` for each name of a question: for ``names``, as it writes them, and for unknown ones in capitals.
+    """Replace each name in a question by ``_``: those in ``names``, and unknown capitalised ones.
 
-    ``of_field`` says whether words that follow each other are the field's own.
+    ``of_field`` tells whether consecutive words are a term of the field.
     """
     for name in sorted({name for name in names if name}, key=len, reverse=True):
         written = re.escape(name) if has_cjk(name) else rf"(?<!\w){re.escape(name)}(?!\w)"
@@ -210,7 +210,7 @@ _JOINING = frozenset(("and", "&", "n"))
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """A key as the question writes it. ``capital`` is None where the whole question is in one case."""
+    """A known key in a question. ``capital`` is None if the whole question is in one case."""
 
     key: str
     written: str
@@ -219,11 +219,10 @@ class NameMention:
 
 
 class MentionFinder:
-    """Finds the keys of a collection in texts; ``name & name`` and ``name and name`` have the same key."""
+    """Find known keys in texts; "name & name" and "name and name" have the same key."""
 
     def __init__(self, keys: Container[str], in_characters: Mapping[str, Collection[str]]) -> None:
-        """``in_characters`` are those of the keys that stand in texts without spaces: how long they are, by their first
-        two characters."""
+        """``in_characters`` holds the keys of languages without spaces: their lengths by their first two characters."""
         self._keys, self._in_characters = keys, in_characters
 
     def find(self, text: str) -> Iterator[NameMention]:
@@ -294,7 +293,7 @@ _MAX_CORRECTIONS = 4  # of the words that a word may be a slip of, looked for on
 
 
 def words(question: str, known_terms: Collection[str]) -> list[str]:
-    """Return the words that may have a slip, no short ones; ``known_terms`` are terms that are surely meant."""
+    """Return the words that may be misspelled, without short words and without terms in ``known_terms``."""
     candidates = dict.fromkeys(_SPELLED_WORD.findall(strip_instructions(question)))
     return [
         word
@@ -304,11 +303,10 @@ def words(question: str, known_terms: Collection[str]) -> list[str]:
 
 
 def corrected(word: str, holding: Holding, names: Collection[str], written: Written) -> str:
-    """Return the known word of which a word is a slip, in the same case.
+    """Return the known word that a word is a misspelling of, in the same case; "" if it is known or has no correction.
 
-    It is "" where there is none or where the word is known itself. Of several it is the one that most pages hold, first
-    of those that stand on a page to the letter. One of the terms in ``names`` comes before all others. What may be an
-    abbreviation is a slip of a name or of nothing.
+    Terms in ``names`` come first, then words that pages contain exactly as written, then the most frequent ones.
+    Possible abbreviations are corrected only to names.
     """
     plain = word.lower()
     if holding([stem(plain)])[0]:

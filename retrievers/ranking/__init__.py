@@ -1,1 +1,1 @@
-"""The order of pages: the ranking model, the walk down the section trees, and which pages are returned."""
+"""The order of pages: the ranking model, the walk through the section trees, and the selection of results."""

@@ -1,7 +1,7 @@
-"""The ranking model: a weighted sum of features, so that a receipt is the list of its addends.
+"""The ranking model: a weighted sum of features, so that a receipt can list its addends.
 
-``weights.json`` beside this file holds what ``eval fit`` learned: the weight of every feature, and of its product with
-how surely the question names the document; what they were learned from stands there too.
+``weights.json`` beside this file holds what ``eval fit`` learned: the weight of every feature, the weight of its
+product with how surely the question names the document, and the training sets.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RankingModel:
         return np.asarray(table.values * (self.plain + named * self.named))
 
     def scores(self, table: FeatureTable) -> Floats:
-        """Return the score of each page, the sum of its addends and ``base``: float64 (n,)."""
+        """Return the score of each page: the sum of its addends and ``base``, float64 (n,), higher is better."""
         return np.asarray(self.base + self.addends(table).sum(axis=1))
 
     def weights(self, pairs: Sequence[str] = PAIRS) -> dict[str, float]:
@@ -69,9 +69,9 @@ class RankingModel:
 
     @classmethod
     def of(cls, written: Any, where: str) -> RankingModel:
-        """Read weights as ``eval fit`` writes them; a feature that is not mentioned weighs 0.
+        """Read weights as written by ``eval fit``; a missing feature has the weight 0.
 
-        Raises UsageError for an unknown feature and for anything that is no number, naming ``where`` it stands.
+        Raise UsageError with the source ``where`` for an unknown feature or an invalid number.
         """
         plain, named = np.zeros(len(FEATURES)), np.zeros(len(FEATURES))
         names = list(FEATURES)
@@ -100,7 +100,7 @@ class RankingModel:
 
 
 def load_model(path: Path) -> RankingModel:
-    """Read a file of weights. Raises UsageError, which names it, where it cannot be read or holds something else."""
+    """Read a file of weights. Raise UsageError with its name if it cannot be read or is invalid."""
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -110,7 +110,7 @@ def load_model(path: Path) -> RankingModel:
 
 @cache
 def shipped_model() -> RankingModel:
-    """Return the weights that come along."""
+    """Return the weights shipped with this version."""
     return load_model(_SHIPPED)
 
 
@@ -122,10 +122,10 @@ def scored(
     queries: Sequence[PageQuery],
     signals: Sequence[Mapping[str, Mapping[int, float]]],
 ) -> list[PageScores]:
-    """Return every page of the documents with what the model adds up, by groups of features.
+    """Return the scores of all pages of the documents, with the contributions of feature groups.
 
-    ``rest``, float64 (pages,), numbered through the documents, orders the pages that are no candidates: those above 0
-    come after all candidates. ``nodes``, ``queries`` and ``signals`` are by document.
+    ``rest``, float64 (pages,), orders pages that are not candidates; those above 0 come after all candidates.
+    ``nodes``, ``queries`` and ``signals`` are by document.
     """
     candidates = table.candidates
     firsts = candidates.firsts
@@ -156,7 +156,7 @@ def scored(
 
 
 def candidate_features(table: FeatureTable | None, model: RankingModel) -> CandidateFeatures:
-    """Return the table as whoever learns weights from it reads it; empty where there were no candidates."""
+    """Return the feature table for learning weights; empty without candidates."""
     if table is None:
         return CandidateFeatures(tuple(FEATURES), np.zeros((0, len(FEATURES))), (), np.zeros(0), PAIRS)
     candidates = table.candidates
@@ -166,9 +166,9 @@ def candidate_features(table: FeatureTable | None, model: RankingModel) -> Candi
 
 
 def addends_of(table: FeatureTable, model: RankingModel, places: Sequence[Place]) -> dict[Place, dict[str, float]]:
-    """Return what each feature adds to pages (number of the document, page), greatest first, with "base" at the end.
+    """Return the contribution of each feature to pages (position of the document, page), highest first, then "base".
 
-    Features that add nothing are left out, and pages that are no candidates.
+    Features that add 0 and pages that are not candidates are left out.
     """
     rows = {place: row for place in places if (row := table.candidates.rows.get(place)) is not None}
     addends = model.addends(table)

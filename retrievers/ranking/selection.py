@@ -1,7 +1,7 @@
-"""Selection of results: copies once, shares of named documents, variety, and comparison token by token.
+"""Selection of results: remove duplicates, share results among named documents, add variety, and rerank by tokens.
 
-Comparing token by token is late interaction (Khattab and Zaharia 2020, "ColBERT"). It is slower than every other part,
-so only a fixed number of pages is compared.
+Token comparison is late interaction (Khattab and Zaharia 2020, "ColBERT"). It is the slowest step, so only a fixed
+number of pages is compared.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class ResultSlot:
 def select_pages(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], top_k: int, lam: float, scoring: SelectionScoring
 ) -> list[ResultSlot]:
-    """Return at most ``top_k`` of the visited pages (best first), in the order to show them.
+    """Return at most ``top_k`` of the visited pages, in display order.
 
-    ``lam`` below 1 trades value for variety (MMR). With ``lam`` 1 the first n pages of a longer list are the list of n.
+    ``lam`` below 1 trades score for variety (MMR). With ``lam`` 1, a shorter list is the beginning of a longer one.
     """
     count = scoring.varied * top_k if lam < 1 else top_k
     chosen = _without_copies(visits, scores, count, scoring)
@@ -46,7 +46,7 @@ def select_pages(
 
 
 def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
-    """Return the best pages of each of so many documents, together, the document with the best page first."""
+    """Return the best pages of the best ``documents`` documents, grouped by document, best document first."""
     by_document: dict[int, list[PageVisit]] = {}
     for visit in visits:
         by_document.setdefault(visit.doc, []).append(visit)
@@ -56,9 +56,9 @@ def grouped(visits: Sequence[PageVisit], documents: int) -> list[PageVisit]:
 def one_of_each(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], terms: Collection[str]
 ) -> Sequence[PageVisit]:
-    """Return the best page of each document that fits, then the other pages in their order.
+    """Return the best page of each matching document first, then the other pages in order.
 
-    Documents stand by their scores; one whose whole title is among the ``terms`` gains what the best score is.
+    Documents are sorted by score; one whose whole title is among the ``terms`` gains the best score.
     """
     best = max((pages.candidate.score for pages in scores), default=0.0)
     worth = [pages.candidate.score + best * _titled(pages, terms) for pages in scores]
@@ -72,10 +72,11 @@ def one_of_each(
 def shared_out(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], doc_ids: Sequence[str], scoring: SelectionScoring
 ) -> Sequence[PageVisit]:
-    """Return the pages with those of each document among the ``scoring.first`` results, as many of each as fit.
+    """Return the pages reordered so that each of these documents has a fair share of the first ``scoring.first``
+    results.
 
-    The best page of each document comes first. Pages of a document stay in their order, and so do all that follow.
-    With fewer than two documents that have pages, nothing changes.
+    The best page of each document comes first. Pages of one document keep their order, as do all later pages. With
+    fewer than two documents nothing changes.
     """
     present = {visit.doc for visit in visits}
     named = [doc for doc in sorted(present) if scores[doc].candidate.document.doc_id in doc_ids]
@@ -106,11 +107,11 @@ def _led_by(leading: Sequence[PageVisit], visits: Sequence[PageVisit]) -> list[P
 
 
 def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[[T, T], float]) -> list[T]:
-    """Return at most ``k`` of (item, relevance), relevance and similarity between 0 and 1, that are not all the same.
+    """Return at most ``k`` items of high relevance that differ from each other; relevance and similarity are 0 to 1.
 
-    Maximal marginal relevance (Carbonell & Goldstein 1998): pick one after another the item with the highest
-    lam · relevance - (1 - lam) · (its greatest similarity to what is picked already). ``lam`` 1 is the order of
-    relevance, 0 looks at difference alone. Ties go to the earlier item. Raises ValueError for another ``lam``.
+    Maximal marginal relevance (Carbonell & Goldstein 1998): repeatedly take the item with the highest lam · relevance -
+    (1 - lam) · (greatest similarity to the items taken). ``lam`` 1 sorts by relevance, 0 by difference. Ties go to the
+    earlier item. Raise ValueError for a ``lam`` outside 0 to 1.
     """
     if not 0 <= lam <= 1:
         raise ValueError(f"lam is {lam}, it must be between 0 and 1")
@@ -188,10 +189,10 @@ def multi_vector_gains(
     texts: PageTexts,
     scoring: RerankScoring,
 ) -> dict[Place, float]:
-    """Return what the first ``scoring.multi_vector_pages`` pages gain by a comparison token by token.
+    """Return gains for the first ``scoring.multi_vector_pages`` pages from a token-by-token comparison.
 
-    The best gains ``scoring.multi_vector``, the last nothing, so that none falls behind a page that was not compared.
-    Raises what the embedder raises.
+    The best page gains ``scoring.multi_vector`` and the last 0, so that none falls below a page that was not compared.
+    Raise the errors of the embedder.
     """
     places = [(visit.doc, visit.page) for visit in visits[: scoring.multi_vector_pages]]
     page_keys = [(scores[doc].content, page) for doc, page in places]

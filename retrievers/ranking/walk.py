@@ -1,12 +1,10 @@
-"""What the pages of a document are worth, what adds up to it, and in which order pages are visited.
+"""Values of pages, their contributions, and the order in which pages are visited.
 
-``best_first`` sorts the pages of all documents by value. ``walk`` goes down their section trees, where somebody asks
-for its trace: a node's promise is the best value of any page in its subtree, so that a best-first walk opens only
-sections that lead to a page it returns, and reaches the pages in the order of their values.
+``best_first`` sorts the pages of all documents by value. ``walk`` reaches them through the section trees, for a trace:
+a section's promise is the best value of its pages, so a best-first walk opens only sections that lead to a result.
 
-Pages that hold nothing of what a question asks for, but words of how it asks, come last. "Mark the passages of this
-lease about subletting that we ought to check" searches for subletting; where that reaches fewer pages than are wanted,
-pages that speak of leases and checks are likelier than none.
+Pages that match only filler words come last. "Mark the passages of this lease about subletting that we ought to check"
+searches for subletting; if too few pages match, pages about leases and checks are added.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ Place = tuple[int, int]  # (number of the document, page), or (number of the doc
 
 @dataclass(frozen=True, slots=True)
 class PageVisit:
-    """A page in the order of a search; ``doc`` is the number of its document."""
+    """A page in the ranking. ``doc`` is the position of its document."""
 
     doc: int
     page: int
@@ -43,11 +41,11 @@ class PageVisit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PageScores:
-    """``values`` is float64 (pages,), higher is better, 0 for a page that nothing speaks for.
+    """The values of a document's pages: float64 (pages,), higher is better, 0 for pages without any match.
 
-    ``contributions`` are of the same shape, by the name of what added them, NaN on pages that it did not look at: on
-    every page with a value they add up to it. ``nodes`` is the NodeScore of every section, float64 (sections,).
-    ``query`` is what the pages were scored by; ``signals`` are by name and page what else is known of some of them.
+    ``contributions`` hold the parts of the values by name, NaN where a part was not computed. ``nodes`` is the
+    NodeScore of each section, float64 (sections,). ``query`` holds the scored terms; ``signals`` are further facts by
+    name and page.
     """
 
     candidate: CandidateDocument
@@ -62,17 +60,17 @@ class PageScores:
         return self.candidate.content
 
     def part(self, name: str, page: int) -> float | None:
-        """Return what was added to a page (1-based) under this name, None where nothing was looked at."""
+        """Return the contribution of this name to a page (from 1), None if it was not computed."""
         gains = self.contributions.get(name)
         value = None if gains is None else float(gains[page - 1])
         return None if value is None or isnan(value) else value
 
     def parts(self, page: int) -> float:
-        """Return all that was added to a page, also where nothing speaks for it."""
+        """Return the sum of all contributions to a page, even if its value is 0."""
         return sum(self.part(name, page) or 0.0 for name in self.contributions)
 
     def plus(self, name: str, gains: Mapping[int, float]) -> PageScores:
-        """Add gains by page (1-based) under a name; a page that had no value gets its other parts too."""
+        """Add gains by page (from 1) under a name. A page without a value also gets its other contributions."""
         values = self.values.copy()
         gains_before = self.contributions.get(name)
         added = np.full(len(values), np.nan) if gains_before is None else gains_before.copy()
@@ -83,7 +81,7 @@ class PageScores:
         return replace(self, values=values, contributions={**self.contributions, name: added})
 
     def times(self, share: float) -> PageScores:
-        """Return the scores with all values and their parts multiplied."""
+        """Return the scores with all values and contributions multiplied by ``share``."""
         if share == 1.0:
             return self
         parts = {name: part * share for name, part in self.contributions.items()}
@@ -93,7 +91,7 @@ class PageScores:
 def gained(
     visits: Sequence[PageVisit], scores: Sequence[PageScores], name: str, gains: Mapping[Place, float]
 ) -> tuple[list[PageVisit], list[PageScores]]:
-    """Return the pages sorted by their values with these gains, whose name is ``name``; equal ones keep their order."""
+    """Add gains under ``name``, and return the pages sorted by their new values; ties keep their order."""
     by_document: dict[int, dict[int, float]] = {}
     for (doc, page), gain in gains.items():
         by_document.setdefault(doc, {})[page] = gain
@@ -102,7 +100,7 @@ def gained(
 
 
 def best_pages(values: Floats, section: Section) -> tuple[int, ...]:
-    """Return the numbers of a section's pages with the highest values, float64 (pages of the document,); 0 is none."""
+    """Return the pages of a section with the highest values; pages with value 0 are left out."""
     pages = range(section.start_page, section.end_page + 1)
     best = sorted((p for p in pages if values[p - 1] > 0), key=lambda p: (-values[p - 1], p))
     return tuple(best[:_BEST_PAGES])
@@ -113,16 +111,17 @@ Tree = tuple[Content, Floats]  # with the value of every page, float64 (pages,),
 
 @dataclass(slots=True)
 class WalkTrace:
-    """Keeps what a walk did, as (document, section) indices: sections that came up, and those it opened; in order."""
+    """Record a walk as (document, section) indices: the sections that were considered and opened, in order."""
 
     seen: list[tuple[int, int]] = field(default_factory=list)
     opened: list[tuple[int, int]] = field(default_factory=list)
 
 
 def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
-    """Return the ``limit`` pages of highest value, best first, equal ones by document and page.
+    """Return the ``limit`` pages with the highest values, best first; ties by document and page.
 
-    ``values`` are by document, float64 (pages,), 0 for no match. A smaller limit gives the beginning of the same list.
+    ``values`` are by document, float64 (pages,), 0 without a match. A smaller limit returns the beginning of the same
+    list.
     """
     firsts = offsets(np.array([len(pages) for pages in values], np.int64))
     joined = np.concatenate([np.zeros(0), *values])
@@ -136,7 +135,7 @@ def best_first(values: Sequence[Floats], limit: int) -> list[PageVisit]:
 
 
 def walk(trees: Sequence[Tree], limit: int) -> tuple[list[PageVisit], WalkTrace]:
-    """Walk down the trees to the pages of ``best_first``, and return them with what the walk did."""
+    """Return the pages of ``best_first`` by a walk through the trees, and the record of the walk."""
     steps = WalkTrace()
     queue: list[tuple[float, int, int, int, int]] = []  # (-promise, document, page or 0, section, tie)
     promised = [_promises(content, values) for content, values in trees]
@@ -184,10 +183,9 @@ INSTRUCTION = "instruction"
 def remaining_pages(
     question: Question, visits: Sequence[PageVisit], pages: Sequence[PageScores], limit: int, scoring: PageScoring
 ) -> tuple[list[PageVisit], Mapping[Place, float]]:
-    """Return visits to fill up to ``limit``, best first, and what is added to each page.
+    """Return pages to fill a ranking up to ``limit``, best first, and what is added to each.
 
-    The pages are worth less than any visited one, whatever their documents and sections are worth. Return nothing where
-    the question instructs nobody.
+    They rank below every visited page. Return nothing if the question contains no instruction words.
     """
     words = set(tokenise(question.text)).difference(question.terms)
     if len(visits) >= limit or not words or not pages:
@@ -208,9 +206,9 @@ def remaining_pages(
 
 
 def beginnings(pages: Sequence[PageScores]) -> list[PageVisit]:
-    """Return the first pages of the documents that the question's words name at least in part, best first.
+    """Return the first pages of the documents whose names match the question at least in part, best first.
 
-    A word that stands only in what a document is called, by hand or by its file, leads to its beginning.
+    Names are those set by hand and those of the files.
     """
     routing = [document.candidate.routing for document in pages]
     named = [(-score, doc) for doc, score in enumerate(routing) if score > 0]

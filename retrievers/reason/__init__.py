@@ -1,1 +1,1 @@
-"""A model reads the section trees of the documents that the coarse pass chose, and says where the answer stands."""
+"""A language model reads the section trees of the candidate documents, and names the pages that answer."""

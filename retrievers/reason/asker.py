@@ -1,4 +1,4 @@
-"""Calls of a model about one question, with its tokens and steps, and the texts that it is shown."""
+"""Calls of a model for one question, their tokens and steps, and the texts that the model is shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _LINE = 3  # tokens of an item's number and of the end of its line
 
 
 class QuestionSession(Session):
-    """``steps`` grow with each call. ``usage`` is its own; tokens and seconds are those of the question's scope."""
+    """The calls for one question.
+
+    ``steps`` grows with each call. ``usage`` counts its own calls; limits are those of the question's scope.
+    """
 
     def __init__(
         self, model: ChatModel, scope: CallScope, on_step: Callable[[ReasoningStep], None], values: Mapping[str, str]
@@ -71,15 +74,15 @@ class QuestionSession(Session):
 
 
 def fitted(lines: Sequence[str], tokens: int) -> list[str]:
-    """Return the lines that a numbered list of at most so many tokens holds: the long ones are cut."""
+    """Return the lines of a numbered list, with long lines cut so that all fit ``tokens``."""
     sizes = shares([estimate(line) for line in lines], max(0, tokens - _LINE * len(lines)))
     return [cut(line, size) for line, size in zip(lines, sizes, strict=True)]
 
 
 def hint_lines(expansion: Expansion, contents: Sequence[Content]) -> list[str]:
-    """Return the roles, phrases and headings that one of the documents has.
+    """Return the roles, phrases and headings of expert knowledge that one of the documents contains.
 
-    A role stands among its titles, a heading's words in them, a phrase's words on its pages.
+    Roles and headings are matched with section titles, phrases with pages.
     """
     roles = [role.name for role in expansion.roles if any(content.titled(role.title) for content in contents)]
     phrases = [words for words in expansion.phrases if any(_together(content.body, words) for content in contents)]
@@ -113,7 +116,7 @@ _TOP = 200  # characters at the top of a page: a heading there begins something 
 
 
 class Asker(QuestionSession):
-    """Asks about one board, in what is left of the question's tokens."""
+    """Ask a model about one board of documents, within the question's remaining tokens."""
 
     def __init__(
         self,
@@ -132,12 +135,12 @@ class Asker(QuestionSession):
         self._terms = PassageTerms(dict.fromkeys(read_question(question).terms, 1.0), expansion.terms)
 
     def widen(self, words: str) -> None:
-        """Let passages also show what a model searches for, as expert knowledge does."""
+        """Let passages also match the words that a model searches for, like expert terms."""
         terms = dict.fromkeys(read_question(words).terms, 1.0)
         self._terms = PassageTerms(self._terms.own, {**terms, **self._terms.expert})
 
     def fitting(self, places: Sequence[Place], tokens: int) -> list[Place]:
-        """Return the first of these pages that can be read in so many tokens, none of them as a scrap."""
+        """Return the first of these pages that fit in so many tokens without being cut to scraps."""
         fitting: list[Place] = []
         for place, page in zip(places, self._page_texts(places), strict=True):
             tokens -= min(estimate(page.whole), _LEAST) + _NAME
@@ -147,7 +150,9 @@ class Asker(QuestionSession):
         return fitting
 
     def page_texts(self, places: Sequence[Place], tokens: int) -> list[str]:
-        """Return the texts of pages, each behind its name, of long ones what matches, to fit ``tokens`` together."""
+        """Return the texts of pages after their names; long pages are cut to matching parts, to fit ``tokens``
+        together.
+        """
         texts = [page.whole for page in self._page_texts(places)]
         room = min(tokens, len(texts) * (_PAGE + _NAME))
         sizes = shares([estimate(text) for text in texts], max(0, room - _NAME * len(texts)))
@@ -185,7 +190,7 @@ class Asker(QuestionSession):
         return lines
 
     def other_language(self) -> str:
-        """Return what to say where the question is in another language than the best pages, "" where it is not."""
+        """Return a remark if the question and the best pages are in different languages, else ""."""
         language = language_of(self._question)
         best = self._board.reached[:_DRAWING_PAGES]
         page_language = common_language(page.text for page in self._page_texts(best)) if language else ""
@@ -197,14 +202,14 @@ class Asker(QuestionSession):
         )
 
     def marks(self) -> dict[Place, str]:
-        """Return what is drawn on the best pages, as far as their texts and descriptions tell."""
+        """Return the kinds of figures on the best pages, as far as texts and descriptions show."""
         best = self._board.reached[:_DRAWING_PAGES]
         return {
             place: mark(page.text, page.described) for place, page in zip(best, self._page_texts(best), strict=True)
         }
 
     def goes_on(self, place: Place, *, prose: bool = False) -> bool:
-        """Return whether a list or a table of a page goes on on the next, or with ``prose`` a sentence."""
+        """Return whether a list or table of a page continues on the next page; with ``prose`` also a sentence."""
         doc, page = place
         content = self._board.scores[doc].content
         if page >= content.pages:
@@ -219,7 +224,7 @@ class Asker(QuestionSession):
         return self.texts.of([(self._board.scores[doc].candidate.content, page) for doc, page in places])
 
     def verdict(self, verdict: Verdict) -> None:
-        """Tell what was chosen."""
+        """Report which pages were chosen."""
         pages = [f"D{doc + 1} page {page} ({self._name(doc)})" for doc, page in verdict.pages]
         nodes = [f"{self._board.name(node)} ({self._name(node[0])})" for node in verdict.nodes]
         self.step("verdict", ", ".join([*pages, *nodes]) or "nothing")

@@ -1,4 +1,4 @@
-"""The board that a model is shown, and its verdict: D1 is a document, D1.0031 a section of it."""
+"""The board of documents that a model is shown, and its verdict: D1 is a document, D1.0031 one of its sections."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLE, _SUMMARY, _DESCRIPTION = 90, 160, 80  # characters
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundAgain:
-    """The result of another search: its documents, what expands the question in each, and its pages, best first."""
+    """The result of a further search: its documents, the expert terms for each, and its pages, best first."""
 
     pages: Sequence[PageScores]
     expansions: Sequence[Expansion]
@@ -34,9 +34,9 @@ SearchAgain = Callable[[str], FoundAgain]
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """The candidate documents with the values of their pages; ``reached`` are the pages the walk reached, best first.
+    """The candidate documents with the values of their pages. ``reached`` are the ranked pages, best first.
 
-    Other searches add documents: ``more`` are what expands the question in these.
+    Further searches add documents; ``more`` holds the expert terms for these.
     """
 
     scores: list[PageScores]
@@ -46,14 +46,14 @@ class Board:
     _greatest: dict[int, float] = field(default_factory=dict)  # value, by how many documents there are
 
     def document_line(self, doc: int) -> str:
-        """Return a document's card in one line, with what it is about where its kind is not known."""
+        """Return one line about a document: its card, and a description if its type is unknown."""
         document = self.scores[doc].candidate.document
         description = "" if document.card.type else about(document, _DESCRIPTION)
         parts = [f"D{doc + 1}", file_name(document), card(document), description, f"{document.pages} pages"]
         return " · ".join(part for part in parts if part)
 
     def add(self, pages: PageScores, expansion: Expansion | None) -> int:
-        """Return the number of a document of another search, which is added where it is not there."""
+        """Return the number of a document from a further search, adding it to the board if needed."""
         doc_id = pages.candidate.document.doc_id
         for number, scores in enumerate(self.scores):
             if scores.candidate.document.doc_id == doc_id:
@@ -89,17 +89,17 @@ class Board:
         return range(section.start_page, section.end_page + 1)
 
     def best_pages(self, node: Place, count: int = _BEST_PAGES) -> list[int]:
-        """Return the pages of a section with the highest values, best first; its first ones where none has any."""
+        """Return the pages of a section with the highest values, best first; the first pages if all values are 0."""
         values = self.scores[node[0]].values
         ranked = sorted(self.pages_of(node), key=lambda page: (-values[page - 1], page))
         return ranked[:count]
 
     def value(self, doc: int, page: int) -> float:
-        """Return a page's value, 0 to 1, relative to the best page of all."""
+        """Return the value of a page, 0 to 1, relative to the best page on the board."""
         return float(self.scores[doc].values[page - 1]) / self._best
 
     def promises(self, doc: int) -> list[float]:
-        """Return the best value of the pages of every section of a document, 0 to 1."""
+        """Return the best page value of each section of a document, 0 to 1."""
         if doc not in self._promises:
             values = self.scores[doc].values
             sections, best = self.scores[doc].candidate.content.sections, self._best
@@ -109,12 +109,12 @@ class Board:
         return self._promises[doc]
 
     def document(self, written: str) -> int | None:
-        """Return the document that a model means, None where there is none."""
+        """Return the document that a model names, None if it is not on the board."""
         match = _DOCUMENT.fullmatch(written)
         return int(match[1]) - 1 if match and 1 <= int(match[1]) <= len(self.scores) else None
 
     def tops(self, doc: int) -> Sequence[int]:
-        """Return the sections that divide a document: its top ones, or those in the only one there is."""
+        """Return the top-level sections of a document, or the children of the only one."""
         children = self.scores[doc].candidate.content.children
         tops = children[-1]
         while len(tops) == 1 and children[tops[0]]:
@@ -122,7 +122,7 @@ class Board:
         return tops
 
     def section(self, written: str) -> Place | None:
-        """Return the section that a model means, None where there is none."""
+        """Return the section that a model names, None if it does not exist."""
         match = _NODE.fullmatch(written)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -130,7 +130,7 @@ class Board:
         return (doc, at) if 0 <= at < len(self.scores[doc].candidate.content.sections) else None
 
     def page(self, document: str, page: int) -> Place | None:
-        """Return the page that a model means, None where there is none."""
+        """Return the page that a model names, None if it does not exist."""
         match = _DOCUMENT.fullmatch(document) or _NODE.fullmatch(document)
         if match is None or not 1 <= int(match[1]) <= len(self.scores):
             return None
@@ -146,7 +146,7 @@ class Board:
 
 
 def card(document: Document) -> str:
-    """Return what is known of a document: whose it is, of which kind and time, and its title."""
+    """Return the known facts of a document: organisation, type, period and title."""
     card_facts = document.card
     when = str(card_facts.years[0]) if card_facts.years else ""
     title = short(document.title, _TITLE)
@@ -159,13 +159,13 @@ def card(document: Document) -> str:
 
 
 def file_name(document: Document) -> str:
-    """Return a file's name, of one that is a hash the beginning."""
+    """Return a file name; if it is a hash, only its beginning."""
     stem, dot, ending = document.name.rpartition(".")
     return f"{stem[:8]}…{dot}{ending}" if _HASH.fullmatch(stem) and document.title else document.name
 
 
 def about(document: Document, length: int) -> str:
-    """Return what a document is about in so many characters, without what its line says besides: title and length."""
+    """Return a description of a document in at most ``length`` characters, without its title."""
     text = document.description
     title, _, rest = text.partition(f" ({counted(document.pages, 'page')})")
     if title == document.title:
@@ -185,7 +185,7 @@ def _says(file: str, name: str) -> bool:
 
 
 def short(text: str, length: int) -> str:
-    """Cut a text to one line of at most so many characters, between words where it has spaces."""
+    """Cut a text to one line of at most ``length`` characters, at a word boundary if possible."""
     one_line = " ".join(text.split())
     if len(one_line) <= length:
         return one_line
@@ -201,7 +201,7 @@ _PAGES_OF_A_NODE = 3  # a section named without a page of it stands for its best
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Pages as (document, page) and sections as (document, index), the best first, and why."""
+    """The choice of a model: pages as (document, page) and sections as (document, index), best first, with a reason."""
 
     pages: tuple[Place, ...] = ()
     nodes: tuple[Place, ...] = ()
@@ -214,9 +214,9 @@ class Verdict:
 def reorder(
     verdict: Verdict, board: Board, visits: Sequence[PageVisit], scores: Sequence[PageScores], count: int
 ) -> tuple[list[PageVisit], list[PageScores], dict[Place, str]]:
-    """Put the pages that were named first (``count`` at most), in that order; the others follow by value as before.
+    """Put the chosen pages first (at most ``count``); the others keep their order.
 
-    Return the visits, the page scores that say so, and a sentence for each named page.
+    Return the visits, the page scores with these gains, and a sentence for each chosen page.
     """
     reasons = dict.fromkeys(verdict.pages, "named by the model")
     for node in verdict.nodes:
@@ -267,7 +267,7 @@ _WORDS = 25  # fewer leave most of a page to what is drawn
 
 
 class SeenPage(NamedTuple):
-    """The passage of a page that matches best, and whether the page has figures."""
+    """The best passage of a page, and whether the page has figures."""
 
     passage: str
     pictured: bool = False
@@ -275,7 +275,7 @@ class SeenPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A document, why it fits ("" where nothing says so), and what was seen on its best pages, the best first."""
+    """A document for the model: why it matches ("" if unknown), and the passages of its best pages, best first."""
 
     document: Document
     reason: str = ""
@@ -283,7 +283,7 @@ class Described:
 
 
 def mark(text: str, described: str = "") -> str:
-    """Return what is drawn on a page, in brackets; "" where nothing tells."""
+    """Return the kinds of figures on a page in brackets; "" if none is known."""
     lines = text.split("\n")
     marks = _captions(text, described)[:_CAPTIONS]
     if not any(map(_of_table, marks)) and len(table_rows(lines, range(len(lines)))) >= _ROWS:
@@ -296,12 +296,12 @@ def mark(text: str, described: str = "") -> str:
 
 
 def pictured(text: str, described: str = "") -> bool:
-    """Return whether something else than a table is drawn."""
+    """Return whether a page shows figures other than tables."""
     return not all(map(_of_table, _captions(text, described)))
 
 
 def unlabelled(text: str) -> bool:
-    """Return whether a page's figures stand apart from their names, as those at the bars of a chart do."""
+    """Return whether the figures of a page are separate from their labels, as in a bar chart."""
     lines = [line for line in text.split("\n") if line.strip()]
     bare = [at for at, line in enumerate(lines) if _BARE_FIGURE.fullmatch(line)]
     if len(bare) < _FIGURES:

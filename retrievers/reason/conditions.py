@@ -1,6 +1,6 @@
-"""Fields of a library's documents, and filters over them: conditions checked against the values that exist.
+"""Metadata fields of documents, and filters on them, checked against the values that exist.
 
-A condition is data: it is compared with values in memory and never becomes part of a query or a command.
+A condition is data: it is compared in memory and never becomes part of a query or command.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _VALUE_CHARS = 80  # those that a model sees
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """``values`` are those of the documents, as first written, each with the doc_ids that have it."""
+    """A metadata field. ``values`` maps each value, as first written, to the doc_ids that have it."""
 
     name: str
     kind: Kind
@@ -39,12 +39,12 @@ class Field:
 
     @property
     def documents(self) -> frozenset[str]:
-        """Return the documents that have a value here."""
+        """Return the documents that have a value in this field."""
         return frozenset().union(*self.values.values())
 
 
 def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
-    """Return the fields of documents by name: those of their cards first, then what their files say of themselves."""
+    """Return the metadata fields of documents by name: those of cards first, then those of the files."""
     values_by_name: dict[str, dict[str, tuple[str, set[str]]]] = {name: {} for name in _CARD}
     for doc_id, document in documents.items():
         for name, value in _field_values(document):
@@ -65,8 +65,8 @@ def fields_of(documents: Mapping[str, Document]) -> dict[str, Field]:
 def table(fields: Iterable[Field], terms: Collection[str], tokens: int) -> str:
     """Return a line for each field with as many of its values as fit.
 
-    Values that share most terms with the question come first, then the commonest. All have at most ``tokens`` by
-    estimate, whatever the number of documents.
+    Values that share terms with the question come first, then the most frequent. All lines together have at most
+    ``tokens`` by estimate.
     """
     shown = {}
     sizes_by_field = {field: len(field.documents) for field in fields}
@@ -133,9 +133,9 @@ _SHORTEST = 2  # characters of what a value is to contain
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A document meets it if one of its values of the field stands in this relation to one of ``values``.
+    """A condition on a field. A document meets it if one of its values has this relation to one of ``values``.
 
-    ``is not`` is met by every document that ``is`` is not met by.
+    ``is not`` is met by every document that does not meet ``is``.
     """
 
     field: str
@@ -148,7 +148,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class FilterMatch:
-    """``documents`` meet all of ``conditions``; ``dropped`` says of every other condition why it does not count."""
+    """The result of a filter.
+
+    ``documents`` meet all ``conditions``; ``dropped`` explains why other conditions were ignored.
+    """
 
     conditions: tuple[Condition, ...]
     documents: frozenset[str]
@@ -156,10 +159,10 @@ class FilterMatch:
 
 
 def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], documents: Collection[str]) -> FilterMatch:
-    """Return the documents that meet every condition that can count.
+    """Return the documents that meet all usable conditions.
 
-    Left out are conditions on what the library does not have, and those that would leave nothing behind the ones
-    before; whose documents are meant (organisation, symbol, party) is asked first. Never raises for odd values.
+    Conditions on unknown values are ignored, and so are conditions that would leave no document. Conditions on the
+    organisation, symbol or party come first. It never raises for odd values.
     """
     used: list[Condition] = []
     dropped: list[str] = []
@@ -180,7 +183,7 @@ def apply(fields: Mapping[str, Field], conditions: Sequence[Condition], document
 
 
 def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:
-    """Return the condition in the library's own words, or why it cannot be used."""
+    """Return the condition in the library's own wording, or the reason why it cannot be used."""
     field = fields.get(fold(condition.field.strip()))
     if field is None:
         return f"there is no field '{_shorten_text(condition.field)}'"
@@ -195,7 +198,7 @@ def check(fields: Mapping[str, Field], condition: Condition) -> Condition | str:
 
 
 def met(fields: Mapping[str, Field], condition: Condition, documents: Collection[str]) -> frozenset[str]:
-    """Return the documents that meet a condition that ``check`` gave back."""
+    """Return the documents that meet a condition returned by ``check``."""
     field = fields[condition.field]
     if condition.operator == "is not":
         return frozenset(documents) - met(fields, replace(condition, operator="is"), documents)

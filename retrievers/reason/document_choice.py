@@ -1,4 +1,4 @@
-"""The choice of documents for one search: by cards and texts, by a filter on their fields, by a model."""
+"""Choose the documents for a search: by metadata and text, by a filter on fields, or by a model."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _WHY = 200  # characters of what a model says of its choice
 
 @dataclass(frozen=True, slots=True)
 class DocumentChoice:
-    """The documents that count (``scope``, None for all), how much (``routing``), and what a model took for it.
+    """The chosen documents (``scope``, None for all), their weights (``routing``), and the model usage.
 
-    ``dead``: the model cannot be reached or used, so that asking it for pages would only cost time again.
+    ``dead`` is True if the model cannot be reached, so that it should not be called again.
     """
 
     routing: Routing
@@ -51,9 +51,9 @@ class DocumentChoice:
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """A question and the hits for it.
+    """A question with its hits, for choosing documents.
 
-    ``documents`` are those searched, ``hits`` those of the coarse pass; ``seen`` reads pages (doc_id, page).
+    ``documents`` are searched, ``hits`` are those of the first stage; ``seen`` reads pages (doc_id, page).
     """
 
     question: Question
@@ -65,27 +65,27 @@ class Contenders:
     seen: Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]] = lambda _: {}
 
     def text_scores(self) -> dict[str, float]:
-        """Return the DocScores, 1 for the best."""
+        """Return the DocScores, relative to the best."""
         return normalised(doc_scores(self.hits))
 
     def scores(self) -> dict[str, float]:
-        """Return DocScore and card score together, as the search adds them up."""
+        """Return the combined DocScores and card scores, as the search uses them."""
         routed = {doc_id: score for doc_id, score in self.routing.scores.items() if doc_id in self.documents}
         return weighted([(1.0, self.text_scores()), (self.weights.cards, routed)])
 
     def close(self) -> int:
-        """Return how many documents have scores so close to the best that they do not tell."""
+        """Return how many documents have scores too close to the best to decide."""
         scores = self.scores().values()
         threshold = max(scores, default=0.0) - self.weights.close
         return sum(score > threshold for score in scores)
 
 
 def choose_documents(route: Route, contenders: Contenders, effort: Effort, reasoner: Reasoner | None) -> DocumentChoice:
-    """Choose documents by the route that was asked for. A note tells a model's failure, and the cards decide instead.
+    """Choose documents by the requested route. If a model fails, metadata decide, and a note says so.
 
-    ``auto`` goes by cards and text; where these leave documents close, a model is asked once, and what it says is a
-    preference among them. ``metadata`` restricts the search to what meets a filter. ``description`` prefers what a
-    model picks, twice as much; ``semantic`` leaves the cards out.
+    ``auto`` uses metadata and text; if documents are close, one model call expresses a preference. ``metadata``
+    restricts the search to documents that match a filter. ``description`` prefers the documents that a model chooses;
+    ``semantic`` ignores metadata.
     """
     if route == "semantic":
         routing = replace(contenders.routing, scores={}, reasons={}, tied=())
@@ -215,10 +215,10 @@ def _described(contenders: Contenders, shown: Sequence[str]) -> list[Described]:
 def preferred(
     contenders: Contenders, groups: Sequence[Collection[str]], reasons: Mapping[str, str], lead: float
 ) -> Routing:
-    """Return the routing with documents lifted.
+    """Return the routing with preferred documents ranked higher.
 
-    The best of the first group leads all others by ``lead``, each later group by a step less; within a group the order
-    stays. Scores stay in 0 to 1, so others may be lowered instead.
+    The best of the first group leads all others by ``lead``, each later group by a step less. The order within a group
+    stays. Scores stay within 0 to 1, so others may be lowered.
     """
     weights, text_scores, scores = contenders.weights, contenders.text_scores(), contenders.scores()
     best = max(scores.values(), default=0.0)
@@ -259,10 +259,10 @@ def _filtered(contenders: Contenders, calls: QuestionSession | None) -> FilterMa
 
 
 def card_conditions(question: Question, routing: Routing, documents: Mapping[str, Document]) -> list[Condition]:
-    """Return the conditions that a question sets by the cards: whose documents, of which types and years.
+    """Return the conditions on organisation, type and year that a question contains.
 
-    A document without a name is found by no name. Where the question names the party of such a document, whose
-    documents are meant stays open. A quarter is no condition: a report on the year answers for it too.
+    A quarter is not a condition, because the report on the year also answers. If the question names a party of a
+    document without an organisation, no condition on the organisation is set.
     """
     conditions = []
     named = [documents[doc_id] for doc_id in routing.named if doc_id in documents]

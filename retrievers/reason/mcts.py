@@ -1,8 +1,8 @@
-"""Value-guided search of the section trees: a section's value is the probability that the answer is under it.
+"""Monte Carlo tree search of section trees: a section's value is the probability that it contains the answer.
 
-Monte Carlo tree search in the form of AlphaGo Zero (Silver 2017; the bound is Rosin 2011's PUCT): descend by
-mean value + c · prior · √(visits of the parent) / (1 + visits), rate what is found there, tell the ancestors. The model
-takes the place of the random play-outs: one call rates the children of a section, or reads its pages.
+It follows AlphaGo Zero (Silver 2017; the bound is Rosin 2011's PUCT): descend by mean value + c · prior · √(visits of
+the parent) / (1 + visits), rate the children found there, and update the ancestors. Model calls replace random
+play-outs: one call rates the children of a section, or reads its pages.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Node:
 
 
 class TreeSearch:
-    """A search over the trees of a board, in at most ``calls`` calls and the tokens that the asker has."""
+    """Search the trees of a board in at most ``calls`` model calls and the remaining tokens."""
 
     def __init__(self, board: Board, asker: Asker, calls: int) -> None:
         self._board, self._asker, self._calls = board, asker, calls
@@ -75,7 +75,7 @@ class TreeSearch:
         self._thoughts: list[str] = []
 
     def verdict(self) -> Verdict:
-        """Search until a page is found that surely answers, or nothing is left to look at or to spend."""
+        """Search until a page surely answers, or nothing is left to open or to spend."""
         for _ in range(self._calls):
             node = self._select()
             if node is None:

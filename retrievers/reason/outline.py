@@ -41,7 +41,7 @@ _TITLE, _PART = 50, 32  # characters
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """``documents`` are the numbers of those it names."""
+    """An outline for a model. ``documents`` are the numbers of the documents it contains."""
 
     text: str
     documents: frozenset[int]
@@ -54,9 +54,10 @@ def outline(
     tokens: int,
     named: Sequence[int] = (),
 ) -> Outline:
-    """At most ``tokens``. ``roles`` are what the pages of a document may be for, whose places are listed whatever their
-    value and before other pages; ``marks`` say what is drawn on a page. Documents that are ``named`` have a tree of
-    their own, before other pages.
+    """Write the outline that a model is shown first, in at most ``tokens``.
+
+    ``roles`` are page roles whose pages are listed first, whatever their value. ``marks`` say what is drawn on a page.
+    Documents in ``named`` get a tree of their own before other pages.
     """
     best = [
         place
@@ -82,8 +83,9 @@ def outline(
 
 
 def opened(board: Board, doc: int, at: int, room: int) -> str:
-    """All parts of a section, or of a document (``at`` -1): with the beginnings of their summaries where these fit, and
-    with the parts of those that promise most as far as these do.
+    """Return all parts of a section (or of a document, with ``at`` -1) in at most ``room`` tokens.
+
+    Summaries and subsections of the best parts are included as far as they fit.
     """
     children = board.tops(doc) if at < 0 else board.scores[doc].content.children[at]
     head = f"D{doc + 1} holds:"

@@ -1,4 +1,4 @@
-"""Whether and how a model is asked, and the order of pages when it answers or fails."""
+"""Decide whether and how to ask a model, and order the pages by its reply or without it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ _ONE_CALL = 0.7  # probability that one of the first pages answers, from which c
 
 
 def untold(_: ReasoningStep) -> None:
-    """WalkTrace that nobody asked to see."""
+    """Ignore a reasoning step, because no caller listens."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonLimits:
-    """``below`` is the sureness under which ``auto`` asks. ``tokens`` are for all inputs of one question together, also
-    those that choose documents, and so are ``seconds``, which ``setting`` decides; ``rounds`` bounds the outline
-    strategy, ``calls`` the tree search.
+    """Limits of model calls for one question.
+
+    Effort ``auto`` calls the model below the probability ``below``. ``tokens`` and ``seconds`` limit all calls
+    together, including those that choose documents; ``setting`` names the setting of the time limit. ``rounds`` limits
+    the outline strategy, ``calls`` the tree search.
     """
 
     below: float = 0.1
@@ -48,8 +50,9 @@ class ReasonLimits:
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """A model and how to ask it about one question. ``on_step`` hears every step at once; ``scope`` has what
-    is left of the question's tokens and seconds.
+    """A model and how to ask it about one question.
+
+    ``on_step`` receives every step at once; ``scope`` holds the remaining tokens and seconds.
     """
 
     model: ChatModel
@@ -66,7 +69,7 @@ class Reasoner:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningResult:
-    """The order of pages after a model was asked, or as it was. ``note`` says what went wrong, "" where nothing did."""
+    """The pages after a model was asked, or unchanged. ``note`` describes a failure, "" if there was none."""
 
     visits: Sequence[PageVisit]
     scores: Sequence[PageScores]
@@ -80,7 +83,7 @@ class ReasoningResult:
 
 @dataclass(frozen=True, slots=True)
 class RankedPages:
-    """The pages that a search has ranked without a model. ``scores`` and ``expansions`` are by document.
+    """The pages ranked without a model. ``scores`` and ``expansions`` are by document.
 
     ``sure`` is the calibrated probability that the first page answers, ``likely`` that one of the first pages does.
     """
@@ -101,11 +104,12 @@ def reason(
     search: SearchAgain | None = None,
     dead: bool = False,
 ) -> ReasoningResult:
-    """Ask the model where effort and sureness call for it. Its failure leaves the order as it was, and a note says so.
+    """Ask the model which pages answer, if the effort and the probability require it. A failure leaves the order and
+    adds a note.
 
-    ``named`` are the documents that the question names or that were chosen. ``search`` searches the library again, in
-    the model's words. ``dead``: the model failed for good before, while documents were chosen. Where one of the first
-    pages is likely to answer, effort auto ends with the first reply that names a page.
+    ``named`` are the documents that the question names or that were chosen. ``search`` searches again in the model's
+    words. ``dead`` means that the model already failed. If one of the first pages probably answers, effort auto ends
+    with the first reply that names a page.
     """
     effort_asked, visits, scores, sure = request.effort, ranked.visits, ranked.scores, ranked.sure
 

@@ -1,7 +1,7 @@
-"""Rounds of a model: an outline and passages first, then searches, sections and pages that it asks for.
+"""Rounds with a model: first an outline and passages, then the searches, sections and pages that it requests.
 
-Each round shows what is new and says what the model had said; nothing is shown twice. A search is in the model's words,
-for exact words between quotation marks, or for a section by its name ("section: Manual cleaning").
+Each round shows only new text, and repeats what the model replied. A search uses the model's words, exact words in
+quotation marks, or a section name ("section: Manual cleaning").
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _SECTION = re.compile(r"^\s*(?:section|heading|chapter|abschnitt|kapitel)\s*:\s*
 
 @dataclass(frozen=True, slots=True)
 class SearchWish:
-    """A search as a model wrote it, and how it is to be done."""
+    """A search that a model requested, and its type."""
 
     how: Literal["words", "exact", "section"]
     text: str
 
 
 def search_wish(written: str) -> SearchWish | None:
-    """Return what a model asks to search for; None for nothing."""
+    """Return the search that a model requests, None for an empty request."""
     text = " ".join(written[: 2 * _SEARCH_LENGTH].split())[:_SEARCH_LENGTH]
     if match := _SECTION.match(text):
         named = _QUOTED.match(match[1].strip())
@@ -52,14 +52,14 @@ def search_wish(written: str) -> SearchWish | None:
 
 
 class AnotherSearch:
-    """Searches once more and puts what it shows on the board. ``searched`` are the wishes that were met before."""
+    """Run further searches, and add their results to the board. ``searched`` are the earlier requests."""
 
     def __init__(self, board: Board, asker: Asker, search: SearchAgain | None) -> None:
         self._board, self._asker, self._search = board, asker, search
         self.searched: dict[SearchWish, None] = {}
 
     def lines(self, wish: SearchWish, listed: set[int], room: int) -> list[str]:
-        """Return what a search found in at most ``room`` tokens, and add its documents to those ``listed``."""
+        """Return the results of a search in at most ``room`` tokens, and add its documents to ``listed``."""
         self.searched[wish] = None
         head = f"Search for {_describe_wish(wish)}"
         self._asker.widen(wish.text)
@@ -170,11 +170,11 @@ class Turn(BaseModel):
 
 
 class Rounds:
-    """A search over a board in at most ``rounds`` rounds and the tokens that the asker has.
+    """Search a board in at most ``rounds`` rounds and the remaining tokens.
 
-    ``roles`` are what pages of a document may be for; ``page_count`` pages answer the question at most. ``named`` are
-    the documents that the question names or that were chosen for it. ``search`` searches the library again. ``short``:
-    it ends with the first reply that names a page.
+    ``roles`` are page roles that the question needs; at most ``page_count`` pages are named. ``named`` are the
+    documents that the question names or that were chosen. ``search`` searches the library again. ``short`` ends with
+    the first reply that names a page.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ class Rounds:
         self._new: list[Place] = []
 
     def verdict(self) -> Verdict:
-        """Return what the last round named; where a later call fails, what the one before it named, if anything."""
+        """Return the pages of the last round; if a later call fails, those of the round before."""
         verdict = Verdict()
         values = self._first()
         for number in range(1, self._rounds + 1):

@@ -1,7 +1,7 @@
-"""Locations of a reference in one document: headings, captions, lines and printed page numbers.
+"""Find the location of a reference in one document: headings, captions, lines and printed page numbers.
 
-A number is printed where the file says so (page labels), or where a line at the top or the bottom of a page ends or
-begins with it and a page beside it goes on with the next one.
+A printed number comes from the file's page labels, or from the top or bottom line of a page if a neighbouring page
+continues the count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORD_FIT, _NUMBER_FIT = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """The number at the beginning of a heading or line, and its ``word`` ("note"), "" where it stands by itself."""
+    """The number at the beginning of a heading or line, and its ``word`` ("note"), "" if there is none."""
 
     word: str
     number: str
@@ -38,7 +38,7 @@ class Numbered:
 
 @lru_cache(maxsize=20_000)
 def numbered(line: str) -> Numbered | None:
-    """Return the number that a line begins with, if any."""
+    """Return the number at the beginning of a line, None if there is none."""
     if leading := [reference for reference in references(line[:80]) if not line[: reference.start].strip(" \t#*[(")]:
         return Numbered(leading[0].word, leading[0].number, line[leading[0].end :])
     match = _LEADING_NUMBER.match(line[:80])
@@ -46,7 +46,7 @@ def numbered(line: str) -> Numbered | None:
 
 
 def fit(reference: Reference, title: str) -> int:
-    """Return how surely a heading is the one referred to: 2 where it has the word, 1 where only the number, else 0."""
+    """Return how well a heading matches a reference: 2 with its word, 1 with only its number, else 0."""
     heading = numbered(title)
     if heading is None or heading.number != reference.number:
         return 0
@@ -56,7 +56,7 @@ def fit(reference: Reference, title: str) -> int:
 
 
 def begins_caption(reference: Reference, line: str) -> bool:
-    """Return whether a line is the caption referred to, not a sentence that mentions it."""
+    """Return whether a line is the referenced caption, and not a sentence that mentions it."""
     caption = numbered(line)
     if caption is None or (caption.word, caption.number) != (reference.word, reference.number):
         return False
@@ -74,7 +74,7 @@ def labelled(number: str, labels: Sequence[str]) -> list[int]:
 
 
 def printed(number: str, texts: Sequence[str]) -> list[int]:
-    """Return the pages (1-based) that bear this number in print, those whose neighbours go on counting."""
+    """Return the pages (from 1) with this printed number, if their neighbours continue the count."""
     edges: dict[int, set[str]] = {}
 
     def bears(page: int, number: str) -> bool:
@@ -119,10 +119,10 @@ Texts = Callable[[], Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class PlaceFound:
-    """``page`` is 1-based; ``why`` says how it was found; ``begins`` is False where the place only goes on there.
+    """A place that was found. ``page`` counts from 1; ``why`` says how it was found.
 
-    ``span`` are the characters of the page that belong to the place, from the first to before the last (None: all that
-    follow), where less than the page is meant. ``whole``: its title says all that is asked for.
+    ``begins`` is False if the place only continues on this page. ``span`` is the range of characters that belongs to
+    the place, if it is less than the page. ``whole`` is True if its title covers the question.
     """
 
     page: int
@@ -133,7 +133,7 @@ class PlaceFound:
 
 
 def locate(reference: Reference, content: Content, texts: Texts) -> list[PlaceFound]:
-    """Return where the reference leads in a document, likeliest first; [] where it leads nowhere."""
+    """Return the places that a reference means in a document, most likely first, [] if there are none."""
     if reference.kind == "page":
         return _page(reference, content.pages, texts)
     if reference.kind == "caption":
@@ -165,9 +165,9 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
 
 
 def sections_called(reference: Reference, sections: Sequence[Section]) -> list[PlaceFound]:
-    """Return the sections whose heading bears the number.
+    """Return the sections whose heading has the number.
 
-    Where any has the word too, only those; and of these the highest in the tree.
+    Sections that also have the word come alone; among these, the highest in the tree.
     """
     fits = [(fit(reference, section.title), section) for section in sections if not section.synthetic]
     surest = max((rank for rank, _ in fits), default=0)
@@ -198,7 +198,7 @@ def lines_that_begin(
     begins: Callable[[Reference, str], bool],
     starts: re.Pattern[str] | None = None,
 ) -> list[PlaceFound]:
-    """Return the pages on which a line begins so; of several those that are no list of such lines."""
+    """Return the pages on which a line begins like this; if several, only those that are not lists of such lines."""
     starts = starts or line_starts(reference.word)
     matches: list[tuple[int, int, str, int]] = []
     for page, (_, text) in enumerate(texts, 1):
@@ -243,10 +243,10 @@ Read = Callable[[Sequence[int]], Sequence[str]]
 
 
 def pointers(text: str, page: int, content: Content, read: Read) -> tuple[Pointer, ...]:
-    """Return the places that a text of this page sends to.
+    """Return the places that the text of a page refers to ("see Note 7").
 
-    They are found by their headings, else by lines that begin so on pages that hold the words. Those that the document
-    does not have, or has on the same page, are left out.
+    They are found by headings, else by lines that begin in this way. References that the document lacks, or has on the
+    same page, are left out.
     """
     folded = text.lower()
     if not any(sign in folded for sign in _MAYBE):

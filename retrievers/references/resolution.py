@@ -1,4 +1,4 @@
-"""Resolution of what a question refers to: a numbered place, a named section, or a document as a whole."""
+"""Resolve what a question refers to: a numbered place, a named section, or a whole document."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def naming_terms(document: Document, routing: Routing) -> frozenset[str]:
 
 
 def without(question: Question, routing: Routing, named: Iterable[Reference] = ()) -> str:
-    """Return the question's text without the names of organisations and the places that it names."""
+    """Return the question without the names of organisations and the places in ``named``."""
     text = question.text
     for reference in sorted(named, key=lambda reference: -reference.start):
         text = f"{text[: reference.start]} . {text[reference.end :]}"
@@ -67,7 +67,7 @@ def without(question: Question, routing: Routing, named: Iterable[Reference] = (
 
 
 def rest(text: str, question: Question, naming: Collection[str]) -> list[str]:
-    """Return the terms that neither name the document nor its type or time, nor could be part of any question."""
+    """Return the terms that name neither the document, its type or time, nor are filler words."""
     left_out = question.period_terms.union(*question.type_terms.values(), naming, STRUCTURE)
     return [term for term in content_words(text) if term not in left_out and not is_year(term) and not is_number(term)]
 
@@ -81,11 +81,10 @@ Finder = Callable[[PageScores], Sequence[PlaceFound]]
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """The pages in their new order, what each was given, and why; no reasons where nothing leads.
+    """The pages in their new order, the gain of each, and the reasons; no reasons if no place was found.
 
-    ``settled``: the question asks for nothing else of the one document that it means. ``spans`` are the parts of pages
-    that are meant, where less than the page is; ``page_terms`` are the terms that the question
-    asks for of a page that it names by its number.
+    ``settled`` is True if the question asks for nothing else. ``spans`` are the parts of pages that are meant;
+    ``page_terms`` are the other terms for a page that was named by number.
     """
 
     visits: Sequence[PageVisit]
@@ -98,9 +97,9 @@ class Leads:
 
 
 def meant(visits: Sequence[PageVisit], pages: Sequence[PageScores], scoring: DocumentScoring) -> list[int]:
-    """Return the documents that the question names or implies.
+    """Return the documents that the question names or implies, in the order of their best pages.
 
-    Their scores are close to the best; they come in the order of their best pages.
+    Their scores are close to the best.
     """
     best = max((scores.candidate.score for scores in pages), default=0.0)
     close = [doc for doc, scores in enumerate(pages) if scores.candidate.score > best - scoring.close]
@@ -117,11 +116,10 @@ def lead(
     asks_more: Callable[[PageScores], bool],
     one_document: bool = False,
 ) -> Leads:
-    """Put what ``find`` finds in these documents before all other pages, likeliest document first.
+    """Put the places that ``find`` returns for these documents before all other pages, most likely document first.
 
-    Where the question asks for more than the place, the places of a document stand by what their pages are worth. Else
-    they stand as they were found, those where a place begins first. With ``one_document`` nothing is looked for behind
-    the first document in which something was found.
+    If the question asks for more than the place, the places of a document are sorted by value, else as found,
+    beginnings first. With ``one_document`` the search ends with the first document that has a place.
     """
     best = max((float(pages[visit.doc].values[visit.page - 1]) for visit in visits), default=0.0)
     gains: dict[Place, float] = {}
@@ -154,7 +152,7 @@ def lead(
 
 
 def texts_of(texts: PageTexts, scores: PageScores) -> Callable[[], Sequence[tuple[str, str]]]:
-    """Return a reader of the labels and texts of a document's pages, which reads them once."""
+    """Return a function that reads the labels and texts of a document's pages once."""
     cached: list[tuple[str, str]] = []
 
     def read() -> Sequence[tuple[str, str]]:
@@ -182,7 +180,10 @@ def meant_places(
     scoring: DocumentScoring,
     alone: bool = False,
 ) -> Leads:
-    """Put the pages first that the question means, and say why. ``alone``: there is no document but one."""
+    """Put the pages that the question refers to first, with reasons.
+
+    ``alone`` means that only one document is searched.
+    """
     leads = _leads_of(question, routing, visits, pages, texts, scoring, alone)
     if leads.settled and len(pages) > 1:
         document = leads.pages[leads.visits[0].doc].candidate.document

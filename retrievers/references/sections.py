@@ -1,4 +1,4 @@
-"""Sections that a question names by their titles, and sections that speak for a whole document."""
+"""Find sections that a question names by title, and sections that summarise a whole document."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ _MOST_SECTIONS, _READ = 4, 8
 
 @dataclass(frozen=True, slots=True)
 class SectionQuery:
-    """``terms`` are all of the question, ``telling`` those that neither name the document nor could be part of any
-    question; ``needed`` are those of them that its first page lacks, so that they cannot be said of the whole.
-    ``naming`` are the document's own names, ``part`` is what kind of part is spoken of, "" for none.
+    """A question for sections. ``terms`` are all of its terms, ``telling`` those that are neither document names nor
+    filler words.
+
+    ``needed`` are telling terms that the first page of the document lacks. ``naming`` are the document's own names;
+    ``part`` is the kind of part that the question mentions, "" for none.
     """
 
     text: str
@@ -53,18 +55,17 @@ class SectionQuery:
 
 
 def part_spoken_of(question: str) -> str:
-    """Return what kind of part a question asks for: "chapter", "note", "section"; "" for none."""
+    """Return the kind of part that a question asks for: "chapter", "note", "section"; "" for none."""
     named = (_PARTS[word] for word in _LETTERS.findall(question.lower()) if word in _PARTS)
     return next(named, "section" if any(part in question for part in _CHINESE_PARTS) else "")
 
 
 def named_sections(query: SectionQuery, content: Content, worth: Callable[[int], float]) -> list[PlaceFound]:
-    """Return the sections whose titles say what is asked and hardly more, likeliest first.
+    """Return the sections whose titles match the question and contain little else, most likely first.
 
-    Where a part is spoken of, less of the title has to be said, or only its beginning. Of titles that fit alike those
-    come first that are called what was spoken of, then the longest that stands in the question word for word. Then come
-    those below sections that the question names too, those higher in the tree, and those whose pages are ``worth``
-    more.
+    If the question mentions a kind of part, a partial match is enough. Among equal matches, sections of that kind come
+    first, then the longest exact title, then sections below other named sections, then higher ones, then those of
+    higher ``worth``.
     """
     matches = []
     begins = _pages_with_headings(query, content)
@@ -111,9 +112,9 @@ def titled_lines(
     worth: Callable[[int], float],
     texts: Callable[[Sequence[int]], Sequence[str]],
 ) -> list[PlaceFound]:
-    """Return the pages on which a line by itself says what is asked: a heading that no tree has.
+    """Return the pages with a line that matches like a heading, for headings that the tree lacks.
 
-    Of the pages that hold all of its words the best are read.
+    Only the best pages that contain all of its words are read.
     """
     required = query.needed or query.telling
     if len(required) < (1 if query.part or query.terms & query.naming else _PAIR):
@@ -231,7 +232,7 @@ _MOST_PAGES = 6
 
 
 def overview(kind: Wanted, document: Document, content: Content) -> list[PlaceFound]:
-    """Return the pages that say what the whole document is about, those first that say it best."""
+    """Return the pages that summarise a document, best first."""
     places: dict[int, PlaceFound] = {}
     for role in _ORDER[kind]:
         if section := _section(role, document, content):

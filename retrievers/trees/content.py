@@ -1,7 +1,7 @@
-"""One document as a search reads it: its terms, headings and section tree, with what each title covers.
+"""One document as a search reads it: its terms, headings and section tree, and the coverage of titles.
 
-A section whose title the question covers is what is asked for: "governing law" asks for "Governing Law", while one word
-of a long title says little. BM25 over headings cannot tell these, since it adds up words, not what is left of a title.
+A section is relevant if the question covers its whole title: "governing law" means "Governing Law", while one word of a
+long title says little. BM25 over headings cannot express this, because it ignores the uncovered words.
 """
 
 from __future__ import annotations
@@ -42,16 +42,17 @@ class Titles:
 
     @cached_property
     def whole(self) -> Floats:
-        """Return what a question that holds all terms of a title earns by it: float64 (titles,)."""
+        """Return the value of each title for a question that contains all of its terms: float64 (titles,)."""
         counts = np.diff(self.terms.starts)
         rarities = np.repeat(bm25.idf(self._named, counts), counts)
         return np.asarray(np.bincount(self.terms.pages, rarities, self.terms.page_count), np.float64)
 
     def covered(self, query: Mapping[int, float], pages: int, power: float) -> Floats:
-        """Return the best worth of the titles that begin on each page: float64 (pages,), higher is better.
+        """Return the best value of the titles that begin on each page: float64 (pages,), higher is better, 0 without a
+        match.
 
-        A title is worth Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power. The sums are over the title's terms in
-        ``query``, {term hash: weight}. A page without such a title has 0.
+        A title has the value Σ w · idf · (Σ w · idf / Σ idf of all its terms)^power, summed over its terms in
+        ``query``, {term hash: weight}.
         """
         best = np.zeros(pages)
         titles, weights = self._weigh(query)
@@ -61,7 +62,7 @@ class Titles:
         return best
 
     def adds(self, query: Mapping[int, float], page: int, power: float) -> dict[int, float]:
-        """Return what each term adds to ``covered`` of a page (1-based)."""
+        """Return what each term adds to the ``covered`` value of a page (from 1)."""
         rows = np.flatnonzero((self.pages == page - 1) & (self.terms.lengths > 0)).tolist()
         if not rows:
             return {}
@@ -94,7 +95,7 @@ _SENTENCE, _SMALL = 7, 3  # words of a title that may be a sentence, and letters
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """Immutable, as the catalog's contents are: a content_id means something else only once it was mended."""
+    """The terms and tree of one content, immutable. A content_id changes its meaning only after a repair."""
 
     content_id: str
     body: TermCounts
@@ -120,7 +121,7 @@ class Content:
 
     @cached_property
     def leaves(self) -> npt.NDArray[np.bool_]:
-        """Return which sections have no others below them: bool (sections,)."""
+        """Return which sections have no subsections: bool (sections,)."""
         leaves = np.ones(len(self.sections), np.bool_)
         parents = np.array(column(self.sections, "parent"), np.int64)
         leaves[parents[parents > 0] - 1] = False
@@ -128,7 +129,7 @@ class Content:
 
     @cached_property
     def covering(self) -> tuple[Ints, Ints]:
-        """Return the sections that cover each page, page after page, and where each page's begin among them."""
+        """Return the sections that cover each page, page after page, and the offset of each page's sections."""
         start, end = self.spans
         lengths = end - start
         sections = np.repeat(np.arange(len(start)), lengths)
@@ -138,12 +139,12 @@ class Content:
 
     @cached_property
     def beginnings(self) -> list[tuple[int, bool]]:
-        """Return the page (1-based) on which each section begins, and whether it stands for no heading."""
+        """Return the page (from 1) on which each section begins, and whether it is synthetic (has no heading)."""
         return list(zip(*self._columns("start_page", "synthetic"), strict=True))
 
     @cached_property
     def headings_at(self) -> dict[int, tuple[int, ...]]:
-        """Return the characters at which headings begin, by page (1-based)."""
+        """Return the character offsets of headings, by page (from 1)."""
         anchors_at: dict[int, list[int]] = {}
         for page, anchor, synthetic in zip(*self._columns("start_page", "anchor", "synthetic"), strict=True):
             if not synthetic:
@@ -161,9 +162,9 @@ class Content:
         return {}
 
     def titled(self, pattern: Pattern) -> tuple[Section, ...]:
-        """Return the sections whose titles match, looked for once: the same roles are asked for again and again.
+        """Return the sections whose titles match a pattern, cached by pattern.
 
-        A title that is a sentence ("… could harm our results of operations") is about what it names, and is left out.
+        Titles that are sentences ("… could harm our results of operations") are left out.
         """
         if pattern not in self._titled:
             self._titled[pattern] = tuple(self.sections[at] for at, title in self._names if pattern.search(title))
@@ -174,7 +175,7 @@ class Content:
         return {}
 
     def vector(self, page: int) -> dict[int, float]:
-        """Return a page (1-based) as a unit vector of its terms, made when first asked for."""
+        """Return a page (from 1) as a unit vector of its terms, computed on first use."""
         if page not in self._vectors:
             self._vectors[page] = page_vector(self.body, page)
         return self._vectors[page]
@@ -194,7 +195,7 @@ class Content:
         return [column(self.sections, name) for name in names]
 
     def section_at(self, page: int, offset: int) -> int:
-        """Return the deepest section that holds a character of a page (1-based page)."""
+        """Return the deepest section that contains a character of a page (from 1)."""
         for at in range(bisect_right(self._begins, (page, offset)) - 1, 0, -1):  # preorder: the last is the deepest
             end = self.sections[at].end_page, self.sections[at].end_anchor
             if end[0] > page or (end[0] == page and (end[1] is None or offset < end[1])):
@@ -212,7 +213,7 @@ class Children:
     """Indices of each section's children; those of -1 are the top sections."""
 
     def __init__(self, parents: Ints) -> None:
-        """``parents`` are the positions of the sections above, from 1, 0 at the top: int64 (sections,)."""
+        """``parents`` are the parent positions of the sections, from 1, or 0 for top sections: int64 (sections,)."""
         order = np.argsort(parents, kind="stable")
         self._order: list[int] = order.tolist()
         self._begins: list[int] = np.searchsorted(parents[order], np.arange(len(parents) + 2)).tolist()
@@ -226,7 +227,7 @@ def children_of(sections: Sequence[Section]) -> Children:
 
 
 def page_vector(counts: TermCounts, page: int) -> dict[int, float]:
-    """Return a page (1-based) as {term hash: 1 + ln tf}, unit length; {} for a page without terms."""
+    """Return a page (from 1) as {term hash: 1 + ln tf} of unit length; {} for a page without terms."""
     rows = np.flatnonzero(counts.pages == page - 1)
     terms = counts.terms[np.searchsorted(counts.starts, rows, side="right") - 1]
     weights: npt.NDArray[np.float64] = 1 + np.log(counts.counts[rows].astype(np.float64))

@@ -1,4 +1,4 @@
-"""Contents and page texts in use, kept in memory one by one and in common arrays."""
+"""Contents and page texts in memory, one by one and in common arrays."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ class ContentArrays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContentGroup:
-    """Several contents of the common arrays, their pages numbered through. numbers: int64 (d,)."""
+    """Several contents of the common arrays, with pages in one common numbering. numbers: int64 (d,)."""
 
     arrays: ContentArrays
     numbers: Ints
 
     def body(self, hashes: Ints) -> Postings:
-        """Return where terms, int64 (t,), stand in the texts."""
+        """Return the postings of terms, int64 (t,), in the texts."""
         return self.arrays.body.postings(self.numbers, hashes)
 
     def headings(self, hashes: Ints) -> Postings:
-        """Return where terms, int64 (t,), stand in the headings."""
+        """Return the postings of terms, int64 (t,), in the headings."""
         return self.arrays.headings.postings(self.numbers, hashes)
 
     def trees(self, hashes: Ints, first_pages: Ints) -> Trees:
-        """Return the section trees, with where terms stand in the titles."""
+        """Return the section trees, with the postings of terms in the titles."""
         return self.arrays.trees.trees(self.numbers, hashes, first_pages)
 
     def covering(self, pages: Ints, documents: Ints, first_sections: Ints) -> tuple[Ints, Ints]:
-        """Return the sections that cover some pages, numbered through, and the row of each one's page: int64 (c,) both.
+        """Return the sections that cover some pages, and the row of each section's page: int64 (c,) both.
 
-        pages: int64 (n,), 0-based in their documents. documents: int64 (n,), places in this group.
+        pages: int64 (n,), from 0 in their documents. documents: int64 (n,), positions in this group.
         """
         rows = self.arrays.body.first_pages(self.numbers[documents]) + pages
         return self.arrays.trees.covering(rows, first_sections[documents])
@@ -68,10 +68,10 @@ class ContentGroup:
 
 
 class ContentCache:
-    """The most recently used contents, up to a number of pages. Safe for several threads."""
+    """Cache the most recently used contents, up to a number of pages. Safe for several threads."""
 
     def __init__(self, most_pages: int = 30_000, most_orders: int = 8_000) -> None:
-        """``most_orders`` are the pages whose terms in order are kept, some 2 kB each."""
+        """``most_orders`` limits the pages whose terms in order are cached, about 2 kB each."""
         self._most, self._most_orders = most_pages, most_orders
         self._orders: OrderedDict[tuple[str, int], TermOrder] = OrderedDict()
         self._held: OrderedDict[str, Content] = OrderedDict()
@@ -80,11 +80,11 @@ class ContentCache:
         self._lock = threading.Lock()
 
     def get(self, contents: Contents, content_id: str) -> Content | None:
-        """Return a content, read from the catalog unless cached; None where it is gone."""
+        """Return a content from the cache or the catalog; None if it was removed."""
         return self.get_all(contents, [content_id]).get(content_id)
 
     def get_all(self, contents: Contents, content_ids: Sequence[str]) -> dict[str, Content]:
-        """Return several contents by their ids; those that are gone are left out."""
+        """Return several contents by id, without removed ones."""
         contents_by_id = dict[str, Content]()
         with self._lock:
             for content_id in content_ids:
@@ -104,7 +104,7 @@ class ContentCache:
         return contents_by_id
 
     def group(self, contents: Sequence[Content]) -> ContentGroup:
-        """Return several contents in common arrays. These begin anew when they hold twice what may be kept."""
+        """Return several contents in common arrays, which are rebuilt when they hold twice the limit."""
         with self._lock:
             if self._arrays.body.pages > 2 * self._most:
                 self._arrays = ContentArrays()
@@ -115,8 +115,7 @@ class ContentCache:
             return ContentGroup(arrays, np.array([arrays.numbers[listed.content_id] for listed in contents], np.int64))
 
     def orders(self, contents: Contents, places: Sequence[tuple[Content, int]]) -> list[TermOrder]:
-        """Return the terms in order of pages (content, 1-based page), read in one statement unless held; none of a page
-        that is gone."""
+        """Return the terms in order of pages (content, page from 1), in one query; removed pages have none."""
         keys = [(content.content_id, page) for content, page in places]
         with self._lock:
             orders = {key: self._orders[key] for key in keys if key in self._orders}
@@ -132,12 +131,12 @@ class ContentCache:
         return [orders.get(key, NO_ORDER) for key in keys]
 
     def cached(self, content_id: str) -> Content | None:
-        """Return a content that is in memory, None for another."""
+        """Return a content if it is in memory, else None."""
         with self._lock:
             return self._held.get(content_id)
 
     def forget(self, content_ids: Iterable[str | None]) -> None:
-        """Have contents read again that were published anew: one that was wrong is made again under its id."""
+        """Drop contents from the cache, because a repaired content keeps its id."""
         with self._lock:
             wrong = set(filter(None, content_ids))
             for key in [key for key in self._orders if key[0] in wrong]:
@@ -152,22 +151,22 @@ _GONE = PageText("", "")
 
 
 class PageTexts:
-    """The page texts of one search, each read once: a model and the results ask for many of the same pages."""
+    """The page texts of one search, each read once, since a model and the results need many of the same pages."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
         self._held: dict[tuple[str, int], PageText] = {}
 
     def gone(self, place: tuple[Content, int]) -> bool:
-        """Return whether a page was asked for that the catalog no longer had."""
+        """Return whether a requested page was missing in the catalog."""
         return self._held.get((place[0].content_id, place[1])) is _GONE
 
     def of(self, places: Sequence[tuple[Content, int]]) -> list[PageText]:
-        """Return each page (content, 1-based page); nothing of one where the catalog has none."""
+        """Return the text of each page (content, page from 1); pages that the catalog lacks are empty."""
         return self.by_id([(content.content_id, page) for content, page in places])
 
     def by_id(self, keys: Sequence[tuple[str, int]]) -> list[PageText]:
-        """Return the same by (id of the content, page)."""
+        """Return the text of each page by (content id, page)."""
         if missing := [key for key in dict.fromkeys(keys) if key not in self._held]:
             self._held |= dict.fromkeys(missing, _GONE) | self._contents.page_texts(missing)
         return [self._held[key] for key in keys]

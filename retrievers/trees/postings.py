@@ -79,7 +79,7 @@ class Postings:
         return np.asarray((weights * tf / (tf + norm[:, None])).sum(axis=1))
 
     def best_of(self, values: Floats) -> Floats:
-        """Return the best of ``values``, float64 (pages,), in each document, 0 at least: float64 (documents,)."""
+        """Return the best of ``values``, float64 (pages,), in each document, at least 0: float64 (documents,)."""
         best = np.zeros(len(self.sizes))
         filled = np.flatnonzero(self.sizes)
         if len(filled):
@@ -88,23 +88,23 @@ class Postings:
 
 
 def idf_of(pages: Ints, holding: Ints) -> Floats:
-    """Return ``hybrid_core.text.bm25.idf`` for many collections at once."""
+    """Compute ``hybrid_core.text.bm25.idf`` for many collections at once."""
     return np.asarray(np.log1p((pages - holding + 0.5) / (holding + 0.5)), np.float64)
 
 
 def ranges(firsts: Ints, sizes: Ints) -> Ints:
-    """Return whole numbers from each of ``firsts`` on, so many as ``sizes`` says, one range after the other."""
+    """Return consecutive integers from each of ``firsts``, as many as ``sizes`` says, one range after the other."""
     before = np.cumsum(sizes) - sizes
     return np.asarray(np.arange(int(sizes.sum())) + np.repeat(firsts - before, sizes))
 
 
 def offsets(sizes: Ints) -> Ints:
-    """Return where each of several pieces begins when they are numbered through, and where the last ends."""
+    """Return the offset of each of several ranges in a common numbering, and the end of the last."""
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
 class GrowingArray:
-    """An array that grows at its end. What was read of it stays as it was read."""
+    """An array that grows at its end. Values that were already read never change."""
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._data: npt.NDArray[Any] = np.empty(_FIRST_ROOM, dtype)
@@ -122,7 +122,7 @@ class GrowingArray:
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """Return what was appended so far."""
+        """Return all values appended so far."""
         return self._data[: self._used]
 
     def __len__(self) -> int:
@@ -130,7 +130,7 @@ class GrowingArray:
 
 
 class FieldArrays:
-    """The term counts of one field of many documents. Documents are numbered as they are added, from 0."""
+    """The term counts of one field of many documents, numbered from 0 as they are added."""
 
     def __init__(self) -> None:
         self._keys = GrowingArray(np.uint64)  # number of the document and hash of the term, ascending
@@ -154,23 +154,23 @@ class FieldArrays:
 
     @property
     def pages(self) -> int:
-        """Return how many pages all documents have."""
+        """Return the total number of pages of all documents."""
         return len(self._lengths)
 
     def first_pages(self, documents: Ints) -> Ints:
-        """Return where the pages of documents begin among those of all."""
+        """Return the offset of each document's pages in the common numbering."""
         return np.asarray(self._first_pages.values[documents])
 
     def page_counts(self, documents: Ints) -> Ints:
-        """Return how many pages each of some documents has."""
+        """Return the number of pages of each of these documents."""
         return np.asarray(self._page_counts.values[documents])
 
     def rows(self, documents: Ints) -> Ints:
-        """Return the places of some documents' pages among those of all, document after document."""
+        """Return the page numbers of these documents in the common numbering, document after document."""
         return ranges(self.first_pages(documents), self.page_counts(documents))
 
     def postings(self, documents: Ints, hashes: Ints) -> Postings:
-        """Return where terms stand in some documents.
+        """Return the postings of terms in some documents.
 
         documents: int64 (d,), their numbers. ``hashes``: int64 (t,), all different.
         """
@@ -269,7 +269,7 @@ class Trees:
 
 
 class TreeArrays:
-    """The section trees of many documents. Documents are numbered as they are added, from 0."""
+    """The section trees of many documents, numbered from 0 as they are added."""
 
     def __init__(self) -> None:
         self._titles = FieldArrays()
@@ -294,9 +294,9 @@ class TreeArrays:
         self._covering.extend(sections)
 
     def trees(self, documents: Ints, hashes: Ints, first_pages: Ints) -> Trees:
-        """Return the trees of some documents, int64 (d,), with the terms ``hashes`` of their titles.
+        """Return the trees of some documents, int64 (d,), with the postings of ``hashes`` in their titles.
 
-        ``first_pages``, int64 (d + 1,), says where each document's pages begin.
+        ``first_pages``, int64 (d + 1,), holds the offset of each document's pages.
         """
         titles = self._titles.postings(documents, hashes)
         rows, own = self._titles.rows(documents), titles.document_of
@@ -306,10 +306,10 @@ class TreeArrays:
         return Trees(start, end, parent, self._level.values[rows], titles.firsts, self._whole.values[rows], titles)
 
     def covering(self, pages: Ints, first_sections: Ints) -> tuple[Ints, Ints]:
-        """Return the sections that cover some pages, and the row of each one's page, both int64 (c,).
+        """Return the sections that cover some pages, and the row of each section's page, both int64 (c,).
 
-        ``pages``, int64 (n,), are places among the pages of all documents. ``first_sections``, int64 (n,), says where
-        the sections of each page's document begin.
+        ``pages``, int64 (n,), are in the common numbering. ``first_sections``, int64 (n,), is the offset of the
+        sections of each page's document.
         """
         counts = self._covering_counts.values[pages]
         row = np.repeat(np.arange(len(pages)), counts)

@@ -1,1 +1,1 @@
-"""One file for each provider's interface."""
+"""Adapters: a module for the interface of each provider."""

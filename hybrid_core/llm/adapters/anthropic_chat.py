@@ -20,7 +20,7 @@ _FORMAT = ("output_config", "output_format", "json_schema", "structured output",
 
 
 class AnthropicChat:
-    """An ``Endpoint``. A model that cannot be held to a schema is told of it in words, and that is remembered."""
+    """An ``Endpoint`` of Anthropic. If a model refuses a schema, the schema is described in words from then on."""
 
     def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
         if not api_key:

@@ -28,9 +28,10 @@ _LIMITS = {"max_tokens", "max_completion_tokens"}  # two names of one thing: one
 
 
 class OpenAIChat:
-    """An ``Endpoint``. Options that a server refuses (a schema, say) are left out, and that is remembered.
+    """An ``Endpoint`` of OpenAI's interface. Options that a server refuses, such as a schema, are left out from then
+    on.
 
-    The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
+    The key never appears in messages, logs or reprs. Servers other than OpenAI's may work without a key.
     """
 
     def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What the adapters of OpenAI's and Anthropic's SDKs share: public URLs, and failures as errors of ours."""
+"""Shared parts of the adapters for OpenAI's and Anthropic's SDKs: URLs without secrets, and error conversion."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def translated(
 
 
 def refusal(name: str, reason: str) -> ChatError:
-    """Return the error for a model, or a filter before or behind it, that declines."""
+    """Return the error for a model or content filter that declines to answer."""
     return ChatError(f"{name} declined to answer ({reason[:300]}).", _ADVICE["refusal"], failure="refusal")
 
 
@@ -156,6 +156,6 @@ def _failure_of_words(reason: str) -> EndpointFailure | None:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of the HTTP library under both SDKs, which let them through while a stream is read."""
+    """Return the network errors of the HTTP library under both SDKs, which may occur while a stream is read."""
     http = require("httpx2", "openai")
     return (http.TransportError, http.StreamError, OSError)

@@ -1,1 +1,1 @@
-"""One policy around every call of a model: limits, retries, rest."""
+"""Limits, retries and pauses for all calls of a model."""

@@ -31,14 +31,14 @@ _OTHER = "Choose a model that gives such answers, or raise max_tokens."
 
 
 class ChatModel:
-    """The model behind an endpoint. ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared.
+    """A chat model behind an endpoint.
 
-    ``meter`` counts the use. Without a ``price`` the cost is 0. Calls block, and several threads may make them. Each
-    belongs to a scope, by default to one of its own, which somebody waits for and nothing bounds. ``prompt`` is a
-    prompt's ``id`` ("name@version"), part of the cache's key.
+    ``timeout`` is in seconds for one request; ``limiter`` and ``cache`` may be shared. ``meter`` counts usage. Without
+    a ``price`` the cost is 0. Calls block; several threads may call. Each call belongs to a scope, by default a new one
+    without limits. ``prompt`` is a prompt's ``id`` ("name@version"), part of the cache key.
 
-    Every call raises ChatError if the endpoint fails for good (``failure`` says how, ``usage`` what was spent), and
-    UsageError after ``close``.
+    Every call raises ChatError if the endpoint fails for good (``failure`` gives the kind, ``usage`` the cost so far),
+    and UsageError after ``close``.
     """
 
     def __init__(
@@ -233,9 +233,10 @@ def _spent(error: ChatError, usage: Usage) -> ChatError:
 
 
 class Session:
-    """Prompts to one model about one thing: a question, a document.
+    """Prompts to one model about one subject: a question or a document.
 
-    Its calls belong to ``scope``. ``language`` is that of the prompts, ``shared`` are values of all of them.
+    Its calls belong to ``scope``. ``language`` is the language of the prompts; ``shared`` are values that all prompts
+    receive.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Requests to a remote model: within its limits, retried where that may help, refused while it is down."""
+"""Requests to a remote model: within its limits, retried if that may help, and refused while it is down."""
 
 from __future__ import annotations
 
@@ -104,15 +104,15 @@ class Client:
         ends: Deadline | None = None,
         shown: Callable[[], bool] = lambda: False,
     ) -> tuple[T, float]:
-        """Return the result of ``request``, and the seconds that all tries took.
+        """Call ``request``, with retries. Return its result and the seconds of all attempts.
 
-        ``request`` makes one request within the seconds that it gets, or raises EndpointError. In a patient scope it is
-        retried as ``Retries`` say, else once at most and soon. ``shown`` tells whether a part of an answer has been
-        shown: then it is not retried.
+        ``request`` makes one request within the given seconds, or raises EndpointError. A patient scope retries as
+        ``Retries`` says, others at most once and soon. ``shown`` returns whether part of an answer was already shown;
+        then there is no retry.
 
-        Raises the last error of ``request``, with the seconds of all tries as its usage. An error that this request
-        would meet too is raised at once, with the seconds until the next try as ``wait``. A patient scope sends all the
-        same, unless its own breaker is open.
+        Raise the last error, with the seconds of all attempts as its usage. An error that would also hit the next
+        request is raised at once while it lasts, with the remaining seconds as ``wait``; a patient scope still sends,
+        unless its own breaker is open.
         """
         if (refusal := self._refusal(scope)) is not None:
             raise refusal

@@ -18,7 +18,7 @@ _LOOK = 0.2  # seconds between two looks whether a caller that waits has been cl
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The message of an error, without its frames and replies."""
+    """The message of an error, without its traceback and replies."""
 
     message: str
     advice: str
@@ -26,7 +26,7 @@ class Failure:
     retryable: bool
 
     def resting(self, seconds: float) -> str:
-        """Return the message of a call that is not sent for so many seconds more."""
+        """Return the message for a call that is refused for so many more seconds."""
         if math.isinf(seconds):
             return self.message
         return f"{self.message} That was a moment ago, so it was not asked now; it is in {math.ceil(seconds)} s."
@@ -48,13 +48,12 @@ class _Model:
 
 
 class Breaker:
-    """The circuit breaker of one endpoint, or of a run for the one model that it asks. Safe for several threads.
+    """The circuit breaker of one endpoint, or of one run. Safe for several threads.
 
-    Closed, it lets calls through. A failure that the next call would meet too opens it for ``rest`` seconds. Then one
-    call may find out (half-open): its answer closes the breaker, else it stays open as long again.
-
-    An unreachable endpoint is open for all of its models; a key, a server error or silence concern only the model
-    asked. ``in_a_row`` calls that failed in a way that may have been their own open it too.
+    Closed, it lets calls pass. A failure that would also hit the next call opens it for ``rest`` seconds. Then one test
+    call may pass (half-open): its answer closes the breaker, else it stays open as long again. An unreachable endpoint
+    opens it for all models; a bad key, a server error or a timeout only for the model. ``in_a_row`` ambiguous failures
+    in sequence open it too.
     """
 
     def __init__(self, rest: float = 30.0, in_a_row: int = 2) -> None:
@@ -64,7 +63,7 @@ class Breaker:
         self._lock = threading.Lock()
 
     def refuses(self, model: str) -> tuple[Failure, float] | None:
-        """Return why a model is not to be asked, and for how many seconds more. None if it may be asked."""
+        """Return why a model may not be called now and for how many more seconds; None if it may be called."""
         now = time.monotonic()
         with self._lock:
             openings = [opening for opening in (self._unreachable, self._state_of(model).open) if opening is not None]
@@ -76,9 +75,9 @@ class Breaker:
         return None
 
     def answered(self, model: str, began: float) -> None:
-        """Record that a model answered a call that ``began`` (monotonic).
+        """Record that a model answered a call that began at ``began`` (monotonic).
 
-        A withdrawn key stays withdrawn if an answer to an earlier call arrives after the refusal.
+        An answer to an earlier call does not reset a later refusal of the key.
         """
         with self._lock:
             self._unreachable = None
@@ -87,10 +86,10 @@ class Breaker:
             self._models[model] = _Model(answered=time.monotonic(), open=opened if stays else None)
 
     def failed(self, model: str, why: Failure, began: float, *, everywhere: bool = False, rest: float = 0.0) -> None:
-        """Record that a call that ``began`` (monotonic) failed in a way that the next one would too.
+        """Record a failure, of a call that began at ``began`` (monotonic), that the next call would meet too.
 
-        ``everywhere``: no model of the endpoint can be reached. Calls that were answered meanwhile say otherwise.
-        ``rest`` are the seconds that the endpoint asks for, 0 if it asks for none; only fewer than usual count.
+        ``everywhere`` means that no model of the endpoint can be reached, unless another call was answered meanwhile.
+        ``rest`` are the seconds that the endpoint asks to wait, 0 for none; only a shorter time than usual counts.
         """
         with self._lock:
             answers = [state.answered for name, state in self._models.items() if everywhere or name == model]
@@ -104,9 +103,9 @@ class Breaker:
                 self._state_of(model).open = opened
 
     def stumbled(self, model: str, why: Failure, began: float) -> None:
-        """Record a failure that may be the call's own: a timeout, or a failure that was not retried.
+        """Record a failure that may concern only this call, such as a timeout.
 
-        Enough of them in a row open the breaker. Calls side by side, which one deadline may have ended, are no row.
+        Several in sequence open the breaker. Parallel calls do not count as a sequence.
         """
         with self._lock:
             state = self._state_of(model)
@@ -122,7 +121,7 @@ class Breaker:
 
 
 class NoPlaceError(Exception):
-    """A wait for a place ended without one. ``pause`` is how many seconds more nothing may be sent."""
+    """A call waited for a free slot in vain. ``pause`` is the number of seconds for which nothing may be sent."""
 
     def __init__(self, pause: float) -> None:
         super().__init__(pause)
@@ -130,10 +129,10 @@ class NoPlaceError(Exception):
 
 
 class Limiter:
-    """Limits of an endpoint over all its users: ``concurrency`` calls at once, ``per_minute`` evenly spread, 0 for no
+    """Limits of an endpoint for all its users: ``concurrency`` calls at once, ``per_minute`` spread evenly, 0 for no
     limit.
 
-    ``breaker`` remembers for the same callers whether the endpoint can be asked at all.
+    ``breaker`` refuses calls while the endpoint is down.
     """
 
     def __init__(self, concurrency: int, per_minute: int = 0) -> None:
@@ -151,9 +150,9 @@ class Limiter:
 
     @contextmanager
     def place(self, until: float, stop: Callable[[], bool], longest_pause: float = math.inf) -> Iterator[float]:
-        """Wait for a place and hold it. Yield the seconds in which other calls took all places.
+        """Wait for a free slot and hold it. Yield the seconds of waiting for other calls.
 
-        Raises NoPlaceError once ``until`` (monotonic), put off by these seconds, passes, if ``stop`` is true, or if a
+        Raise NoPlaceError after ``until`` (monotonic, extended by these seconds), if ``stop`` returns True, or if a
         pause is longer than ``longest_pause``.
         """
         waited = self._take(until, stop, longest_pause)
@@ -165,7 +164,7 @@ class Limiter:
                 self._change.notify()
 
     def pause(self, seconds: float) -> None:
-        """Let no call start for a while, as the endpoint asked."""
+        """Start no call for some seconds, because the endpoint asked for it."""
         with self._change:
             self._paused = max(self._paused, time.monotonic() + seconds)
             self._change.notify_all()

@@ -1,4 +1,4 @@
-"""The scope of model calls: a question that somebody waits for, a run in the background, or a step of either."""
+"""The scope of model calls: one question, a background run, or a step of either, with shared limits and usage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _patient: ContextVar[bool] = ContextVar("patient", default=False)
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Make scopes patient that are created within, in this thread or task."""
+    """Make the scopes that this thread or task creates in this context patient."""
     token = _patient.set(True)
     try:
         yield
@@ -39,17 +39,15 @@ def patiently() -> Iterator[None]:
 
 
 class CallScope:
-    """Limits and usage of its calls, failed ones included. Safe for several threads if tokens and seconds are
-    unbounded.
+    """Limits and usage of a group of calls, including failed ones. Safe for several threads without token and time
+    limits.
 
-    ``patient``: nobody waits, so an endpoint that failed a moment ago is asked all the same, and more often.
+    ``patient`` means that no user waits: calls are retried more often, even after recent failures. ``tokens`` limits
+    all inputs. ``seconds`` limits the time in calls, without waiting for slots; ``setting`` names the setting of this
+    limit. ``calls`` must be respected by the caller (``spent``).
 
-    ``tokens`` are for all inputs. ``seconds`` are the time of calls without the wait for a place among others;
-    ``setting`` names the setting that decides them. ``calls`` are for the caller to keep to (``spent``).
-
-    ``breaker`` is consulted beside the endpoint's own, also by patient scopes. Once ``stopped`` is set a call is left
-    at once, with Cancelled. ``replies`` is used if the model has no cache of its own. ``charge`` is who they are for,
-    as it was when the scope was created.
+    ``breaker`` is checked besides the endpoint's own. Setting ``stopped`` raises Cancelled at once. ``replies`` is a
+    cache for models without one. ``charge`` is the account of the calls.
     """
 
     def __init__(
@@ -75,7 +73,7 @@ class CallScope:
         self._lock = threading.Lock()
 
     def part(self, calls: int = sys.maxsize) -> CallScope:
-        """Return a part of this scope with a usage of its own and so many calls."""
+        """Return a part of this scope with its own usage and call limit."""
         part = CallScope(
             patient=self.patient, setting=self._setting, calls=calls,
             breaker=self.breaker, stopped=self._stopped, replies=self.replies,
@@ -85,7 +83,7 @@ class CallScope:
 
     @property
     def spent(self) -> bool:
-        """Return True if it has made all of its calls. Cached replies do not count."""
+        """Return whether all allowed calls were made. Cached replies do not count."""
         return self._call_count >= self._calls
 
     @property
@@ -103,9 +101,9 @@ class CallScope:
             self._parent.add(usage)
 
     def call(self, ask: Callable[[float], R]) -> R:
-        """Return the reply of ``ask`` within the seconds that it gets.
+        """Run ``ask`` with the remaining seconds, and return its reply.
 
-        Raises what ``ask`` raises, ChatError ("timeout") if no time is left, and Cancelled.
+        Raise the errors of ``ask``, ChatError ("timeout") if no time is left, and Cancelled.
         """
         left, advice = self.left, f"Allow more time ({self._setting})." if self._setting else "Allow more time."
         if left <= 0:

@@ -1,8 +1,7 @@
 """The bin: removed documents and libraries, which can be restored until they expire.
 
-An entry is a library that no list shows. A removed library is hidden as it is. Removed documents move into a hidden
-library of their own, under other ids, so that the same file can be indexed again meanwhile. ``meta`` says which
-libraries are hidden.
+Each entry is a hidden library. A removed library is hidden as a whole. Removed documents move to a new hidden library,
+under other ids, so that the same file can be indexed again meanwhile. The table ``meta`` lists the hidden libraries.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class BinEntry:
 
 
 def put_documents(catalog: Catalog, library: str, doc_ids: Sequence[str]) -> str:
-    """Move documents of a library, and all that lies in them, into a new entry. Return its id."""
+    """Move documents, and the documents inside them, to a new entry of the bin. Return its id."""
     entry = f"bin-{secrets.token_hex(6)}"
     with catalog.writing() as connection:
         source = connection.execute(select(schema.libraries).where(_libraries.id == library)).one()
@@ -66,7 +65,7 @@ def put_documents(catalog: Catalog, library: str, doc_ids: Sequence[str]) -> str
 
 
 def put_library(catalog: Catalog, library: str) -> str:
-    """Hide a library with all that belongs to it. Return the id of its entry."""
+    """Hide a library with its contents. Return the id of its entry."""
     with catalog.writing() as connection:
         _mark(connection, library, "")
     return library
@@ -87,7 +86,7 @@ def bin_entry(catalog: Catalog, entry: str) -> BinEntry:
 
 
 def restore(catalog: Catalog, entry: str) -> None:
-    """Bring an entry back. A library whose name is taken meanwhile gets a number.
+    """Restore an entry. If the name of a library was taken meanwhile, a number is added.
 
     Raise NotFoundError for an unknown id. Raise UsageError if the library of removed documents is itself in the bin, or
     one of their files was indexed again.
@@ -112,9 +111,9 @@ def restore(catalog: Catalog, entry: str) -> None:
 
 
 def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool = False) -> list[str]:
-    """Return the ids to delete for good: of one entry, of all, or only of those that have ``expired``.
+    """Return the library ids to delete for good: of one entry, of all, or only of ``expired`` ones.
 
-    Documents that were removed from a library before it went are deleted before the library.
+    Documents removed before their library come before it.
     """
     with catalog.reading() as connection:
         marks = _marks(connection)

@@ -63,13 +63,14 @@ _ROWS_AT_ONCE = 1_000  # rows
 
 
 class Catalog:
-    """A catalog. Safe to use from several threads, and by several processes at once."""
+    """The database of libraries, documents and jobs. Safe for several threads and processes."""
 
     def __init__(
         self, path: Path, url: str = "", *, copying: bool = False, bucket: BucketAddress | None = None
     ) -> None:
-        """Open the file ``path``, or the PostgreSQL database at ``url``. Originals lie beside ``path``, or in a
-        ``bucket``.
+        """Open the file ``path``, or the PostgreSQL database at ``url``.
+
+        Original files are stored beside ``path``, or in a ``bucket``.
         """
         self.path, self.originals = path, path.with_name(ORIGINALS)
         self.url, self._bucket = url, bucket
@@ -79,7 +80,7 @@ class Catalog:
 
     @property
     def read_only(self) -> str:
-        """Why this catalog is only read, "" where it can be written."""
+        """Return why this catalog cannot be written, "" if it can."""
         return self._database.read_only
 
     def close(self) -> None:
@@ -87,9 +88,9 @@ class Catalog:
 
     @cached_property
     def objects(self) -> Objects:
-        """The store of originals.
+        """Return the store of original files.
 
-        Raise UsageError where another place keeps those of this catalog, UnreachableError where a bucket does not
+        Raise UsageError if this catalog uses another store than configured, UnreachableError if a bucket does not
         answer.
         """
         from hybrid_core.store.bucket import open_objects  # a search needs none of it
@@ -97,21 +98,24 @@ class Catalog:
         return open_objects(self, self.path.parent, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Open a consistent view, for what other rooms keep in the same file; see ``snapshot``."""
+        """Open a consistent view for other tables in the same database; see ``snapshot``."""
         return self._database.reading()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """Open a consistent view: nothing that is published meanwhile is seen.
+        """Open a consistent view of the catalog; later publications are invisible to it.
 
-        Keep the read short: it holds one of ``database.CONNECTIONS``, and the write-ahead log cannot be folded back
-        meanwhile. Raise BusyError where no connection gets free, StoreError where the catalog cannot be read.
+        Keep it short: it holds one of ``database.CONNECTIONS`` and blocks the truncation of the write-ahead log. Raise
+        BusyError if no connection gets free, StoreError if the catalog cannot be read.
         """
         with self._database.reading() as connection:
             yield Snapshot(connection)
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Begin a write transaction. Raise BusyError where another process writes too long, StoreError otherwise."""
+        """Begin a write transaction.
+
+        Raise BusyError if another process writes too long, StoreError for other failures.
+        """
         return self._database.writing()
 
     def ensure_library(self, library: str) -> None:
@@ -126,12 +130,12 @@ class Catalog:
     def publish(
         self, new: Publication, *, fence: Fence | None = None, advance: Advance | None = None, anew: bool = False
     ) -> None:
-        """Switch a document to a version, in one transaction.
+        """Publish a version of a document, in one transaction.
 
-        With ``anew`` the content replaces what is stored of that version, for all documents. ``fence`` is of the job
-        that made it, and ``advance`` what becomes of that job (by default it goes on). Raise NotFoundError where the
-        catalog no longer holds a content that is not handed over. Raise LeaseLostError, and publish nothing, where
-        another worker has the job.
+        With ``anew`` the content replaces the stored one of that version for all documents. ``fence`` identifies the
+        job that made it, and ``advance`` sets the job's next state (by default it continues). Raise NotFoundError if
+        the catalog no longer has a content that was not passed. Raise LeaseLostError, and publish nothing, if another
+        worker has the job.
         """
         content_rows = None if new.content is None else ContentRows.of(new.version, new.content)
         stored = list[bool]()
@@ -162,7 +166,7 @@ class Catalog:
             log(connection, events)
 
     def move(self, doc_id: str, before: str, *, path: str, card: Card, stamp: FileStamp) -> bool:
-        """Record where an unchanged file now lies that lay at ``before``; False where it does so no more."""
+        """Record the new path of an unchanged file. Return False if the document is no longer at ``before``."""
         unused = set[str]()
         with self.writing() as connection:
             documents = schema.documents.c
@@ -185,7 +189,7 @@ class Catalog:
         return moved is not None
 
     def found_unchanged(self, stamps: Mapping[str, FileStamp]) -> None:
-        """Record what files are like, by doc_id, whose bytes were read and are those that were indexed."""
+        """Record the present stamps of files, by doc_id, whose bytes were read and found unchanged."""
         if not stamps:
             return
         documents = schema.documents.c
@@ -202,7 +206,7 @@ class Catalog:
     def record_failure(
         self, *, library: str, doc_id: str, path: str, size: int, error: str, fence: Fence | None = None
     ) -> None:
-        """Record why a file could not be indexed; a version published earlier stays. ``fence`` is as in ``publish``."""
+        """Record why a file could not be indexed. A version published earlier stays. ``fence`` is as in ``publish``."""
         with self.writing() as connection:
             if fence is not None:
                 lock_job(connection, fence)
@@ -217,9 +221,7 @@ class Catalog:
             )  # fmt: skip
 
     def discard(self, content_ids: Sequence[str], error: str) -> None:
-        """Take out contents that are wrong: their documents stay with ``error``, not published, until they are indexed
-        again.
-        """
+        """Remove damaged contents. Their documents stay unpublished, with ``error``, until they are indexed again."""
         documents = schema.documents.c
         changed: list[Changed] = []
         with self.writing() as connection:
@@ -238,19 +240,21 @@ class Catalog:
             log_changes(connection, changed)
 
     def remove(self, doc_ids: Sequence[str]) -> None:
-        """Remove documents and what lies in them, in one transaction; what nothing else uses goes with them."""
+        """Remove documents and the documents inside them, with everything that no other document uses."""
         with self.writing() as connection:
             unused = remove_documents(connection, doc_ids)
         self._delete_unused(unused)
 
     def with_members(self, doc_ids: Sequence[str]) -> list[str]:
-        """Return the ids of documents, and of all documents that lie in them."""
+        """Return the ids of documents, and of all documents inside them."""
         with self._database.reading() as connection:
             return with_members(connection, doc_ids)
 
     def keep(self, library: str, container: str, originals: Sequence[Original]) -> list[str]:
-        """Keep the bytes of all that lies in a container now, however deep; "": of uploads. What lay in it before and
-        does not now is removed. Return the addresses of that. Raise StoreError where the bytes cannot be kept.
+        """Store the bytes of everything inside a container (an archive or mail), at any depth; "" means uploads.
+
+        Members that the container no longer has are removed. Return their addresses. Raise StoreError if the bytes
+        cannot be stored.
         """
         objects = self.objects
         try:
@@ -272,37 +276,37 @@ class Catalog:
         return gone
 
     def kept_as(self, library: str, path: str | Path) -> str | None:
-        """Return the name under which a document's bytes are kept, None where its path names a file of the user's."""
+        """Return the name under which a document's bytes are stored, None if its path is a user's file."""
         if not is_address(str(path)):
             return None
         with self._database.reading() as connection:
             return original_file(connection, library, str(path))
 
     def locate(self, library: str, path: str | Path) -> Path:
-        """Return the file that holds a document's bytes. Kept bytes are fetched from the bucket where there is one.
+        """Return the file with a document's bytes, fetched from the bucket if needed.
 
-        Raise UnreachableError where they cannot be fetched now.
+        Raise UnreachableError if it cannot be fetched now.
         """
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.fetch(name)
 
     def place(self, library: str, path: str | Path) -> Path:
-        """Return the file that holds or will hold a document's bytes in this home, without fetching it."""
+        """Return the path of a document's bytes in this home, without fetching them."""
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.place(name)
 
     def is_member(self, library: str, path: str) -> bool:
-        """Return whether a path is the address of something that lies in a container."""
+        """Return whether a path is the address of a file inside a container."""
         with self._database.reading() as connection:
             return is_member(connection, library, path)
 
     def members(self, library: str, container: str) -> list[str]:
-        """Return the addresses of all that lay in a container when it was last opened, however deep."""
+        """Return the addresses of all files inside a container when it was last opened, at any depth."""
         with self._database.reading() as connection:
             return members(connection, library, container)
 
     def sweep_originals(self) -> None:
-        """Delete kept files that no document uses, such as a killed process leaves."""
+        """Delete stored files that no document uses, such as those that a killed process left."""
         self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
@@ -322,7 +326,7 @@ class Catalog:
             return used_files(connection, files)
 
     def remove_library(self, name: str) -> None:
-        """Remove a library with all its documents, what was said about it, and everybody's rights in it."""
+        """Remove a library with its documents, notes, feedback and access rights."""
         from hybrid_core.store.access import forget_grants
         from hybrid_core.store.conversations.conversations import forget_library
 
@@ -339,7 +343,7 @@ class Catalog:
             rows.drop_unused_vectors(connection)
 
     def leave_epoch(self, epoch: str) -> str:
-        """Choose a new epoch in place of this one, and return it, or the one that another process chose before."""
+        """Choose a new epoch after this one and return it, or the one that another process chose meanwhile."""
         with self.writing() as connection:
             current = Snapshot(connection).epoch()
             if current == epoch:
@@ -349,7 +353,7 @@ class Catalog:
         return current
 
     def clear(self, session: str = "") -> None:
-        """Forget everything but the session with this secret. It is another catalog from now on, by its id."""
+        """Delete everything except the session with this secret. The catalog gets a new id."""
         from hybrid_core.store.access import secret_hash
         from hybrid_core.store.catalog.maintenance import forget_everything
 
@@ -357,7 +361,7 @@ class Catalog:
             forget_everything(connection, secret_hash(session) if session else "")
 
     def shrink(self) -> None:
-        """Give deleted rows' space back to the disk. Skipped silently while another process is writing."""
+        """Return the space of deleted rows to the disk. Do nothing while another process is writing."""
         self._database.shrink()
 
     def __str__(self) -> str:
@@ -365,8 +369,10 @@ class Catalog:
         return str(self._database)
 
     def check(self) -> str:
-        """Return the schema version and size. Raise StoreError where a quick check, or reading what people made, finds
-        damage."""
+        """Return the schema version and size.
+
+        Raise StoreError if a quick check or reading people's data finds damage.
+        """
         self._database.check()
         with self.snapshot() as snapshot:
             for library in snapshot.libraries():

@@ -1,4 +1,4 @@
-"""Stored contents read by their ids: at one instant (a snapshot), or each time in a short read of its own."""
+"""Read stored contents by id: at one instant (a snapshot), or with a short read for each call."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ _T = TypeVar("_T")
 
 
 class LookedInto(NamedTuple):
-    """``body`` are the term counts of the pages' text, ``headings`` those of the headings that begin on them."""
+    """The words of a content for a search.
+
+    ``body`` has the term counts of page texts, ``headings`` those of headings.
+    """
 
     body: TermCounts
     headings: TermCounts
@@ -48,7 +51,7 @@ class LookedInto(NamedTuple):
 
 
 class ContentSnapshot:
-    """A view of the stored contents that does not change while it is open. They are found by their ids."""
+    """A consistent view of the stored contents, found by their ids."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -147,7 +150,7 @@ class ContentSnapshot:
             return tuple(StoredSections(row.sections, row.titles))
 
     def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
-        """Return what a search reads of whole documents, by content_id. Contents that are gone are left out."""
+        """Return the words and trees of whole documents, by content_id. Removed contents are left out."""
         results = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in parts(content_ids))
         return {row.content_id: _looked_into(row) for rows_read in results for row in rows_read}
 
@@ -270,10 +273,10 @@ class SnapshotSource(Protocol):
 
 
 class Contents:
-    """Reads what was published under a content's id, each time in a short read of its own.
+    """Read published contents by id, each call in a short read of its own.
 
-    A content is never changed, so reads at different times fit together, and no connection has to be held while a
-    model thinks in between. ``gone`` are the ids of those that were asked for and are not there any more.
+    A content never changes, so reads at different times are consistent, and no connection is held while a model thinks.
+    ``gone`` collects the ids that were requested but removed meanwhile.
     """
 
     def __init__(self, catalog: SnapshotSource) -> None:

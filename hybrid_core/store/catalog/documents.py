@@ -1,7 +1,7 @@
-"""Documents of the catalog: their change log, originals, corrections, replacement and removal.
+"""Documents in the catalog: their change log, originals, corrections, replacement and removal.
 
-Originals are bytes that the home keeps, because no file of the user's holds them: members, uploads, web pages. Each
-file is kept once however many documents have its bytes, as long as one has.
+Originals are bytes that the home stores because the user has no file of them: archive members, uploads, web pages.
+Equal bytes are stored once, as long as a document uses them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ _MARK_BITS = 62  # of a signed number of eight bytes
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """``path`` is the address of a document, ``container`` that of what it lies in ("" for none). ``file`` holds the
-    bytes that ``sha256`` is the hash of, in the home's ``tmp``: it is moved from there.
+    """Bytes to store. ``path`` is the address of the document, ``container`` that of its container ("" for none).
+
+    ``file`` contains the bytes with the hash ``sha256``, in the home's ``tmp``; it is moved from there.
     """
 
     path: str
@@ -52,7 +53,7 @@ class Original:
 
     @property
     def name(self) -> str:
-        """The name of its file where it is kept: programs tell the format by the suffix."""
+        """Return the name under which the file is stored. Its suffix shows the format to other programs."""
         suffix = PurePath(self.path).suffix.lower()
         return self.sha256 + (suffix if _SUFFIX.fullmatch(suffix) else "")
 
@@ -94,7 +95,7 @@ def members(connection: Connection, library: str, container: str) -> list[str]:
 
 
 def add_originals(connection: Connection, objects: Objects, library: str, originals: Sequence[Original]) -> set[str]:
-    """Keep these, each in the place of what had its address. Return the names of files that may not be used now."""
+    """Store originals, each replacing an older one of its address. Return the names of files that may be unused now."""
     for original in originals:
         objects.keep(original.name, original.file)
     unused = drop_originals(connection, library, [original.path for original in originals])
@@ -105,7 +106,7 @@ def add_originals(connection: Connection, objects: Objects, library: str, origin
 
 
 def drop_originals(connection: Connection, library: str, paths: Iterable[str]) -> set[str]:
-    """Forget what is kept for these addresses. Return the names of files that may not be used now."""
+    """Delete the originals of these addresses. Return the names of files that may be unused now."""
     originals, files = schema.originals.c, set[str]()
     for path in paths:
         mine = (originals.library == library, originals.path == path)
@@ -122,7 +123,7 @@ def used_files(connection: Connection, files: Collection[str]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A change that has no number yet. ``content_id`` is None where the document was removed."""
+    """A change without a number yet. ``content_id`` is None if the document was removed."""
 
     library: str
     doc_id: str
@@ -130,9 +131,9 @@ class Changed:
 
 
 def log_changes(connection: Connection, changes: Sequence[Changed]) -> None:
-    """Write the log of a publication as its last statements.
+    """Write the change log entries of a publication as its last statements.
 
-    Until its commit, others that publish into these libraries wait here.
+    Other publications into these libraries wait here until the commit.
     """
     mark = secrets.randbits(_MARK_BITS) + 1  # never 0, which stands for rows of older versions
     for library, number in sorted(Counter(change.library for change in changes).items()):
@@ -164,9 +165,9 @@ class Publication:
 
 
 def write_document(connection: Connection, new: Publication, content_id: str | None) -> str | None:
-    """Write the row of a published document. Return the id of the content that it had before, None for none.
+    """Write the row of a published document. Return its previous content id, None if it had none.
 
-    A first copy of a content begins with the corrections of another document that has it.
+    If another document has the same content, its corrections are copied.
     """
     documents = schema.documents.c
     before = connection.execute(select(documents.content_id).where(documents.doc_id == new.doc_id)).one_or_none()
@@ -206,7 +207,7 @@ def at_paths(connection: Connection, library: str, paths: Iterable[str]) -> list
 
 
 def remove_documents(connection: Connection, doc_ids: Sequence[str]) -> set[str]:
-    """Remove documents and all that lies in them. Return the names of originals that may not be used now."""
+    """Remove documents and the documents inside them. Return the names of originals that may be unused now."""
     documents, contents, files, changed = schema.documents.c, list[str](), set[str](), list[Changed]()
     recount = Recount(connection)
     for doc_id in with_members(connection, doc_ids):
@@ -239,7 +240,7 @@ def replace_content(
 ) -> tuple[str, list[Changed]]:
     """Store a content under a new id in place of an old one. Return the new id, and the changes to log.
 
-    Readers know a content by its id as something that never changes, so it gets another id.
+    Readers cache contents by id, so a changed content needs a new id.
     """
     documents = schema.documents.c
     users = connection.execute(select(documents.library, documents.doc_id).where(documents.content_id == content_id))
@@ -259,10 +260,10 @@ def replace_content(
 def correct(
     catalog: Transactions, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
 ) -> Literal["done", "gone", "changed"]:
-    """Add corrections to a document and take others back, in one transaction, unless its content or its corrections are
-    not those that were ``seen``.
+    """Add and undo corrections of a document in one transaction.
 
-    Readers see it as they see a document that moved: by the change log.
+    Do nothing if its content or corrections differ from those of ``seen``. The change is logged like a move of the
+    document.
     """
     documents = schema.documents.c
     with catalog.writing() as connection:
@@ -282,7 +283,7 @@ def correct(
 
 
 def expect(catalog: Transactions, library: str, doc_id: str, path: str, corrections: Mapping[str, str]) -> None:
-    """Record what a document that is still to be indexed was corrected to elsewhere."""
+    """Store the corrections for a document that is not indexed yet."""
     with catalog.writing() as connection:
         values = {
             "doc_id": doc_id, "library": library, "path": path,

@@ -1,6 +1,6 @@
-"""Vectors in the catalog, kept by the keys of the texts they stand for.
+"""Vectors in the catalog, stored by a key of their texts.
 
-They are complete content by content, and a library switches to another embedder when all its contents are.
+Vectors are complete per content. A library switches to a new embedder when all its contents have its vectors.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Vector = npt.NDArray[np.float32]
 
 
 class Embeddings:
-    """Writes the vectors of one embedder for one library. Reading them is the snapshot's."""
+    """Write the vectors of one embedder for one library. Snapshots read them."""
 
     def __init__(self, catalog: Catalog, library: str, embedder: StoredEmbedder) -> None:
         self._catalog, self._library, self.embedder = catalog, library, embedder
 
     def begin(self) -> None:
-        """Note that this embedder's vectors are being made.
+        """Record that this embedder's vectors are being made.
 
-        Where none serves yet it serves at once, document by document; otherwise the old one serves until
-        ``finish`` finds the new one complete.
+        Without an older embedder it is used at once, document by document; otherwise the older one is used until
+        ``finish``.
         """
         new = self.embedder
         with self._catalog.writing() as connection:
@@ -56,10 +56,10 @@ class Embeddings:
         return [key for key in dict.fromkeys(keys) if key not in stored]
 
     def put(self, vectors: Mapping[str, Vector], weights: Mapping[str, Mapping[int, float]] | None = None) -> None:
-        """Keep vectors by the keys of their texts; durable when this returns.
+        """Store vectors by the keys of their texts; they are durable when this returns.
 
-        ``weights`` are the same texts' term weights, from an embedder that gives them. Raise ModelError for
-        one that is not a number in half precision.
+        ``weights`` are learned term weights of the same texts. Raise ModelError for a weight that does not fit a 16-bit
+        float.
         """
         if not vectors:
             return
@@ -85,8 +85,10 @@ class Embeddings:
         return np.fromiter(weights, "<u4", len(weights))[positive].tobytes() + values[positive].tobytes()
 
     def complete(self, content_id: str, vectors: int, *, chunks: bool) -> None:
-        """Note that every page of a content has its vector, with ``chunks`` that its chunks have theirs too; searchers
-        of this embedder take them up. ``vectors`` is how many these are.
+        """Record that all pages of a content (with ``chunks``, also its chunks) have vectors, so that searches use
+        them.
+
+        ``vectors`` is their number.
         """
         fingerprint = self.embedder.fingerprint
         with self._catalog.writing() as connection:
@@ -106,7 +108,10 @@ class Embeddings:
             log_changes(connection, [Changed(user.library, user.doc_id, content_id) for user in users])
 
     def finish(self) -> bool:
-        """Let the new embedder serve if all pages of published documents have its vectors; whether it serves now."""
+        """Switch the library to the new embedder if all published pages have its vectors.
+
+        Return whether it is in use now.
+        """
         fingerprint = self.embedder.fingerprint
         with self._catalog.writing() as connection:
             done = select(schema.embedded.c.content_id).where(schema.embedded.c.fingerprint == fingerprint)
@@ -133,7 +138,7 @@ class Embeddings:
 
 
 def drop_embedder(catalog: Catalog, library: str) -> None:
-    """Let a library do without vectors again."""
+    """Remove the vectors of a library from use."""
     with catalog.writing() as connection:
         connection.execute(
             update(schema.libraries).where(schema.libraries.c.id == library).values(embedder=None, next_embedder=None)

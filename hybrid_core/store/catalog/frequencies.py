@@ -1,6 +1,6 @@
-"""Document frequencies: how many published pages of a library hold each term.
+"""Document frequencies: how many published pages of a library contain each term.
 
-They are kept in the catalog, so that scores depend neither on how a search index is divided nor on how far it has come.
+They are stored in the catalog, so that scores depend neither on the shards nor on the state of a search index.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ frequencies = Table(
 
 
 class Recount:
-    """The pages that come and go in one transaction. Contents are counted while they are there, so before they are
-    deleted; ``write`` comes once, at the end.
+    """Collect the pages added and removed in one transaction, and update the term frequencies at its end by ``write``.
+
+    Contents must be counted before they are deleted.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -53,7 +54,7 @@ class Recount:
         self._count(library, content_id, 1)
 
     def subtract(self, library: str, content_id: str | None) -> None:
-        """Count off the pages of a content that a document of the library no longer has."""
+        """Subtract the pages of a content that a document of the library no longer has."""
         self._count(library, content_id, -1)
 
     def write(self) -> None:

@@ -38,7 +38,7 @@ _exclusion = schema.exclusions.c
 
 
 class Writable(Protocol):
-    """A catalog, as far as libraries need one."""
+    """The part of a catalog that library functions write to."""
 
     def writing(self) -> AbstractContextManager[Connection]: ...
 
@@ -159,8 +159,10 @@ def exclusions(catalog: Transactions, library: str) -> frozenset[str]:
 
 
 def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> None:
-    """Add sources to a library, or renew what is known of them; whether they are watched stays. A file that lies in a
-    folder of the same options needs no row. Files of theirs that were removed by hand may come back.
+    """Add sources to a library, or update their options; whether they are watched stays.
+
+    A file inside a source folder with the same options is not added. Files of these sources that users removed may be
+    indexed again.
     """
     with catalog.reading() as connection:
         if not any(_renewal(connection, library, sources)):
@@ -195,14 +197,14 @@ def _renewal(
 
 
 def others_sources(catalog: Transactions, library: str, machine: str) -> list[Source]:
-    """Return the sources whose files lie on other machines, at paths of theirs."""
+    """Return the sources of other machines in a library."""
     return [source for source in all_sources(catalog, library) if not source.belongs_to(machine)] if machine else []
 
 
 def check_machine(catalog: Transactions, library: str, paths: Iterable[str], machine: str) -> None:
-    """Raise UsageError where a path holds, or lies in, a source of another machine at the same path.
+    """Raise UsageError if a path overlaps a source of another machine at the same path.
 
-    It would take the place of that machine's documents.
+    Otherwise its documents would replace those of the other machine.
     """
     others = others_sources(catalog, library, machine)
     for path in paths if others else ():
@@ -216,7 +218,7 @@ def check_machine(catalog: Transactions, library: str, paths: Iterable[str], mac
 
 
 def set_watch(catalog: Transactions, source: Source) -> None:
-    """Watch a source as it says, or no longer; one that is not known yet is added."""
+    """Set whether a source is watched; an unknown source is added."""
     with catalog.writing() as connection:
         condition = (_source.library == source.library) & (_source.path == source.path)
         if not connection.execute(update(schema.sources).where(condition).values(watch=source.watch)).rowcount:

@@ -1,6 +1,6 @@
-"""The catalog as a whole: its state to be compared, its copy in another database, and its clearing.
+"""Operations on the whole catalog: read its state, copy it to another database, and clear it.
 
-A copy is made table by table, and each is verified by a hash of its rows.
+A copy is made table by table, each verified by a hash of its rows.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ HOME = ""
 
 
 def forget_everything(connection: Connection, session: str = "") -> None:
-    """Empty every table, those of tokens, users and sessions too: no word of a document and no right is left.
+    """Empty every table, including tokens, users and sessions.
 
-    It is another catalog from now on, by its id, so that nobody takes its logs for those of before. Only what happens
-    to jobs is numbered on, for those who wait for the next, and what models took stays as sums without names.
-    ``session`` is the hash of a browser's secret whose session stays, "" for none.
+    The catalog gets a new id, so that its logs are not mistaken for the old ones. The numbering of job events
+    continues, and model usage stays as sums without names. ``session`` is the hash of a browser's secret whose session
+    stays, "" for none.
     """
     session_row = (tokens.c.hash == session) & (tokens.c.kind == "session")
     for table in reversed(whole().sorted_tables):
@@ -73,12 +73,11 @@ def _forget_names_of_usage(connection: Connection) -> None:
 
 
 def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str, int], None]) -> int:
-    """Make ``target`` what ``source`` is, id and change log included, so that the same indexes serve it. Calls ``done``
-    with each table and its rows; returns how many rows there are.
+    """Copy a catalog with its id and change log, so that the same search indexes fit it. Return the number of rows.
 
-    A copy that was stopped goes on after the last whole table, and until it ends nobody else opens the target. Raises
-    UsageError where the target holds something else, StoreError where it differs at the end, or the source was
-    written meanwhile: then run it again.
+    ``done`` is called with each table and its rows. An interrupted copy continues after the last complete table; until
+    the end no other process opens the target. Raise UsageError if the target contains other data, StoreError if it
+    differs at the end or the source was written meanwhile: then repeat the call.
     """
     tables = [table for table in whole().sorted_tables if table is not meta]
     with source.reading() as read:
@@ -195,9 +194,7 @@ def read_state(connection: Connection) -> HomeState:
 
 
 def forget_files(home: Path) -> None:
-    """Delete the folders of a home, but for kept files that a document came to use meanwhile, and working files of
-    processes that live.
-    """
+    """Delete the folders of a home, except stored files in use and working files of live processes."""
     for name in FOLDERS - {ORIGINALS, "tmp"}:
         shutil.rmtree(home / name, ignore_errors=True)
     for file in home.glob(f"{CATALOG}.damaged-*"):  # what a recovery left beside the new catalog

@@ -1,6 +1,6 @@
-"""Values to table rows and back.
+"""Convert values to table rows and back.
 
-The rows of a content are worked out before a transaction, so that nobody waits for them.
+The rows of a content are computed before the transaction, so that other writers need not wait.
 """
 
 from __future__ import annotations

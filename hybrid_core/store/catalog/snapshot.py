@@ -58,8 +58,9 @@ _STATE = (
 
 
 class LibraryState(NamedTuple):
-    """``catalog`` is the catalog's id, ``position`` the newest change and ``mark`` its mark; ``serving`` whose vectors
-    serve. ``epoch`` is that of the catalog's collections on a Qdrant server.
+    """The state of a library. ``catalog`` is the catalog's id, ``position`` the newest change and ``mark`` its mark.
+
+    ``serving`` is the embedder in use. ``epoch`` identifies the catalog's collections on a Qdrant server.
     """
 
     catalog: str
@@ -70,10 +71,10 @@ class LibraryState(NamedTuple):
 
 
 class Snapshot(ContentSnapshot):
-    """A view of the catalog that does not change while it is open."""
+    """A consistent view of the catalog."""
 
     def catalog_id(self) -> str:
-        """Return the catalog's id: another one at the same place has another id."""
+        """Return the catalog's id. A different catalog at the same path has a different id."""
         return str(self._connection.scalar(_CATALOG_ID))
 
     def epoch(self) -> str:
@@ -153,7 +154,7 @@ class Snapshot(ContentSnapshot):
         return listed if doc_ids is None else sorted(listed, key=lambda document: document.path)
 
     def sound_documents(self, library: str) -> list[Document]:
-        """Return the documents of a library but for those whose rows are damaged."""
+        """Return the documents of a library, without those whose rows are damaged."""
         documents = schema.documents.c
         sound = []
         for row in self._connection.execute(_DOCUMENT_COLUMNS.where(documents.library == library)):

@@ -1,7 +1,6 @@
-"""A section tree as it is stored: one value, read as columns.
+"""A section tree as stored: one value, read by columns.
 
-A search reads the trees of several documents with hundreds of sections each, and looks at a dozen of them. A section is
-made when it is looked at.
+A search reads trees with hundreds of sections and looks at few of them, so section objects are created on access.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _order_terms(connection: Connection, _: Path) -> None:
 
 
 def fill_orders(connection: Connection) -> None:
-    """Make the order of every page's words anew from its text."""
+    """Recompute the word order of every page from its text."""
     written = text("SELECT number, text FROM pages WHERE content_id = :content ORDER BY number")
     row = text("INSERT INTO orders (content_id, number, terms) VALUES (:content, :number, :terms)")
     connection.execute(text("DELETE FROM orders"))

@@ -298,9 +298,9 @@ class ConversationWriter:
 
 
 def forget_library(connection: Connection, library: str) -> None:
-    """Take a library out of the scope of conversations that are also about others.
+    """Remove a library from the scope of conversations that also search others.
 
-    A conversation about this library alone keeps it: without any it would be about all of them.
+    A conversation about only this library keeps it, because an empty scope would mean all libraries.
     """
     columns = conversation_libraries.c
     others = select(columns.conversation).where(columns.library != library)

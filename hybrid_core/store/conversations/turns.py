@@ -1,6 +1,6 @@
-"""Turns of a conversation, one at a time: begun by one process, kept by a lease, and ended or begun again.
+"""Answers of a conversation, one at a time: each is begun by one process, held by a lease, and ended or begun again.
 
-Only the database clock decides expiry. Every step of a turn is an event in the database before anybody hears of it.
+Only the database clock decides expiry. Every step is stored as an event before it is sent to listeners.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from hybrid_core.types.conversations import Citation, MessageStatus, QuestionFro
 
 
 class Turns:
-    """Any number of processes may have one over the same database."""
+    """Begin, hold and end answers. Several processes may use the same database."""
 
     def __init__(self, store: Transactions, lease_ms: int = tables.LEASE_MS) -> None:
         self._store, self._lease_ms = store, lease_ms
 
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:
-        """Ask a question after a message (0: at the beginning), by default after the last one, and begin its answer.
+        """Store a question after a message (0: at the beginning; default: the last one), and begin its answer.
 
-        Raises NotFoundError, UsageError if ``after`` is no answer of this conversation, and TurnRunningError while
-        another question of it is being answered.
+        Raise NotFoundError, UsageError if ``after`` is not an answer of this conversation, and TurnRunningError while
+        another question is being answered.
         """
         with self._store.writing() as connection:
             current = self._lock_free(connection, conversation)
@@ -92,7 +92,7 @@ class Turns:
             tables.log(connection, fence.message, [("sources", {"sources": details})])
 
     def keep(self, fence: TurnFence) -> bool:
-        """Renew the lease. Return True if somebody asks for the turn's end."""
+        """Renew the lease of an answer. Return whether a user asked to cancel it."""
         with self._store.writing() as connection:
             row = _lock_turn(connection, fence)
             until = {"lease_until": db_now() + self._lease_ms}

@@ -1,7 +1,7 @@
-"""The catalog as the source of a vector index, and the comparison of an index with it.
+"""The catalog as the source of a search index, and the comparison of an index with it.
 
-An index is compared document by document, by the ids of its points, which name document, version and page. Both come
-in the order of ids, so memory holds no more than one document.
+An index is compared document by document by the ids of its points, which encode document, version and page. Both sides
+are sorted by id, so only one document is in memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LAST = "~"  # after all ids
 
 
 class CatalogSource:
-    """The change log and points of a library (a ``PointSource``), with one embedder's vectors or none."""
+    """The change log and the points of a library (a ``PointSource``), with the vectors of one embedder or none."""
 
     def __init__(self, catalog: Catalog, library: str, bm25: Bm25, embedder: StoredEmbedder | None = None) -> None:
         self._catalog, self._library, self._bm25, self._embedder = catalog, library, bm25, embedder
@@ -67,7 +67,7 @@ class CatalogSource:
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
         """Return the points of a version.
 
-        A document whose stored terms are damaged has points without words, so that all others are followed.
+        If its stored terms are damaged, the points have no words, so that other documents can still be indexed.
         """
         with self._catalog.snapshot() as snapshot:
             try:
@@ -167,9 +167,10 @@ class IdSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``counts`` says how many documents differ in which way, and ``doc_ids`` names up to 1,000 of each.
+    """The result of comparing an index with its catalog. ``counts`` says how many documents differ in each way;
+    ``doc_ids`` lists up to 1,000 of each.
 
-    ``behind`` says whether documents were left out, because the index does not hold their last changes.
+    ``behind`` is True if documents were skipped because the index lacks their latest changes.
     """
 
     counts: dict[Difference, int]
@@ -182,9 +183,9 @@ class Comparison:
 
 
 def compare(index: VectorIndex, source: IdSource, on_document: Callable[[], object]) -> Comparison:
-    """Compare an index as it stands, which may be behind its source, and may be written meanwhile.
+    """Compare an index with its source, while it may be behind or be written.
 
-    ``on_document`` is called for each published document. Raises what searching the index raises.
+    ``on_document`` is called for each published document. Raise the errors of searching the index.
     """
     stand = index.stand.seq
     changed = source.changed(stand)

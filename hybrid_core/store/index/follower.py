@@ -1,8 +1,7 @@
-"""The follower of a change log, which brings an index up to date, the same for every backend.
+"""The follower of a change log, which updates an index; it is the same for every backend.
 
-To apply a change, it writes what is published of the document now, whatever the log said. So replaying the log, in any
-order and by several processes, ends in what is published. It holds nothing meanwhile that a search needs: a search
-waits until what was published before it began is applied, and not for later changes.
+To apply a change, it writes what is published of the document now. So replaying the log in any order, by several
+processes, ends in the published state. A search waits only for changes that were published before it began.
 """
 
 from __future__ import annotations

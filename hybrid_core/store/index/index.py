@@ -1,7 +1,7 @@
-"""A library's vector index, and indexes made of others: joined, weighted by BM25, or auxiliary.
+"""The search index of a library, and combined indexes: joined, weighted by BM25, or auxiliary.
 
-An auxiliary index (Manning, Raghavan & Schütze 2008, §4.5) searches documents by their words that an index does not
-hold yet. So nobody waits for an index that is behind its log.
+An auxiliary index (Manning, Raghavan & Schütze 2008, §4.5) searches documents that the index does not contain yet by
+their words, so that searches need not wait for it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DOCUMENTS_AT_ONCE = 200  # whose term counts are read at once
 
 
 class VectorIndex:
-    """Finds pages in one store, embedded or on a server. Opened by ``open_edge`` or ``open_server``."""
+    """Find pages in one store, embedded or on a server. Created by ``open_edge`` or ``open_server``."""
 
     def __init__(self, store: PointStore) -> None:
         self.store = store
@@ -52,17 +52,17 @@ class VectorIndex:
 
     @property
     def stand(self) -> Head:
-        """The change up to which everything is applied."""
+        """Return the change up to which everything is applied."""
         return self._follower.stand
 
     @property
     def position(self) -> int:
-        """``seq`` of that change."""
+        """Return the ``seq`` of that change."""
         return self._follower.stand.seq
 
     @property
     def rebuilt(self) -> str:
-        """Why this handle made the index anew from the source, "" where it did not or it was the first time."""
+        """Return why this handle rebuilt the index, "" if it did not or the index was new."""
         return self._follower.rebuilt
 
     def catch_up(
@@ -130,20 +130,20 @@ class VectorIndex:
             self.store.settle()
 
     def close(self) -> None:
-        """Give the index back. Safe to call twice; nothing is lost when it is forgotten."""
+        """Release the index. Safe to call twice; nothing is lost if it is not called."""
         with self._follower.stopped():
             self.store.close()
 
 
 class JoinedIndex:
-    """Answers a query as one index of all their pages would."""
+    """Answer queries over several indexes like one index of all their pages."""
 
     def __init__(self, indexes: Sequence[PageIndex]) -> None:
         self._indexes = indexes
 
     @property
     def rebuilt(self) -> str:
-        """Why one of them was made anew."""
+        """Return why one of the indexes was rebuilt, "" if none was."""
         return next((index.rebuilt for index in self._indexes if index.rebuilt), "")
 
     def search(self, query: Query) -> list[Hit]:
@@ -168,9 +168,9 @@ class CountsSource(Protocol):
 
 
 class CountedDocuments:
-    """The published ones of some documents.
+    """Published documents with term counts.
 
-    They are read anew each time, since there may be more than the memory holds, except for ``page_limit`` pages.
+    They are read on each access, because they may exceed the memory; up to ``page_limit`` pages are cached.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class CountedDocuments:
 
 
 class AuxiliaryIndex:
-    """Scores pages from their documents' term counts, as an index of them would; it has no vectors."""
+    """Score pages by the term counts of their documents, like a search index would. It has no vectors."""
 
     rebuilt = ""
 
@@ -266,7 +266,7 @@ class _WithoutDocuments:
 
 
 class EmptyStore:
-    """The ``PointStore`` of an index that no disk has room for: it holds nothing, and refuses to be filled."""
+    """A ``PointStore`` for an index that no disk has space for: it is empty and refuses writes."""
 
     dimension = 0
     learned = shared = replicated = False
@@ -329,10 +329,10 @@ def completed(
     bm25: Bm25,
     unchanged: Collection[str] | None = None,
 ) -> JoinedIndex:
-    """Return an index that answers by words as if it had taken up the ``changed`` documents.
+    """Return an index that searches words as if it contained the ``changed`` documents.
 
-    ``documents`` are the published ones of these. By meaning it answers without them. ``unchanged`` are the published
-    documents that the index holds, where the caller knows them.
+    ``documents`` are the published ones of these. Vector searches leave them out. ``unchanged`` are the other published
+    documents, if known.
     """
     return JoinedIndex([_WithoutDocuments(index, changed, unchanged), AuxiliaryIndex(documents, bm25)])
 
@@ -344,7 +344,7 @@ class PageCounts(Protocol):
 
 
 class WeightedIndex:
-    """Weighs the words of a query by their idf among all pages that are searched, wherever these lie."""
+    """Weigh query words by their idf over all searched pages, in whatever index these are."""
 
     def __init__(self, index: PageIndex, counts: PageCounts, bm25: Bm25 = Bm25()) -> None:
         """Wrap an index; ``bm25`` made its points."""

@@ -52,7 +52,7 @@ _ROUNDING = 1e-6  # of a sum of some dozens of float32
 
 
 class Head(NamedTuple):
-    """A change by its number and its random mark: two histories of a catalog share the number at most."""
+    """A change by its number and random mark. Two histories of a catalog may share numbers, but not marks."""
 
     seq: int = 0
     mark: int = 0
@@ -92,7 +92,7 @@ class Point:
 
 
 class PointSource(Protocol):
-    """The truth a vector index is derived from (the catalog). Others may write it between any two calls."""
+    """The source of a search index (the catalog). Other processes may write it between two calls."""
 
     def position(self) -> int:
         """Return the newest ``seq`` of the change log, 0 when it is empty."""

@@ -1,1 +1,1 @@
-"""Jobs: what is to be done, who does it, and what came of it. Every door enqueues here."""
+"""Jobs: queued work, the workers that run it, and its results. Every interface queues work here."""

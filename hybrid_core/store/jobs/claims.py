@@ -1,8 +1,8 @@
-"""Choose the jobs that a worker may take now, and take them.
+"""Choose and claim the jobs that a worker may run.
 
-Libraries take turns, and within a library its owners, however many jobs each has waiting. Jobs of one stage, library
-and owner that need the same abilities are a group. An index finds the first job of each group, so a claim costs a
-look-up for each group and not for each job. The statements are built once: that takes longer than to run them.
+Libraries take turns, and within a library its owners, however many jobs each has. Jobs with the same stage, library,
+owner and needed abilities are a group. An index finds the first job of each group, so a claim costs one look-up per
+group. The SQL statements are built once, because building takes longer than running them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class JobLimits:
 
 
 def open_now() -> list[ColumnElement[bool]]:
-    """Return the conditions of a job that may be taken now, by anybody able to; their values are ``open_values``."""
+    """Return the conditions of a job that any able worker may claim now; ``open_values`` gives their values."""
     now = db_now()
     return [
         IS_WAITING,
@@ -271,9 +271,9 @@ _NEXT_NEEDS = _NEEDS.where(jobs.c.needs > bindparam("after"))
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The jobs that a worker may take. ``values`` are the bound values of the statements.
+    """The jobs that a worker may claim. ``values`` are the bound values of the statements.
 
-    A pause after they were read reaches the worker with its next look at its leases.
+    A worker learns of a later pause when it next checks its leases.
     """
 
     only_awaited: bool

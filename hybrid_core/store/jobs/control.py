@@ -60,7 +60,7 @@ class JobControl:
         subjects: Sequence[str] | None = None,
         cause: str = "It was cancelled.",
     ) -> list[int]:
-        """End waiting jobs and ask running ones to end. Return the ids of both. What was published stays."""
+        """End waiting jobs and ask running ones to end. Return the ids of both. Published documents stay."""
         with self._store.writing() as connection:
             take_turn(connection)
             rows = _active_rows(connection, ids, library, subjects)

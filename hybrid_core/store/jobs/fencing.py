@@ -1,4 +1,4 @@
-"""Writes of a running job, which only the holder of its lease may make, and the events that tell of them."""
+"""Writes of a running job, which only the holder of its lease may make, and the events about them."""
 
 from __future__ import annotations
 

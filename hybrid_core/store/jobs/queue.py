@@ -1,4 +1,4 @@
-"""The queue: requests become jobs, workers take them and keep them by leases, and they end or wait again."""
+"""The job queue: requests become jobs, workers claim and hold them by leases, and they end or wait again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def enqueue(
 ) -> tuple[list[Enqueued], list[Happening]]:
     """Turn each request into a job, or join it to an active job of the same key. Return the outcomes in order.
 
-    ``waiter`` is the worker that waits for the jobs. With "" they go on whoever stops waiting.
+    ``waiter`` is the worker that waits for the jobs; "" means that they continue without a waiting worker.
     """
     take_turn(connection)
     by_key: dict[str, JobRequest] = {}
@@ -151,7 +151,10 @@ def _join(
 
 
 class JobQueue:
-    """Any number of processes may use one over the same database. Only the database clock decides expiry."""
+    """A job queue in the catalog.
+
+    Several processes may use the same database. Only the database clock decides expiry.
+    """
 
     def __init__(
         self,

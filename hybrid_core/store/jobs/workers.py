@@ -1,4 +1,4 @@
-"""The processes that do jobs or wait for them, and the jobs that are offered to them."""
+"""The processes that run jobs or wait for them, and the jobs offered to workers."""
 
 from __future__ import annotations
 

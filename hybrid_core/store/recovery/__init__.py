@@ -1,1 +1,1 @@
-"""What a damaged catalog still holds, brought into a new one."""
+"""Recovery: save what a damaged catalog still contains in a new one."""

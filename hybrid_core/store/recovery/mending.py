@@ -1,8 +1,7 @@
-"""Put a salvaged catalog in order.
+"""Repair a salvaged catalog.
 
-Rows that refer to lost ones are mended, marked for indexing again, or dropped. So are rows with values that make no
-sense: pages of SQLite have no checksums, so a flipped bit within a value is found only there. Kept files without a name
-get one again.
+Rows that refer to lost rows are repaired, marked for indexing again, or dropped. So are rows with invalid values, since
+SQLite pages have no checksums. Stored files without a name get one.
 """
 
 from __future__ import annotations

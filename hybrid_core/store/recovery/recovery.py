@@ -38,11 +38,12 @@ _IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, no
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The result of a recovery. ``damaged`` is the path of the old file, None if it was ``whole`` or there was none.
+    """The result of a recovery. ``damaged`` is the new path of the old file, None if it was undamaged (``whole``) or
+    missing.
 
-    ``tables`` are by name; ``lost`` counts their rows that could not stay because of others, ``emptied`` those of
-    which a part is lost. ``libraries`` got a row again. ``rebuild`` documents are to be indexed again, ``unnamed``
-    kept files had no name. ``newest`` is False where the latest changes may be lost with the log.
+    ``tables`` are by name; ``lost`` counts rows dropped because they refer to lost ones, ``emptied`` rows with lost
+    parts. ``libraries`` are those whose row was created again. ``rebuild`` lists documents to index again; ``unnamed``
+    counts files without a name. ``newest`` is False if the latest changes may be lost with the log.
     """
 
     whole: bool

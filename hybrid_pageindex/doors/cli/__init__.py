@@ -1,4 +1,4 @@
-"""The command line: a thin door to the engine."""
+"""The command line: a thin layer over the engine."""
 
 from hybrid_pageindex.doors.cli.main import main
 

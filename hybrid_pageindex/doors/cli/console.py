@@ -1,4 +1,4 @@
-"""Print to the terminal: the console, tables, and text that cannot command it."""
+"""Print to the terminal: the console, tables, and escaped text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tables() -> Console:
 
 
 def escape(text: str) -> str:
-    """Escape markup and control characters, so that the text fills one line and has no other effect."""
+    """Escape markup and control characters, so that the text is shown on one line and cannot control the terminal."""
     return escape_markup(visible(text))
 
 
@@ -51,14 +51,14 @@ def page_span(section: Section | SectionFound) -> str:
 
 
 def label_suffix(label: str, page: int) -> str:
-    """Return a page's label where it says more than its number: a printed label, or a place in the file."""
+    """Return a page's label in brackets if it says more than the number: a printed label, or a position in the file."""
     if not label or label == str(page):
         return ""
     return f" ({escape(label)})" if _PLACE.match(label) else f" (printed {escape(label)})"
 
 
 def place_suffix(place: str, label: str) -> str:
-    """Return the place of a match in its file, unless the label of its page says it."""
+    """Return the position of a match in its file, unless the page label already contains it."""
     if not place or place == label:
         return ""
     return f", {escape(shown_place(place))}"

@@ -153,7 +153,7 @@ async def remove_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 def open_file(file: Path, page: int | None) -> None:
-    """Open a file with the program of the system. Raise DocumentError where there is none."""
+    """Open a file with the system's program. Raise DocumentError if there is none."""
     target = file.as_uri() + f"#page={page}" if page and file.suffix.lower() in _PAGED_SUFFIXES else str(file)
     if sys.platform == "win32":
         os.startfile(target)
@@ -325,7 +325,7 @@ def show_opened(name: str, page: int | None) -> None:
 
 
 def show_removed(names: Sequence[str], entry: str = "") -> None:
-    """Show what was removed, and how to bring back what went into the bin as ``entry``."""
+    """Print the names of removed documents, and the command that restores the bin entry ``entry``."""
     for name in names:
         console.print(f"removed {escape(name)}")
     if not names:

@@ -39,7 +39,9 @@ _STAGES: dict[Stage, str] = {
 
 @contextmanager
 def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.index``: a table on a terminal, elsewhere lines, or events with ``json``."""
+    """Yield a callback for ``Engine.index`` that prints a table on a terminal, else lines, or JSON events with
+    ``json``.
+    """
     if sys.stderr.isatty():
         telling = _show_table()
     else:
@@ -50,7 +52,7 @@ def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 @contextmanager
 def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.work``: a line for each file, or an event."""
+    """Yield a callback for ``Engine.work`` that prints a line per file, or a JSON event."""
     notes, events = _Notes(), _Events()
 
     def show(progress: IndexProgress) -> None:
@@ -301,7 +303,7 @@ class Meter:
 
 
 class Rate:
-    """Measure how fast a count grows over the last minute. The first value counts as free."""
+    """Measure how fast a count has grown over the last minute."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -328,7 +330,7 @@ class Rate:
         return (last - first) / max(self._clock() - began, 1e-3)
 
     def seconds(self, left: float) -> float | None:
-        """Return the seconds that ``left`` more take; None where that is far beyond what was measured."""
+        """Return the estimated seconds for ``left`` more; None if this is far beyond what was measured."""
         if left <= 0:
             return 0.0
         rate = self.per_second
@@ -338,9 +340,9 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class WorkingFile:
-    """A file in work: ``done`` of its ``pages`` in this stage, 0 of 0 where the stage does not go by pages.
+    """A file being processed: ``done`` of its ``pages`` in this stage, 0 of 0 if the stage does not count pages.
 
-    For the embedding of a library there is no path, and texts stand in place of pages.
+    For the embedding of a library, the path is empty and texts are counted.
     """
 
     path: str
@@ -353,10 +355,11 @@ class WorkingFile:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """``searchable`` of the ``documents`` are published or unchanged or refused, ``done`` have nothing left to do.
+    """The progress of a run. ``searchable`` of the ``documents`` are published, unchanged or refused; ``done`` are
+    complete.
 
-    ``rate`` is in pages a second, of parsing or, once that is over, of what is slower. ``seconds_left`` is None where
-    nothing was measured yet.
+    ``rate`` is in pages per second, of parsing or of a later slower stage. ``seconds_left`` is None before the first
+    measurement.
     """
 
     documents: int

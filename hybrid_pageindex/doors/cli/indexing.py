@@ -173,7 +173,7 @@ async def watch_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def recover_command(engine: Engine, options: argparse.Namespace) -> int:
-    """Return 0 where nothing is lost, 1 where something is, or may be."""
+    """Recover the catalog. Return 0 if nothing was lost, 1 if something was or may be."""
     json = getattr(options, "json", False)
     with index_progress(json=json) as on_progress:
         report = await engine.recover(on_progress=on_progress)
@@ -201,7 +201,7 @@ async def _watch_until_ended(engine: Engine, library: str | None, json: bool) ->
 def group_notes(notes: Iterable[tuple[str, str]]) -> list[str]:
     """Turn (file, its notes joined by semicolons) into lines.
 
-    Notes that several files have come first, once each. Then each file has one line with its own notes.
+    Notes that several files share come first, once each; then each file has a line with its own notes.
     """
     files: dict[str, list[str]] = {}
     for file, note in notes:

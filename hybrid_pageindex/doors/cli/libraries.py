@@ -207,7 +207,7 @@ def _embedder_line(size: LibrarySize) -> str:
 
 
 def show_home_cleared(home: Path | str) -> None:
-    """Say what clearing everything leaves behind, and how to be rid of that."""
+    """Print what remains in the home after clearing everything, and how to delete it."""
     console.print(
         "Tokens, users, conversations and notes are gone, too. config.yaml stays, and how much models were used, "
         f"without names, for the limits of the month. Delete {escape(str(home))} to remove these."
@@ -215,7 +215,7 @@ def show_home_cleared(home: Path | str) -> None:
 
 
 def show_conversations_left(number: int) -> None:
-    """Say what a library leaves behind, and how to be rid of it."""
+    """Print how many conversations remain after a library was deleted, and how to delete them."""
     stay = "stays, with what it quotes" if number == 1 else "stay, with what they quote"
     console.print(
         f"{counted(number, 'conversation')} about it {stay}; the sources are named as gone. "
@@ -238,7 +238,7 @@ def show_bin(entries: Sequence[BinEntry]) -> None:
 
 
 def show_restored(entry: BinEntry) -> None:
-    """Show what came back from the bin."""
+    """Print what was restored from the bin."""
     documents = counted(entry.documents, "document")
     where = f"library {entry.library} is back" if entry.kind == "library" else f"back in {entry.library}"
     console.print(escape(f"{where}: {documents}"))

@@ -23,7 +23,7 @@ def prepare() -> None:
 
 
 def abandon() -> None:
-    """Discard what is still to be written: Python would fail with it once more when it ends."""
+    """Discard buffered output, which would cause another error when Python ends."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,7 +1,4 @@
-"""Parse the command line.
-
-It imports nothing of the engine but its settings' fields, so that ``--help`` answers at once.
-"""
+"""Parse the command line. It imports only the fields of the settings, so that ``--help`` answers at once."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ PROGRAM = "hybrid-pageindex"
 
 
 def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Build the parser. ``typed`` decides whether commands of other packages are looked up."""
+    """Build the parser. ``typed`` holds the arguments; they decide whether commands of other packages are loaded."""
     common = _Parser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument(
         "--home", metavar="DIR", help="where everything is kept (PAGEINDEX_STORAGE_PATH, else ~/.pageindex)"
@@ -307,7 +304,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 
 def wants_json(typed: Sequence[str]) -> bool:
-    """Return whether ``--json`` was typed, also where the rest cannot be parsed."""
+    """Return whether ``--json`` was typed, even if the other arguments are invalid."""
     options = typed[: typed.index("--")] if "--" in typed else typed
     return "--json" in options
 

@@ -106,7 +106,7 @@ async def compare_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 def show_search_result(result: SearchResult, *, parts: bool, effort: bool) -> None:
-    """Show the pages; ``parts`` adds the parts of each score, ``effort`` how the effort was chosen."""
+    """Print the pages of a search; ``parts`` adds the parts of each score, ``effort`` how the effort was chosen."""
     evidence = result.evidence
     colour = {"strong": "green", "weak": "yellow", "none": "red", "unclear": "yellow"}[evidence.level]
     used = result.effort
@@ -162,7 +162,7 @@ def _score_parts(receipt: Receipt) -> str:
 
 
 def highlight_terms(text: str, terms: Collection[str]) -> str:
-    """Return the text in Rich's markup, words in bold whose terms are among ``terms``, as receipts have them."""
+    """Return the text in Rich's markup, with the words in bold whose terms are in ``terms``."""
     parts, last = [], 0
     for start, end in sorted(_term_spans(text, terms)):
         if start >= last:
@@ -181,7 +181,7 @@ def _term_spans(text: str, terms: Collection[str]) -> Iterator[tuple[int, int]]:
 
 
 class StreamedAnswer:
-    """Write an answer as it comes. ``begun`` tells whether anything was written."""
+    """Print an answer while it is generated. ``begun`` tells whether anything was printed."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.begun = False
@@ -210,7 +210,7 @@ def show_steps(*, quiet: bool) -> Iterator[Callable[[ReasoningStep], None] | Non
 
 
 def show_answer(answer: Answer, streamed: StreamedAnswer) -> None:
-    """Show an answer that was not streamed, its doubts and its sources."""
+    """Print an answer that was not streamed, its unsupported statements and its sources."""
     if streamed.begun:
         console.print()
     if answer.status == "answered" and not streamed.begun:
@@ -247,7 +247,7 @@ def escape_lines(text: str) -> str:
 
 
 def show_grep(result: GrepResult) -> None:
-    """Show the totals, then pages with their matching lines, or documents with their counts."""
+    """Print the totals of an exhaustive search, then pages with matching lines, or documents with counts."""
     pages, documents = counted(result.total_pages, "page"), counted(result.total_documents, "document")
     whole = "all pages were searched" if result.complete else escape(result.note)
     console.print(f"{pages} in {documents}, {counted(result.total_matches, 'place')} · {whole}")
@@ -263,7 +263,7 @@ def show_grep(result: GrepResult) -> None:
 
 
 def show_comparison(compared: Comparison) -> None:
-    """Show the counts, then each section that differs with its words and figures."""
+    """Print the counts of a comparison, then each changed section with its words and figures."""
     console.print(f"{escape(compared.left.document)} → {escape(compared.right.document)}")
     console.print(
         f"{counted(compared.added, 'section')} added, {compared.removed} removed, {compared.changed} changed, "

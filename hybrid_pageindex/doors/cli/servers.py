@@ -111,10 +111,10 @@ def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
 
 
 def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[str] = ()) -> tuple[Path, Path | None]:
-    """Add or replace the entry and keep everything else in the file. Return the file and the copy made before.
+    """Add or replace the server's entry in a client's configuration. Return the file and its backup.
 
-    ``options`` are further ones of the command ``mcp``. Raise UsageError for an unknown client and for a file that is
-    not JSON, StoreError where it cannot be written.
+    Other entries stay. ``options`` are further options of the command ``mcp``. Raise UsageError for an unknown client
+    or a file that is not JSON, StoreError if it cannot be written.
     """
     if client not in CLIENTS:
         raise UsageError(f"'{client}' is no known client.", f"Choose {', '.join(CLIENTS)}.")
@@ -140,7 +140,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
 
 
 def entry(home: Path, roots: Sequence[Path], options: Sequence[str]) -> dict[str, Any]:
-    """Return the command that starts the server: absolute paths, since clients start it in any folder.
+    """Return the configuration entry that starts the server, with absolute paths, since clients use any folder.
 
     ``-P`` keeps the client's folder off ``sys.path``: a project's ``yaml.py`` there would run in the server.
     """
@@ -174,7 +174,7 @@ def _back_up(file: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The file of a client's servers, below the user's home, and the key of their entries."""
+    """A client: the path of its configuration file below the user's home, and the key of its server entries."""
 
     linux: str
     mac: str

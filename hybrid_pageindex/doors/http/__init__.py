@@ -1,1 +1,1 @@
-"""The HTTP API: a thin door to the engine. Imported by the command ``serve`` only."""
+"""The HTTP API: a thin layer over the engine. Only the command ``serve`` imports it."""

@@ -105,7 +105,7 @@ _NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": Fa
 
 
 def build_api(server: Server | None = None) -> Api:
-    """Build the routes, without anything around them."""
+    """Build the API with its routes, without middleware."""
     api = Api(
         title="Hybrid PageIndex", version=__version__, openapi_url=None, docs_url=None, redoc_url=None,
         telemetry=_NO_TELEMETRY, redirect_slashes=False, responses=PROBLEM_RESPONSES,
@@ -136,7 +136,7 @@ class Api(FastAPI):
 
 
 def operation_id(route: APIRoute) -> str:
-    """Return ``listDocuments`` for ``list_documents``: it stays where paths or modules change."""
+    """Return an operation id such as ``listDocuments`` for ``list_documents``, independent of path and module."""
     return _CAMEL.sub(lambda part: part[1].upper(), route.name)
 
 

@@ -1,4 +1,4 @@
-"""The HTTP application: its routes, the state behind them, and what runs beside them while it serves."""
+"""The HTTP application: its routes, their shared state, and its background tasks."""
 
 from __future__ import annotations
 

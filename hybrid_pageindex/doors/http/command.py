@@ -33,8 +33,9 @@ _END_SECONDS = 10.0  # until the process ends by force
 
 
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
-    """``options`` are those of the parser's command ``serve``. Raises UsageError for what would not be safe, and
-    StoreError where the home cannot be opened.
+    """Serve until a signal arrives. ``options`` are those of the command ``serve``.
+
+    Raise UsageError for unsafe options, StoreError if the home cannot be opened.
     """
     listening = listening_of(engine, options)
     if not engine.settings.postgres_url:  # a server may come back; a folder that is not to be written stays so

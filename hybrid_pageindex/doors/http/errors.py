@@ -62,8 +62,10 @@ _OPENAI_KINDS = {"unknown": "unknown_parameter", "missing": "missing_required_pa
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """``name`` is of a parameter or a field (``left.document``), ``place`` query, path, header or body. ``kind`` is
-    unknown, missing, type or value, and stable.
+    """An invalid parameter or field. ``name`` may be nested (``left.document``); ``place`` is query, path, header or
+    body.
+
+    ``kind`` is unknown, missing, type or value, and stable.
     """
 
     name: str
@@ -104,7 +106,7 @@ def has_body(route: APIRoute) -> bool:
 
 
 def fits_path(route: APIRoute, path_params: Mapping[str, str]) -> bool:
-    """Return whether the values of a path are such as the route takes: a number, one of several words."""
+    """Return whether the path parameters fit the types of the route, such as a number or one of several words."""
     for item in get_flat_params(route.dependant):
         if _parameter_location(item.field_info) == "path" and item.alias in path_params:
             _, wrong = item.validate(path_params[item.alias], {}, loc=())
@@ -114,7 +116,7 @@ def fits_path(route: APIRoute, path_params: Mapping[str, str]) -> bool:
 
 
 def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
-    """Render what pydantic says of a request in words of this door."""
+    """Convert pydantic's validation errors of a request to this API's wording."""
     faults = list[Fault]()
     for item in _keep_best_branch(reported):
         place, *path = item["loc"]
@@ -220,7 +222,7 @@ PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class ProblemResponse(Response):
-    """Render a problem for the path that was asked: below /v1 as OpenAI's clients read errors."""
+    """Return a problem in the form of the requested path: below /v1 the form of OpenAI's clients."""
 
     def __init__(
         self, status: int, code: str, message: str, advice: str = "", headers: Mapping[str, str] = {},
@@ -275,7 +277,7 @@ def _openai_type(status: int) -> str:
 
 
 class Refusal(Exception):
-    """Refuse a request for a reason that only this server knows."""
+    """A refusal of a request for a reason that only the server knows."""
 
     def __init__(
         self, status: int, code: str, message: str, advice: str = "", *, faults: Sequence[Fault] = (), **headers: str

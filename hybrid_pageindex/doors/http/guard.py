@@ -49,7 +49,7 @@ _EXPOSED_HEADERS = ("ETag", "Location", "Mcp-Session-Id", "Retry-After", "Conten
 
 
 class Hosts:
-    """The names that this server answers to."""
+    """The host names that this server accepts."""
 
     def __init__(self, bound: str, allowed: Sequence[str]) -> None:
         self._names = {name.lower() for name in allowed}
@@ -59,7 +59,7 @@ class Hosts:
             self._names |= {bound.lower(), socket.gethostname().lower()}
 
     def allow(self, written: str) -> bool:
-        """Return whether the server answers to this Host header."""
+        """Return whether the server accepts this Host header."""
         if not _HOST.fullmatch(written):
             return False
         name = (split(f"//{written}").hostname or "").lower()

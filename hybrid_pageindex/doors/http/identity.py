@@ -1,4 +1,4 @@
-"""Find out who sends a request, and limit how much one caller may ask. Only the paths in OPEN need no token."""
+"""Identify the caller of a request, and limit the rate of each caller. Only the paths in OPEN need no token."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Start:
 
     @property
     def parent(self) -> str:
-        """Return the id that sessions opened with this token are bound to. Another chosen token makes them void."""
+        """Return the id that sessions opened with this token belong to. Choosing another token invalidates them."""
         return f"start:{hashlib.sha256(self.token.encode()).hexdigest()[:32]}" if self.chosen else "start"
 
     def fits(self, secret: str) -> bool:
@@ -58,7 +58,7 @@ class Proxy:
 
 
 class Callers:
-    """Turn secrets of requests into callers; what was found is remembered for a moment."""
+    """Resolve secrets of requests to callers, with a short-lived cache."""
 
     def __init__(self, tokens: Callable[[], Tokens], start: Start) -> None:
         self._tokens, self.start = tokens, start
@@ -75,10 +75,7 @@ class Callers:
         return await self._look_up(key, lambda: self._tokens().caller(secret, self.start.parent))
 
     def hold(self, token: str) -> str:
-        """Open a session that ends with this server, for a home that cannot be written.
-
-        Return the secret of its cookie.
-        """
+        """Open a session in memory, for a home that cannot be written. Return the secret of its cookie."""
         secret = secrets.token_urlsafe(32)
         self._held[secret_hash(secret)] = token
         if len(self._held) > _MAX_SECRETS:
@@ -86,7 +83,7 @@ class Callers:
         return secret
 
     def let_go(self, secret: str) -> bool:
-        """End such a session. Return False where there is none."""
+        """End a session in memory. Return False if it does not exist."""
         return self._held.pop(secret_hash(secret), None) is not None
 
     async def by_name(self, name: str) -> Caller | None:
@@ -97,7 +94,7 @@ class Callers:
         return caller.id in (OWNER.id, self.start.parent)
 
     def forget(self) -> None:
-        """Look every caller up anew after a revocation, also those being looked up now."""
+        """Clear the cache after a revocation, including look-ups in progress."""
         self._known = OrderedDict()
 
     async def _look_up(self, key: tuple[str, str], look: Callable[[], Caller | None]) -> Caller | None:
@@ -200,14 +197,14 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 class Rates:
-    """Buckets that fill with ``a_minute`` requests and hold those of ten seconds; 0: as many as come."""
+    """Token buckets that refill with ``a_minute`` requests and hold those of ten seconds; 0 means no limit."""
 
     def __init__(self, a_minute: int) -> None:
         self._a_second, self._most = a_minute / 60, max(a_minute / 6, 1.0)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, caller: str) -> None:
-        """Count one request. Raise Refusal where the caller asks too often."""
+        """Count one request. Raise Refusal if the caller sends too many."""
         if not self._a_second:
             return
         now = time.monotonic()
@@ -222,7 +219,7 @@ class Rates:
 
 
 class Turns:
-    """``at_once`` of these work, ``waiting`` more wait for their turn, and others are sent away."""
+    """Limit concurrent work: ``at_once`` run, ``waiting`` more may wait, and others are refused."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._turn, self._room = asyncio.Semaphore(at_once), at_once + waiting
@@ -230,7 +227,7 @@ class Turns:
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[None]:
-        """Hold one turn. Raise Refusal where too many wait already."""
+        """Wait for a slot and hold it. Raise Refusal if too many already wait."""
         if self.held >= self._room:
             raise Refusal(503, "busy", "Too much is asked at once.", "Try again in a moment.", retry_after="1")
         self.held += 1

@@ -63,13 +63,13 @@ class Routes:
         )
 
     def of(self, path: str) -> list[Operation]:
-        """The operations of a path, by whatever method; those whose parameters its parts fit, if any do."""
+        """Return the operations of a path for any method; if possible, those whose parameter types fit."""
         matches = [(item, match) for item in self._operations if (match := item.path.match(path))]
         fitting = [item for item, match in matches if fits_path(item.route, match.groupdict())]
         return fitting or [item for item, _ in matches]
 
     def allowed(self, path: str) -> Sequence[str]:
-        """The methods that a path answers, sorted; none for a path that is not there."""
+        """Return the sorted methods that a path accepts; none for an unknown path."""
         if path.rstrip("/") == "/mcp":
             return ("DELETE", "GET", "OPTIONS", "POST")
         methods = frozenset[str]().union(*(item.methods for item in self.of(path)))
@@ -95,7 +95,7 @@ class Operation:
 
 
 class Conventions:
-    """Around the routes, once the caller is known."""
+    """HTTP conventions for all routes, applied once the caller is known."""
 
     def __init__(self, app: ASGIApp, routes: Routes) -> None:
         self._app, self._routes = app, routes

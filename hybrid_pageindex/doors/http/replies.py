@@ -69,7 +69,10 @@ def weakly_tagged_response(request: Request, value: Any, without: Collection[str
 
 
 def with_tag(request: Request, response: Response, etag: str = "", keep: str = "private, no-cache") -> Response:
-    """Add an ETag, of the content unless ``etag`` is given; ``keep`` is the Cache-Control. Return 304 where it fits."""
+    """Add an ETag to a response, and return 304 if the caller has this version.
+
+    The ETag is computed from the content unless given; ``keep`` is the Cache-Control header.
+    """
     etag = etag or _etag(response)
     headers = {"ETag": etag, "Cache-Control": keep}
     if request.method in ("GET", "HEAD") and check_conditions(request.headers, etag):
@@ -83,7 +86,7 @@ def _etag(response: Response) -> str:
 
 
 def check_match(request: Request, value: Any) -> bool:
-    """Return whether ``If-Match`` names a version. Raise Refusal where that is not ``value``."""
+    """Return whether the request has ``If-Match``. Raise Refusal if it does not match ``value``."""
     condition = request.headers.get("if-match", "").strip()
     if condition in ("", "*"):
         return False
@@ -110,10 +113,10 @@ def attachment_headers(name: str) -> Mapping[str, str]:
 
 
 def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool:
-    """Return whether a GET is answered 304. Raise Refusal (412) where a condition on the version does not hold.
+    """Return whether to answer a GET with 304. Raise Refusal (412) if a condition on the version fails.
 
-    ``etag`` is as it is sent; ``modified`` seconds since 1970, 0 where that is not known. The order of conditions is
-    that of section 13.2.2: tags before dates.
+    ``etag`` is as sent; ``modified`` is in seconds since 1970, 0 if unknown. Conditions are checked in the order of
+    section 13.2.2.
     """
     if match := headers.get("if-match", "").strip():
         if match != "*" and (etag.startswith("W/") or etag not in tags_of(match)):
@@ -239,7 +242,7 @@ def _byte_span(first: str, last: str, size: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event; ``id`` is what a client shows when it comes back, where the stream can be resumed."""
+    """A server-sent event; a client sends ``id`` back to resume the stream."""
 
     kind: str
     data: Any
@@ -266,7 +269,7 @@ def last_event_number(
     last_event_id: Annotated[str, Header(max_length=200, description="the number of the last event heard")] = "",
     after: Annotated[int | None, Query(ge=0, lt=2**53, description="the same, for a first request")] = None,
 ) -> int | None:
-    """Return the number of the last event that the client has heard, None for none."""
+    """Return the number of the last event that the client received, None for none."""
     number = last_event_id
     return int(number) if number.isascii() and number.isdigit() and len(number) < 19 else after
 
@@ -324,7 +327,7 @@ async def events_of_work(
 ) -> AsyncIterator[Event]:
     """Yield the events that work reports from any thread, then its result.
 
-    The work goes on where nobody listens any more.
+    The work continues even if no client listens.
     """
     loop, told_events = asyncio.get_running_loop(), asyncio.Queue[Event | None]()
 

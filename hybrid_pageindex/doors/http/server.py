@@ -1,4 +1,4 @@
-"""Share one server's state with its routes, and give them what they depend on: libraries, callers, rights."""
+"""Shared state of a server, and the dependencies of its routes: libraries, callers, rights."""
 
 from __future__ import annotations
 
@@ -59,10 +59,7 @@ class Feed:
             await asyncio.sleep(_LOOK)
 
     async def after(self, number: int, before: HomeState | None = None) -> HomeState:
-        """Wait for job events after a number, or for anything else that differs from ``before``.
-
-        Return the state as it is then.
-        """
+        """Wait for job events after a number, or for another change since ``before``. Return the new state."""
         self._listeners += 1
         self._heard.set()
         try:
@@ -112,9 +109,9 @@ class Metrics:
 
 @dataclass
 class Server:
-    """State of one server. ``reads``, ``searches`` and ``answers`` each take turns among themselves.
+    """The state of one server. ``reads``, ``searches`` and ``answers`` each limit concurrent work.
 
-    ``access`` says which files of this machine may be indexed by their path. ``ending`` is set once the server ends.
+    ``access`` decides which local files may be indexed by path. ``ending`` is set when the server shuts down.
     """
 
     engine: Engine
@@ -134,7 +131,7 @@ class Server:
     _missing: tuple[float, dict[str, str]] | None = None
 
     async def turn(self, turns: Turns, work: Coroutine[Any, Any, T]) -> T:
-        """Run work in its turn. It goes on where the client goes away: threads cannot be stopped."""
+        """Run work when a slot is free. It continues if the client disconnects, because threads cannot be stopped."""
 
         async def take_turn() -> T:
             async with turns.take():
@@ -150,7 +147,7 @@ class Server:
                 work.close()  # it never had its turn
 
     async def missing(self) -> dict[str, str]:
-        """Return ``Engine.missing``, looked up once in two seconds whoever asks."""
+        """Return ``Engine.missing``, cached for two seconds."""
         async with self._looking:
             if self._missing is None or time.monotonic() >= self._missing[0] + _CHECK_SECONDS:
                 missing = await self.engine.missing()
@@ -178,7 +175,7 @@ def _quote_label(text: str) -> str:
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the caller. Raise Refusal where there is none."""
+    """Return the caller of a request. Raise Refusal if there is none."""
     caller: Caller | None = request.scope.get("state", {}).get("caller")
     if caller is None:
         raise Refusal(401, "not_signed_in", "A token is needed.", www_authenticate="Bearer")
@@ -186,15 +183,15 @@ def caller_of(request: Request) -> Caller:
 
 
 async def readable_libraries(request: Request) -> list[Library]:
-    """Return the libraries that the caller may read; others stay hidden from it."""
+    """Return the libraries that the caller may read. Others stay hidden."""
     caller = caller_of(request)
     return [library for library in await server_of(request).engine.named_libraries() if caller.may("read", library.id)]
 
 
 async def find_library(request: Request, name: str, role: Role) -> Library:
-    """Return a library.
+    """Return a library if the caller has the role.
 
-    Raise NotFoundError where it is unknown or may not be read, Refusal where the role is missing.
+    Raise NotFoundError if it is unknown or may not be read, Refusal if the role is missing.
     """
     name, seen = name.replace(SLASH, "/"), await readable_libraries(request)
     library = library_called(name, seen)
@@ -217,7 +214,7 @@ async def find_openai_library(request: Request, name: str, code: str, detail: st
 
 
 def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Caller:
-    """Return the caller. Raise Refusal where it lacks the role. All roles but read are noted for the audit log."""
+    """Return the caller if it has the role, else raise Refusal. Roles other than read are recorded in the audit log."""
     caller = caller_of(request)
     if role != "read":
         note_for_audit(request, library)
@@ -228,7 +225,7 @@ def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Cal
 
 
 def note_for_audit(request: Request, library: str = EVERYWHERE) -> None:
-    """Note the request for the audit log, whatever comes of it."""
+    """Record the request in the audit log, whatever its outcome."""
     request.scope.setdefault("state", {})["audit"] = "" if library == EVERYWHERE else library
 
 

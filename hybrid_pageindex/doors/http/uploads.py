@@ -31,10 +31,10 @@ _SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # after so many seconds fewer bytes a se
 
 @asynccontextmanager
 async def received_files(request: Request, home: Path, name: str | None, limit: int) -> AsyncIterator[list[Upload]]:
-    """Yield the files of a body, in a folder that is removed at the end, by the next process after a crash.
+    """Yield the files of a request body, stored in a temporary folder.
 
-    ``name`` is of a body that is one file; ``limit`` is in bytes per file. Raise Refusal for what is not to be read,
-    StoreError where the disk is full.
+    ``name`` is the file name if the body is one file; ``limit`` is in bytes per file. Raise Refusal for an unacceptable
+    body, StoreError if the disk is full. The next process removes the folder after a crash.
     """
     try:
         with scratch_folder(home / "tmp") as folder:

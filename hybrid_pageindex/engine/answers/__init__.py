@@ -1,1 +1,1 @@
-"""Answers: pages as sources, a model's reply, and its citations checked."""
+"""Answers: choose pages as sources, let a model write the answer, and check its citations."""

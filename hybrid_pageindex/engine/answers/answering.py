@@ -1,4 +1,4 @@
-"""Answer from numbered sources by a model, and check every citation."""
+"""Let a model write an answer from numbered sources, and check every citation."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class _Draft:
 
 
 def answer(result: SearchResult, catalog: Catalog, model: ChatModel | None, options: AskOptions) -> Answer:
-    """Answer from the pages of a search. Without a model, and where it fails, return the sources only."""
+    """Answer a question from the pages of its search.
+
+    Without a model, or if the model fails, the answer contains only the sources.
+    """
     began = time.perf_counter()
     work = _AnswerRun(result, LibraryPages(catalog), model, options)
     draft = work.draft()

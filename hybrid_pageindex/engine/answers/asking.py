@@ -1,4 +1,4 @@
-"""Prepare an answer: models of the settings, pictures of pages, counts, and a deeper search."""
+"""Prepare an answer: choose the models, draw page images, count mentions, and search again if needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from retrievers.query.counting import count_question
 
 
 class Answerer:
-    """Answers from the pages of searches over one home. Safe for several threads."""
+    """Answer questions from search results of one home. Safe for several threads."""
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts, self._settings = parts, settings
@@ -46,8 +46,11 @@ class Answerer:
         conversation: str = "",
         stopped: threading.Event | None = None,
     ) -> Answer:
-        """``request`` is what was searched for, completed; without it there is no deeper search, and no asking back
-        which document is meant. ``vision``: pictures of all pages, or of none. The rest is as in ``AskOptions``.
+        """Answer a question from the pages that a search found.
+
+        ``request`` is the completed request of that search. Without it the engine does not search again, and does not
+        ask which document is meant. ``vision`` sends images of all pages (True) or of none (False). The other arguments
+        are those of ``AskOptions``.
         """
         settings, parts = self._settings, self._parts
         wished: Vision = settings.answer_vision if vision is None else "always" if vision else "never"
@@ -82,9 +85,10 @@ class Answerer:
         on_step: Callable[[ReasoningStep], None] | None = None,
         on_sources: Callable[[Sequence[Source]], None] | None = None,
     ) -> tuple[Answer | None, str]:
-        """Return a count or a complete list where the question of a complete request asks for one, and a note.
+        """Answer a question that asks for a count or a complete list of mentions, by an exhaustive search without a
+        model.
 
-        No model is asked. None where it asks something else; the note then says what was tried.
+        Return None if the question asks for something else, and a note on what was tried.
         """
         counted = count_question(request.question)
         if counted is None:

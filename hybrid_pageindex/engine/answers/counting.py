@@ -30,8 +30,9 @@ _PAGES = 5  # of each
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The documents that hold a word or phrase in one of its ``forms``, by id. ``slip`` is how the question wrote it
-    where no document does.
+    """The documents (ids) that contain a word or phrase in one of its ``forms``.
+
+    ``slip`` is the question's spelling if no document contains it, and a similar word was counted instead.
     """
 
     forms: tuple[str, ...]
@@ -41,7 +42,9 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The documents that are counted: those of ``types``, with ``words`` in name or title; neither: all."""
+    """The kind of documents to count: those of ``types``, or with ``words`` in their name or title; all if both are
+    empty.
+    """
 
     ids: frozenset[str]
     types: tuple[str, ...]
@@ -50,9 +53,10 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class CountText:
-    """The sentences of a count, in the language of its question.
+    """Write a count as sentences in the language of the question.
 
-    ``pages`` hold the words, where pages or places are asked for. ``looked`` of ``in_all`` pages were searched.
+    ``pages`` contain the words, if the question asks for pages or occurrences. ``looked`` of ``in_all`` pages were
+    searched.
     """
 
     question: CountQuestion
@@ -78,7 +82,7 @@ class CountText:
         return "\n\n".join(part for part in (self.head(), "\n".join(lines), self._complete(german)) if part)
 
     def head(self) -> str:
-        """Return the number in a sentence."""
+        """Return the sentence that states the number."""
         german = self.question.language == "de"
         joint = (" und " if german else " and ") if self.question.together else (" oder " if german else " or ")
         named = joint.join(_quoted(phrase.forms, german) for phrase in self.sets)
@@ -183,7 +187,7 @@ _PLURALS_DE = ("s", "es", "e", "en", "n", "er")
 
 
 class Counting:
-    """Counts for one question in the documents that a request searches."""
+    """Count documents, pages or occurrences for one question, in the documents of its request."""
 
     def __init__(self, parts: Parts, request: SearchRequest, question: CountQuestion) -> None:
         self._parts, self._request, self._question = parts, request, question
@@ -194,10 +198,10 @@ class Counting:
         self.note = ""  # why there is no count
 
     def answer(self, result: SearchResult, *, usable: bool) -> Answer | None:
-        """Return the count with its list.
+        """Return the count with its list of documents or pages.
 
-        None where the question means something else than these words: they are not quoted, no document holds them and
-        a model is ``usable``; or where the documents that it counts cannot be told from the others.
+        Return None if the count would not answer the question: the words are not quoted, no document contains them and
+        a model is ``usable``; or if the kind of documents to count cannot be recognised.
         """
         question, documents = self._question, self._documents()
         kind = self._of_kind(documents)

@@ -30,7 +30,7 @@ _MAX_DOCUMENTS = 4  # documents
 
 @dataclass(frozen=True, slots=True)
 class ListedDocument:
-    """A document that the model may read more of; ``like`` is one of its pages that were found."""
+    """A document of which the model may read more pages. ``like`` is one of its pages that the search found."""
 
     document: Document
     sections: tuple[Section, ...]
@@ -42,13 +42,16 @@ def _hides(page: PageText | None) -> bool:
 
 
 class LibraryPages:
-    """Pages of the catalog for one question. A page that was read stays as it was."""
+    """Read pages from the catalog for one question. Pages that were read once keep their text, even if they change."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
 
     def texts(self, pages: Sequence[PageFound]) -> tuple[list[str], list[str]]:
-        """The full texts, with what a model saw; of a page that has been removed since its passage, and it is said."""
+        """Return the full text of each page, with the descriptions that vision models wrote, and remarks.
+
+        For a page that was removed since the search, return its passage and a remark.
+        """
         with self._catalog.snapshot() as snapshot:
             documents = [snapshot.document(page.doc_id) for page in pages]
             contents = {document.doc_id: document.content_id for document in documents if document is not None}
@@ -71,13 +74,13 @@ class LibraryPages:
         ]
 
     def library(self, pages: Sequence[PageFound]) -> str:
-        """The id of the one library that all of them are of, "" where there are several."""
+        """Return the id of the library that all these pages are in, "" if they are in several."""
         with self._catalog.snapshot() as snapshot:
             ids = {d.library for page in pages if (d := snapshot.document(page.doc_id)) is not None}
         return ids.pop() if len(ids) == 1 else ""
 
     def listed(self, pages: Sequence[PageFound]) -> list[ListedDocument]:
-        """The documents of the best pages, in their order."""
+        """Return the documents of the best pages, in the order of these pages."""
         first = {page.doc_id: page for page in reversed(pages)}
         best = list(dict.fromkeys(page.doc_id for page in pages))[:_MAX_DOCUMENTS]
         with self._catalog.snapshot() as snapshot:
@@ -87,7 +90,9 @@ class LibraryPages:
     def wished(
         self, wishes: Sequence[Wish], listed: Sequence[ListedDocument], have: Sequence[PageFound]
     ) -> tuple[list[PageFound], list[int], list[str]]:
-        """Return the pages that a model asks for, the sources to give whole, and remarks on what is missing."""
+        """Return the further pages that a model requested, the numbers of sources to send whole, and remarks on missing
+        ones.
+        """
         places_asked: dict[tuple[int, int], None] = {}
         whole: list[int] = []
         lost: list[str] = []
@@ -111,7 +116,7 @@ class LibraryPages:
         return new, [*whole, *pages_of_place], lost
 
     def next_page(self, page: PageFound, text: str) -> PageFound | None:
-        """Return the page after one where what the passage says may go on there; else None."""
+        """Return the next page if the passage on this page may continue there, else None."""
         listed = next(iter(self.listed([page])), None)
         if listed is None or page.page >= listed.document.pages:
             return None
@@ -140,7 +145,9 @@ class LibraryPages:
 
 
 def outline(listed: Sequence[ListedDocument], tokens: int) -> str:
-    """The documents as D1, D2, … with their pages and as many levels of their sections as there is room for."""
+    """Write an outline of the documents as D1, D2, …: their page counts and as many section levels as
+    ``tokens`` allow.
+    """
     whole = [_outline_text(document, number, 6) for number, document in enumerate(listed, 1)]
     room = shares([estimate(text) for text in whole], tokens)
     shown = []
@@ -175,7 +182,7 @@ def _pages_of_wish(wish: Wish, listed: Sequence[ListedDocument]) -> Iterator[int
 
 
 def section_on(sections: Sequence[Section], page: int) -> tuple[Section | None, tuple[str, ...]]:
-    """The deepest section on a page, with the titles from the top down to it."""
+    """Return the deepest section on a page, and the titles from the top of the tree down to it."""
     by_id = {section.node_id: section for section in sections}
     on = [section for section in sections if section.start_page <= page <= section.end_page]
     deepest = max(on, key=lambda section: section.level, default=None)
@@ -197,14 +204,17 @@ _EDGE = 0.08  # of the page's height, where logos stand
 
 
 class PagePictures:
-    """``libraries`` are those of the documents that are not of ``library``."""
+    """Draw pages and read their figures for one question.
+
+    ``libraries`` maps documents outside ``library`` to the libraries that contain them.
+    """
 
     def __init__(self, work: PageWork, library: str, libraries: Mapping[str, str]) -> None:
         self._work, self._library, self._libraries = work, library, libraries
         self._layouts, self._pictures = Layouts(work), Pictures(work)
 
     def showing(self, page: PageFound) -> Showing | None:
-        """Return the figures of a page; None where it has none, or they cannot be read."""
+        """Return the figures and pictures of a page, None if it has none or they cannot be read."""
         with self._work.catalog.snapshot() as snapshot:
             document = snapshot.document(page.doc_id)
             pages = [] if document is None else snapshot.pages(document.content_id, [page.page])
@@ -237,10 +247,9 @@ class PagePictures:
         )
 
     def draw(self, pages: Mapping[int, PageFound], *, clip: Box | None, whole_size: bool) -> bytes:
-        """A page, or several of a document in one picture, by the numbers of their sources, which stand above them;
-        ``whole_size``: as large as the settings have pages.
+        """Draw a page, or several pages of one document as one picture with the numbers of their sources above them.
 
-        Raises PageIndexError where it cannot be drawn.
+        ``whole_size`` draws at the size of the page settings. Raise PageIndexError if a page cannot be drawn.
         """
         dpi = self._work.settings.image_dpi
         titles = tuple(f"Source {number}" for number in pages)

@@ -1,7 +1,7 @@
-"""Brief a document or a library: its parts, stated figures, and questions to begin with.
+"""Describe a document or library: its parts, the figures it states, and questions to start with.
 
-Rules write it from the index; a model, if the caller asks for one, words it better. A question is offered only
-where a search finds the page that it was made from.
+Rules write the description from the index; a model improves the wording on request. Each question is offered only if a
+search for it finds the page that it was made from.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SUBJECT = 80  # characters
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A sentence that states an amount, as it stands on a page."""
+    """A sentence that states an amount, as written on a page."""
 
     text: str
     page: int
@@ -57,8 +57,9 @@ class Figure:
 
 
 def figures(pages: Sequence[Page], limit: int) -> list[Figure]:
-    """Sentences that state an amount, no two of a page, in the order of their pages: those first that are short, and
-    about what the pages speak of most.
+    """Return at most ``limit`` sentences that state an amount, one per page, in page order.
+
+    Prefer short sentences, and sentences about the most frequent subjects of the pages.
     """
     spoken = Counter(word for page in pages for word in _lowercase_words(page.text))
     best: dict[int, tuple[float, Figure]] = {}
@@ -84,9 +85,9 @@ def _centrality(text: str, spoken: Counter[str]) -> float:
 
 
 def question_of(sentence: str) -> str:
-    """Return the question that a sentence like "Net sales in 2025 were $418.2 million." answers.
+    """Return the question that a sentence such as "Net sales in 2025 were $418.2 million." answers.
 
-    "" where its words do not tell.
+    Return "" if no question can be formed.
     """
     stated = _STATES.match(sentence)
     if not stated or len(stated["subject"]) > _SUBJECT or _POINTS_BACK.match(stated["subject"]):
@@ -140,7 +141,7 @@ Search = Callable[[str, Sequence[str] | None], SearchResult]
 
 @dataclass(frozen=True, slots=True)
 class BriefingPart:
-    """A top section of a document, or a document of a library with what it is."""
+    """A top-level section of a document, or a document of a library with its description."""
 
     title: str
     doc_id: str
@@ -159,7 +160,7 @@ class BriefingFigure:
 
 @dataclass(frozen=True, slots=True)
 class StartingQuestion:
-    """Answered on ``page``, as a search found."""
+    """A question to start with, and the ``page`` that answers it, as a search confirmed."""
 
     question: str
     doc_id: str
@@ -169,7 +170,10 @@ class StartingQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """``kinds`` counts documents by their types, the most frequent first; ``written_by`` is "" for rules."""
+    """The description of a document or library.
+
+    ``kinds`` counts documents by type, most frequent first. ``written_by`` names the model, "" if rules wrote it.
+    """
 
     title: str
     description: str
@@ -197,7 +201,7 @@ class _Candidate:
 
 
 def brief_document(catalog: Catalog, library: str, name: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Raises NotFoundError for no such document, ChatError where the model fails."""
+    """Describe a document. Raise NotFoundError if it does not exist, ChatError if the model fails."""
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name)
         sections = snapshot.sections(document.content_id)
@@ -218,7 +222,7 @@ def brief_document(catalog: Catalog, library: str, name: str, search: Search, mo
 
 
 def brief_library(catalog: Catalog, library: str, search: Search, model: ChatModel | None) -> Briefing:
-    """Raises NotFoundError for no such library, ChatError where the model fails."""
+    """Describe a library. Raise NotFoundError if it does not exist, ChatError if the model fails."""
     with catalog.snapshot() as snapshot:
         documents = [document for document in reading.library_documents(snapshot, library) if document.published]
         documents.sort(key=lambda document: (document.indexed_at, document.path), reverse=True)

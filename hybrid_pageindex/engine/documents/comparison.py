@@ -1,4 +1,4 @@
-"""Compare two documents, or a section of each: align sections, then their words. No model is asked."""
+"""Compare two documents, or a section of each: match their sections, then compare the words. No model is used."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _SENTENCE_END = (".", ";", "!", "?", "\u3002", "\uff1b", ":")
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """Words of the one side that the other has otherwise, "" where it has none; ``…`` stands for words left out."""
+    """Words of the left side and the words that replace them on the right, "" if a side has none. ``…`` marks omitted
+    words.
+    """
 
     before: str
     after: str
@@ -47,7 +49,7 @@ class TextChange:
 
 @dataclass(frozen=True, slots=True)
 class FigureChange:
-    """A number that another one has taken the place of. ``label``: the words that both sides have ahead of it."""
+    """A number that was replaced by another one. ``label`` is the text before it, which both sides share."""
 
     label: str
     before: str
@@ -58,7 +60,7 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True)
 class SectionSide:
-    """A section of one of the two. ``link`` is of the page on which it begins."""
+    """A section of one of the two documents. ``link`` points to the page on which it begins."""
 
     node_id: str
     title: str
@@ -70,10 +72,10 @@ class SectionSide:
 
 @dataclass(frozen=True, slots=True)
 class SectionChange:
-    """The change of a section; ``left`` is None where it was added, ``right`` where it was removed.
+    """The change of a section; ``left`` is None if it was added, ``right`` if it was removed.
 
-    ``similarity`` is the share of words in common, 0 to 1. ``differences`` and ``figures`` count all changes, also
-    those that ``changes`` and ``figure_changes`` do not list. ``moved``: its order or its parent differs.
+    ``similarity`` is the share of common words, 0 to 1. ``differences`` and ``figures`` count all changes, including
+    those that ``changes`` and ``figure_changes`` omit. ``moved`` is True if its order or its parent differs.
     """
 
     kind: Kind
@@ -99,8 +101,9 @@ class ComparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``sections`` are those that differ, in the order of the right document, a part at a time: ``cursor`` goes on
-    behind them, "" at the end. The counts are of all.
+    """The changed sections of a comparison, in the order of the right document, one batch at a time.
+
+    ``cursor`` requests the next batch, "" after the last one. The counts include all sections.
     """
 
     left: ComparedDocument
@@ -137,9 +140,10 @@ def compare(
     catalog: Catalog, left: tuple[str, str, str], right: tuple[str, str, str], *, most: int = 50, each: int = 20,
     cursor: str = "",
 ) -> Comparison:  # fmt: skip
-    """Compare two sides, each a (library, document, node_id or ""). ``each`` bounds the changes listed of a section.
+    """Compare two sides, each given as (library, document, node_id), where node_id "" means the whole document.
 
-    Raises NotFoundError for an unknown document or section, UsageError for a bad cursor or bound.
+    Return at most ``most`` sections, with at most ``each`` changes per section. Raise NotFoundError for an unknown
+    document or section, UsageError for an invalid cursor or limit.
     """
     if not 1 <= most <= MOST or not 0 <= each <= MOST:
         raise UsageError(f"most is {most}, each is {each}.", f"Choose 1 to {MOST}.")

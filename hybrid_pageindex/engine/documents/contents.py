@@ -1,4 +1,4 @@
-"""Read one document: its section tree, words on its pages, and terms that it defines."""
+"""Read one document: its section tree, words on its pages, and the terms that it defines."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from retrievers.pipeline.search import SectionScores
 
 @dataclass(frozen=True, slots=True)
 class OutlineNode:
-    """A section; ``node_score`` and ``best_pages`` only where a question was asked. ``folded`` counts the children
-    that the outline leaves out. ``text`` is that of the section and all below it, None where it was not asked for.
+    """A section in an outline.
+
+    ``node_score`` and ``best_pages`` are set only if the outline was scored for a question. ``folded`` is the number of
+    children that the outline omits. ``text`` is the text of the section and its subsections, None if it was not
+    requested.
     """
 
     section: Section
@@ -33,7 +36,7 @@ class OutlineNode:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Nodes in preorder, cut below ``depth`` levels. ``notes`` say what the user should know of their scores."""
+    """Sections of a document in preorder, down to ``depth`` levels. ``notes`` explain the scores to the user."""
 
     document: Document
     query: str | None
@@ -41,7 +44,7 @@ class Outline:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Nested nodes with everything known of each."""
+        """Return all fields as nested dictionaries."""
         document = self.document
         return {
             "doc_id": document.doc_id, "doc_name": document.name, "title": document.title,
@@ -50,7 +53,7 @@ class Outline:
         }  # fmt: skip
 
     def to_pageindex(self) -> dict[str, Any]:
-        """The tree in PageIndex's own shape."""
+        """Return the tree in the JSON format of PageIndex."""
         return {
             "doc_name": self.document.name,
             "doc_description": self.document.description,
@@ -67,9 +70,9 @@ def outline(
     node: str | None = None,
     text: bool = False,
 ) -> Outline:
-    """The tree, or what hangs below one ``node``, with the ``text`` of every section if wished.
+    """Return the section tree of a document, or the subtree below ``node``, optionally with ``text``.
 
-    Raises NotFoundError for an unknown document or node.
+    Raise NotFoundError for an unknown document or node.
     """
     with catalog.snapshot() as snapshot:
         document = find_document(snapshot, library, name)
@@ -156,7 +159,9 @@ _BESIDE = 60  # characters of a snippet on each side
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Characters ``start`` to ``end`` of the page's text. ``place`` as in search results."""
+    """A match at the characters ``start`` to ``end`` of a page's text. ``place`` is the position in a file without
+    pages.
+    """
 
     page: int
     label: str
@@ -168,7 +173,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """``more``: the document has further ones, from ``next_page`` on."""
+    """Matches of words in a document. If ``more`` is True, further matches begin on ``next_page``."""
 
     matches: tuple[Match, ...]
     more: bool
@@ -176,8 +181,9 @@ class Matches:
 
 
 def find_words(catalog: Catalog, library: str, document: str, words: str, first: int = 1, most: int = 100) -> Matches:
-    """From page ``first`` on, whatever the case and the white space between the words. The last page that is looked at
-    is told whole, so there may be more than ``most``.
+    """Find words in a document from page ``first`` on, ignoring case and white space between words.
+
+    The last searched page is returned completely, so the result may exceed ``most`` matches.
     """
     if not words.split():
         raise UsageError("There is nothing to look for.", "Write some words.")
@@ -228,7 +234,7 @@ _NO_END = re.compile(r"(?:\b(?:Inc|Corp|Co|Ltd|No|Nos|Mr|Ms|Dr|St|U\.S|e\.g|i\.e
 
 @dataclass(frozen=True, slots=True)
 class DefinedTerm:
-    """``text`` is the sentence that defines the term, on ``page``."""
+    """A term, and the sentence on ``page`` that defines it."""
 
     term: str
     text: str
@@ -253,14 +259,14 @@ def glossary(catalog: Catalog, library: str, document: str) -> list[DefinedTerm]
 
 
 def definitions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the terms of a page that a sentence says the meaning of, with the sentence from the term on."""
+    """Yield the terms that sentences on a page define ("X means …"), each with its sentence from the term on."""
     for match in _DEFINITION.finditer(text):
         term = match["term"] or match["quoted"] or match["statute"]
         yield _spaced(term).rstrip(",. "), _spaced(text[match.start() : _end(text, match.end())])
 
 
 def introductions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the terms of a page that stand in brackets behind what they name, with the sentence up to there."""
+    """Yield the terms on a page that follow what they name in brackets, each with the sentence up to the bracket."""
     for match in _TERM_IN_BRACKETS.finditer(text):
         yield _spaced(match["term"]).rstrip(",. "), _spaced(text[_begin(text, match.start()) : match.end()])
 

@@ -1,4 +1,4 @@
-"""The documents of a library: lists by filter and cursor, versions, and corrections by hand."""
+"""The documents of a library: filtered and sorted lists, versions, and corrections by hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATES: dict[str, Callable[[Document], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class DocumentPage:
-    """``total`` are all that fit; ``cursor`` goes on behind these, "" at the end."""
+    """A batch of documents. ``total`` counts all matches; ``cursor`` requests the next batch, "" after the last one."""
 
     documents: tuple[Document, ...]
     total: int
@@ -51,10 +51,11 @@ def list_documents(
     most: int = 100,
     cursor: str = "",
 ) -> DocumentPage:
-    """``find`` must stand in the name or title, whatever its case; ``sort`` is a DocumentSort, with "-" before it
-    downwards. A cursor is of the same sort.
+    """List documents that match the filters, one batch at a time.
 
-    Raises UsageError for what none of these can be, NotFoundError for an unknown library.
+    ``where`` holds metadata conditions such as year=2023. ``find`` must occur in the name or title, ignoring case.
+    ``sort`` is a DocumentSort, with "-" before it for descending order; a cursor works only with the same sort. Raise
+    UsageError for an invalid argument, NotFoundError for an unknown library.
     """
     by, down = sort.removeprefix("-"), sort.startswith("-")
     one_of("sort", by, *get_args(DocumentSort))
@@ -106,8 +107,10 @@ def _unfit() -> UsageError:
 
 @dataclass(frozen=True, slots=True)
 class DocumentVersion:
-    """``number`` is its place in the library's change log, higher for later. ``made`` says of which bytes, by which
-    rules and models it was made; None where the content is not kept any more, as those that were replaced are not.
+    """A published version of a document.
+
+    ``number`` is its position in the change log of the library; higher is later. ``made`` names the bytes, rules and
+    models that it was made from, None if its content was replaced and deleted.
     """
 
     number: int
@@ -117,7 +120,7 @@ class DocumentVersion:
 
 
 def versions(catalog: Catalog, library: str, name: str) -> list[DocumentVersion]:
-    """The newest first. Raises NotFoundError."""
+    """Return the published versions of a document, newest first. Raise NotFoundError if it does not exist."""
     with catalog.snapshot() as snapshot:
         document = reading.find_document(snapshot, library, name, published=False)
         listed: list[DocumentVersion] = []
@@ -141,8 +144,10 @@ def edit(
     undone: Sequence[str] = (),
     seen: Document | None = None,
 ) -> Document:
-    """The document as it is afterwards. Raises NotFoundError, UsageError as ``correction`` does, and ChangedError where
-    the document is another than when it was ``seen``.
+    """Change or undo corrections of a document's metadata, and return the changed document.
+
+    Raise NotFoundError for an unknown document, UsageError for an invalid field or value, and ChangedError if the
+    document has changed since the caller read it as ``seen``.
     """
     new = {field.strip().casefold(): value for field, value in changes.items()}
     back = [field.strip().casefold() for field in undone]

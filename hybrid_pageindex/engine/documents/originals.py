@@ -1,4 +1,4 @@
-"""Original files of documents: short-lived copies, links, and work on single pages in a worker process."""
+"""Original files of documents: temporary copies, links, and page images from a worker process."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class _Copy:
 
 
 class Originals:
-    """Safe for several threads. Copies lie below ``scratch``, or outside the home where that has no room; they are
-    private, so that nobody can change them.
+    """Make private temporary copies of original files. Safe for several threads.
+
+    Copies are below ``scratch``, or outside the home if that has no space. Other users cannot change them.
     """
 
     def __init__(self, scratch: Path) -> None:
@@ -51,9 +52,10 @@ class Originals:
 
     @contextmanager
     def lent(self, document: Document, at: Path, *, alone: bool) -> Iterator[Path]:
-        """The file of a document, which lies ``at``, as it was indexed. ``alone``: no file beside it is part of it.
+        """Yield a copy of the file of a document as it was indexed; ``at`` is its present path.
 
-        Raises DocumentError, naming the file, where it is gone or is not the one that was indexed.
+        ``alone`` copies the file without the files beside it. Raise DocumentError if the file is missing or has
+        changed.
         """
         file = Path(document.path)
         if not os.access(at, os.R_OK):
@@ -72,11 +74,11 @@ class Originals:
             self._given_back(copy, at, keep=alone)
 
     def forget(self) -> None:
-        """Remove the copies that nobody uses now."""
+        """Delete the copies that are not in use."""
         self._remove_unused(0.0)
 
     def close(self) -> None:
-        """Remove the copies that nobody uses; those in use go when they are given back."""
+        """Delete all copies. Copies in use are deleted when they are returned."""
         with self._lock:
             self._closed = True
             if self._timer is not None:
@@ -171,7 +173,7 @@ if TYPE_CHECKING:
 
 
 class PageWork:
-    """Safe for several threads. The worker is started with the first task and stays until ``close``."""
+    """Run tasks on single pages in a worker process, which starts with the first task. Safe for several threads."""
 
     def __init__(self, catalog: Catalog, cache: Cache, settings: Settings) -> None:
         self.catalog, self.cache, self.settings = catalog, cache, settings
@@ -180,7 +182,7 @@ class PageWork:
         self._originals = Originals(settings.storage_path / "tmp")
 
     def run(self, task: Task) -> object:
-        """Raises DocumentError, LimitError or Cancelled."""
+        """Run a task in the worker process and return its result. Raise DocumentError, LimitError or Cancelled."""
         from indexers.workers.pool import WorkerLimits, WorkerPool
 
         with self._lock:
@@ -190,7 +192,7 @@ class PageWork:
         return pool.submit(task, pool.allowance()).result()
 
     def prepare(self) -> None:
-        """Start the worker with what draws pages, so that the first that is asked for need not wait for it."""
+        """Start the worker process with the drawing libraries, so that the first page image does not wait for them."""
         from indexers.formats.format import Picture
         from indexers.workers.protocol import TextPictureTask
 
@@ -198,21 +200,21 @@ class PageWork:
 
     @contextmanager
     def original(self, library: str, document: Document) -> Iterator[Path]:
-        """A copy of the file of a document, so that it stays what was indexed; ``library`` is the id of its library.
+        """Yield a copy of a document's file; ``library`` is the id of its library.
 
-        Raises DocumentError where the file is gone, or is not the one that was indexed.
+        Raise DocumentError if the file is missing or has changed since it was indexed.
         """
         at = self.catalog.locate(library, document.path)
         with self._originals.lent(document, at, alone=not format_of_document(document).nearby) as path:
             yield path
 
     def may_show(self, library: str, document: Document) -> bool:
-        """Return whether a document's format can have pictures with its text, and its file can be read."""
+        """Return whether pages of this document may have pictures besides text, and its file can be read."""
         readable = os.access(self.catalog.locate(library, document.path), os.R_OK)
         return readable and format_of_document(document).illustrated
 
     def illustrations(self, library: str, document: Document, pages: tuple[tuple[int, str], ...]) -> Shown | None:
-        """The pictures of pages, given by their numbers and texts; None where the file is not the one indexed."""
+        """Return the pictures of pages, given by number and text; None if the file is not the indexed one."""
         from indexers.formats.limits import ParseLimits
         from indexers.workers.protocol import IllustrationsTask
 
@@ -223,7 +225,7 @@ class PageWork:
             return None
 
     def forget(self) -> None:
-        """Keep nothing of the files that were looked at."""
+        """Forget cached information about files, so that it is read again."""
         self._originals.forget()
 
     def close(self) -> None:
@@ -235,7 +237,7 @@ class PageWork:
 
 
 def format_of_document(document: Document) -> Format:
-    """Raises UsageError where the package that brought it is gone."""
+    """Return the format of a document. Raise UsageError if the package that read the format was removed."""
     from indexers.formats.registry import named
 
     format = named(document.format)
@@ -248,7 +250,9 @@ _LINK_SECONDS = 300
 
 
 def original(catalog: Catalog, library: str, name: str) -> Path:
-    """Raises NotFoundError for an unknown document, DocumentError where its file is gone."""
+    """Return the path of a document's file. Raise NotFoundError for an unknown document, DocumentError if the file is
+    missing.
+    """
     held_by, row = _document(catalog, library, name)
     file = catalog.locate(held_by, row.path)
     if not os.access(file, os.R_OK):
@@ -259,10 +263,10 @@ def original(catalog: Catalog, library: str, name: str) -> Path:
 
 @contextmanager
 def lent_original(catalog: Catalog, pages: PageWork, library: str, name: str) -> Iterator[Path]:
-    """Yield the file as it was indexed: for callers who may not read whatever lies at its path by now.
+    """Yield a copy of a document's file as it was indexed.
 
-    Raises as ``original`` does, and DocumentError where it is not the one that was indexed. A file of the user's is
-    copied and compared first: at its path there may be a link to any other file meanwhile.
+    Use it to send files to callers who must not read whatever is at the path now: the file may have been replaced by a
+    link. Raise DocumentError if the file is missing or has changed, NotFoundError for an unknown document.
     """
     file = original(catalog, library, name)
     held_by, row = _document(catalog, library, name)
@@ -274,14 +278,19 @@ def lent_original(catalog: Catalog, pages: PageWork, library: str, name: str) ->
 
 
 def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
-    """A URL of a bucket that gives the file for five minutes; None where it is kept elsewhere. Raises NotFoundError."""
+    """Return a URL of the bucket that serves the file for five minutes; None if it is not in a bucket.
+
+    Raise NotFoundError for an unknown document.
+    """
     held_by, row = _document(catalog, library, name)
     stored_as = catalog.kept_as(held_by, row.path)
     return None if stored_as is None else catalog.objects.link(stored_as, _LINK_SECONDS)
 
 
 def distant_original(catalog: Catalog, library: str, name: str) -> Distant | None:
-    """The file where it lies in a bucket and not in this home. Raises NotFoundError."""
+    """Return the file to be read from the bucket; None if this home has it. Raise NotFoundError for an unknown
+    document.
+    """
     held_by, row = _document(catalog, library, name)
     stored_as = catalog.kept_as(held_by, row.path)
     return None if stored_as is None else catalog.objects.distant(stored_as)

@@ -1,4 +1,4 @@
-"""Views of pages: pictures, office prints, and the positions of words, figures and tables."""
+"""Views of pages: images, images of office prints, and the positions of words, figures and tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_BYTES = 300_000
 
 
 class Pictures:
-    """Safe for several threads."""
+    """Draw images of pages. Safe for several threads."""
 
     def __init__(self, work: PageWork) -> None:
         self.work = work
@@ -39,10 +39,10 @@ class Pictures:
         self._shared = SharedCache(work.cache, work.catalog, "pictures")
 
     def draw(self, library: str, name: str, pages: Sequence[int], picture: Picture, password: str | None) -> bytes:
-        """A page, or several as a contact sheet; cached by content.
+        """Draw a page, or several pages as a contact sheet, and cache the image by content.
 
-        Raises DocumentError where the original has moved, changed or cannot be drawn, UsageError where its format is
-        not known here.
+        Raise DocumentError if the original file is missing, has changed or cannot be drawn, UsageError if its format is
+        unknown.
         """
         with self._catalog.snapshot() as snapshot:
             document = reading.find_document(snapshot, library, name)
@@ -97,8 +97,10 @@ _MOST_KEPT = 20_000_000  # bytes of a PDF in the cache
 
 
 def draw_printed(work: PageWork, library: str, name: str, number: int, picture: Picture) -> bytes:
-    """Raises UsageError where its format is not one that LibreOffice prints, DocumentError where LibreOffice is not
-    installed, fails, or the original has moved or changed.
+    """Draw a page as LibreOffice prints it.
+
+    Raise UsageError if LibreOffice does not print the format, DocumentError if LibreOffice is missing or fails, or the
+    original file is missing or has changed.
     """
     from indexers.workers.protocol import PrintedPictureTask, PrintTask
 
@@ -131,15 +133,16 @@ _LEFT_OUT = "…"  # between the parts of a snippet
 
 
 class Layouts:
-    """Safe for several threads."""
+    """Read the positions of words, figures and tables on pages. Safe for several threads."""
 
     def __init__(self, work: PageWork) -> None:
         self._catalog, self._cache, self._settings, self._work = work.catalog, work.cache, work.settings, work
         self._readings = SharedCache(work.cache, work.catalog, "readings")
 
     def of(self, library: str, name: str, number: int, password: str | None) -> PageLayout:
-        """With the regions of a page that a layout model has read. Raises DocumentError where the original has moved,
-        changed or cannot be read.
+        """Return the layout of a page, with the regions that a layout model recognised.
+
+        Raise DocumentError if the original file is missing, has changed or cannot be read.
         """
         with self._catalog.snapshot() as snapshot:
             content = reading.find_document(snapshot, library, name).content_id
@@ -178,7 +181,7 @@ class Layouts:
         return layout
 
     def quote(self, library: str, name: str, number: int, quote: str, password: str | None) -> tuple[Box, ...]:
-        """The boxes of quoted words, one for each line they stand in. Raises NotFoundError where they do not."""
+        """Return the boxes of quoted words, one per line. Raise NotFoundError if the page does not contain them."""
         layout = self._page_layout(library, name, number, password)
         parts = [part for part in quote.split(_LEFT_OUT) if _letters_and_digits(part)]
         boxes = [box for part in parts for box in _quoted(layout.words, part)]
@@ -187,7 +190,10 @@ class Layouts:
         return tuple(boxes)
 
     def with_tables(self, library: str, read: PageRead) -> PageRead:
-        """A page whose tables are in Markdown; ``note`` says why they are not, where that cannot be told."""
+        """Return a page with its tables in Markdown.
+
+        If that fails, return the plain lines, and the reason as ``note``.
+        """
         lines = read.text.split("\n")
         if len(table_rows(lines, range(len(lines)))) < 2 or any(line.startswith("|") for line in lines):
             return read
@@ -199,9 +205,9 @@ class Layouts:
 
 
 def lines_with_tables(lines: Sequence[str], tables: Iterable[TableBox]) -> list[str]:
-    """Return the lines of a page with tables in Markdown in place of the lines they are made of.
+    """Replace the lines of each table by the table in Markdown.
 
-    Lines with a word that their table's cells do not hold stay as they are: a reader must not miss any.
+    A line with a word that is in no cell of its table is kept, so that no word is lost.
     """
     written: list[str] = []
     end = 0

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRead:
-    """The place in a file at which lines of a page begin: from ``line`` (from 0) on, with its first words.
+    """The position in a file without pages at which lines of a page begin.
 
-    ``Engine.find_place`` finds it again by both. ``path`` are the headings above it, from the top.
+    ``line`` (from 0) is the first line on the page, stored with its first words: ``Engine.find_place`` uses both to
+    find the position again. ``path`` lists the headings above it, from the top.
     """
 
     line: int
@@ -34,11 +35,11 @@ class PlaceRead:
 
     @property
     def locator(self) -> BookLocator | None:
-        """Return the place for programs that read books; None in other formats."""
+        """Return the position in the form that e-book readers use; None in other formats."""
         return book_locator(self.place)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape: ``locator`` only in books."""
+        """Return the JSON form. It has ``locator`` only for e-books."""
         locator = self.locator
         return asdict(self) | ({} if locator is None else {"locator": asdict(locator)})
 
@@ -77,12 +78,12 @@ class PageRead:
     hidden_text: tuple[str, ...] = ()  # lines of ``text`` that the page does not show
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON shape: ``places`` only where the format has no pages of its own, ``note`` where there is one."""
+        """Return the JSON form. It has ``places`` only for formats without pages, and ``note`` only if it is set."""
         shape = asdict(self) | {"places": [place.to_dict() for place in self.places]}
         return {name: part for name, part in shape.items() if part or name not in ("places", "note")}
 
     def shown(self) -> PageRead:
-        """Return the page without the text that it does not show, as a language model reads it."""
+        """Return the page without its hidden text, as a language model reads it."""
         if not self.hidden_text:
             return self
         left: list[str] = []
@@ -97,7 +98,7 @@ class PageRead:
 
     @property
     def span(self) -> str:
-        """The places of its first and its last line as people read them, "" where its label says as much."""
+        """Return the positions of the first and last line for people, "" if the page label already contains them."""
         span = (
             place_span(*(shown_place(place.place) for place in (self.places[0], self.places[-1])))
             if self.places
@@ -107,26 +108,28 @@ class PageRead:
 
 
 def documents(catalog: Catalog, library: str, where: Sequence[str] = ()) -> list[Document]:
-    """Every document, by path; with conditions only published ones that meet them."""
+    """Return all documents of a library by path; with conditions, only published documents that meet them."""
     with catalog.snapshot() as snapshot:
         rows = library_documents(snapshot, library)
     return select.select_where([d for d in rows if d.published], where) if where else rows
 
 
 def document(catalog: Catalog, library: str, name: str) -> Document:
-    """The one document a name means. Raises NotFoundError, and UsageError where it means several."""
+    """Return the document that a name or id means. Raise NotFoundError if there is none, UsageError if there are
+    several.
+    """
     with catalog.snapshot() as snapshot:
         return find_document(snapshot, library, name, published=False)
 
 
 def published(catalog: Catalog, library: str, name: str) -> Document:
-    """The one document a name means, which has been indexed. Raises as ``document`` does, and for one that failed."""
+    """Return the published document that a name means. Raise as ``document`` does, and also if its indexing failed."""
     with catalog.snapshot() as snapshot:
         return find_document(snapshot, library, name)
 
 
 def library_documents(snapshot: Snapshot, library: str) -> list[Document]:
-    """The documents of the library of a name or alias. Raises NotFoundError where there is no such library."""
+    """Return the documents of a library, given by name or alias. Raise NotFoundError if it does not exist."""
     entry = snapshot.library(library)
     documents = snapshot.documents(entry.id)
     return documents if entry.id == entry.name else [replace(document, library=entry.name) for document in documents]
@@ -143,7 +146,7 @@ def find_document(snapshot: Snapshot, library: str, name: str, *, published: boo
 
 
 def refuse_failed(catalog: Catalog, library: str, names: Sequence[str]) -> None:
-    """Raises NotFoundError with the reason where a name means only documents that could not be indexed."""
+    """Raise NotFoundError with the reason if all documents that a name means failed to be indexed."""
     with catalog.snapshot() as snapshot:
         everything = library_documents(snapshot, library)
     for name in names:
@@ -157,9 +160,9 @@ def _not_indexed(document: Document) -> NotFoundError:
 
 
 def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | Sequence[int]) -> list[PageRead]:
-    """Pages in the order asked for, or the one of a place or a label ("slide 3", "Sales!A51:H100", "line 85").
+    """Return pages of a document in the requested order: by numbers, or by a position or label such as "slide 3".
 
-    Raises UsageError for a bad list or a page outside the document.
+    Raise UsageError for an invalid list or a page outside the document.
     """
     with catalog.snapshot() as snapshot:
         document = find_document(snapshot, library, name)
@@ -182,9 +185,10 @@ def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | S
 
 
 def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str) -> PlaceFound:
-    """A place by its name where the quoted words still begin there, else where these stand now.
+    """Return the page and line of a position by its name if the quoted words are still there, else search for the
+    words.
 
-    Raises NotFoundError where neither is found.
+    Raise NotFoundError if neither is found.
     """
 
     with catalog.snapshot() as snapshot:
@@ -218,7 +222,7 @@ def _resolve_page_numbers(snapshot: Snapshot, document: Document, written: str) 
 
 
 def page_list(written: str, document: Document) -> list[int]:
-    """``3,7-9`` -> [3, 7, 8, 9]; repeats are dropped."""
+    """Parse a page list: "3,7-9" becomes [3, 7, 8, 9]. Repeated pages are dropped."""
     numbers: dict[int, None] = {}
     for part in written.split(","):
         match = _LIST.fullmatch(part)
@@ -235,7 +239,7 @@ def page_list(written: str, document: Document) -> list[int]:
 
 
 def check_inside(numbers: Sequence[int], document: Document) -> None:
-    """Raises UsageError where a document has no such page."""
+    """Raise UsageError if the document does not have one of these pages."""
     for number in numbers:
         if not isinstance(number, int):
             raise UsageError(f"{number!r} is no page number.", "Give whole numbers, or a list like '3,7-9'.")
@@ -256,7 +260,7 @@ def _on_page(sections: Sequence[Section], page: int) -> tuple[SectionOnPage, ...
 
 
 def section_path(section: Section, by_id: dict[str, Section]) -> tuple[str, ...]:
-    """Titles from the top of the tree down to a section."""
+    """Return the titles from the top of the tree down to a section."""
     path = [section.title]
     while section.parent_id is not None:
         section = by_id[section.parent_id]
@@ -271,7 +275,10 @@ _MIN_QUOTE_LETTERS = 12  # letters of a quotation that may have been edited itse
 
 @dataclass(frozen=True, slots=True)
 class PlaceFound:
-    """``page`` is 1-based, ``line`` of its text from 0. ``moved``: other words stand at the place, and these here."""
+    """The page (from 1) and ``line`` (from 0) where a position was found.
+
+    ``moved`` is True if its words are no longer at the named position, but here.
+    """
 
     page: int
     line: int
@@ -279,7 +286,7 @@ class PlaceFound:
 
 
 def places_of(page: Page | ParsedPage, sections: Sequence[Section]) -> tuple[PlaceRead, ...]:
-    """The places that begin on a page; ``sections`` are its document's, in preorder."""
+    """Return the positions that begin on a page; ``sections`` are those of its document, in preorder."""
     lines = page.text.split("\n")
     starts = [0]
     for text in lines:
@@ -304,8 +311,10 @@ def _path(sections: Sequence[Section], page: int, character: int) -> tuple[str, 
 
 
 def find(pages: Callable[[], Iterable[Page | ParsedPage]], place: str, quote: str) -> PlaceFound | None:
-    """A place by its name where the quoted words begin there; else the line nearest to it that begins with them, holds
-    them, or holds most of them. Without words a page's label will do.
+    """Find a position by its name if the quoted words begin there, else by the line that fits the words best.
+
+    Lines that begin with the words come before lines that contain them, and lines that contain most of them; the
+    nearest is taken. Without words a page label is enough.
     """
     words = _letters_and_digits(quote)
     nearest = _Nearest(place)

@@ -1,1 +1,1 @@
-"""Indexing: files become documents, by this process, a worker or a server."""
+"""Indexing: turn files into documents, in this process, a worker or a server."""

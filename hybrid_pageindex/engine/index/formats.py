@@ -1,4 +1,4 @@
-"""File formats and the heading model, as the evaluation uses them."""
+"""File formats and the heading model, for the evaluation package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from indexers.outline.view import view
 
 
 def suffixes_read() -> frozenset[str]:
-    """The endings of files that are read, in small letters with their dot; those of other packages' formats too."""
+    """Return the file suffixes of all supported formats, in lower case with the dot."""
     return frozenset(suffix for format in formats() for suffix in format.suffixes)
 
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def parse_document(path: Path) -> ParsedDocument:
-    """Parse a document without its bookmarks and without OCR. Raise DocumentError."""
+    """Parse a document without its bookmarks and without OCR. Raise DocumentError if it cannot be read."""
     with closing(open_file(path, None, ParseLimits())) as file:
         pages = []
         for page in file.read(range(1, file.pages + 1), lambda _: None):
@@ -39,10 +39,10 @@ def parse_document(path: Path) -> ParsedDocument:
 
 
 def possibilities(parsed: ParsedDocument) -> Possibilities:
-    """Return what may be a heading of a document, by its printed contents and its lines."""
+    """Return the lines and printed contents entries of a document that may be headings."""
     return possible_headings([], view(parsed.pages), TreeLimits().toc_pages)
 
 
 def make_tree(parsed: ParsedDocument, trees: BoostedTrees | None = None) -> tuple[Section, ...]:
-    """Return the sections that the shipped model, or another one, makes of a document."""
+    """Return the section tree that the given heading model, by default the shipped one, makes of a document."""
     return build_tree(parsed, trees=trees)

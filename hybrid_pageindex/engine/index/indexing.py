@@ -1,6 +1,6 @@
-"""Index and embed files: settings become the pipeline's options, and indexes follow the change log.
+"""Index and embed files: turn settings into options of the pipeline, and update the search indexes.
 
-The pipeline is imported on first use: a search needs none of it.
+The pipeline is imported on first use, because a search does not need it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str, ...]:
-    """Bring one index up to what is published; why that cannot be done, which undoes nothing of it."""
+    """Update the search index of a library with everything published. Return notes on failures, which undo nothing."""
     try:
         parts.indexes.follow(library, stopped)
     except NotFoundError:
@@ -58,7 +58,7 @@ def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str
 
 @contextmanager
 def following(parts: Parts) -> Iterator[None]:
-    """Let the indexes of a home follow while something is published, and for a moment more at the end."""
+    """Update the search indexes of a home while documents are published in this context, and for a moment after it."""
     finished = threading.Event()
     thread = threading.Thread(target=_follow_logs, args=(parts, finished), name="follow", daemon=True)
     thread.start()
@@ -100,7 +100,10 @@ _JOB_SETTINGS = ("ocr", "ocr_languages", "outline", "vision", "enrich")  # setti
 
 @dataclass(frozen=True, slots=True)
 class IndexCall:
-    """Options of one call of ``index`` besides its paths. ``wished``: the call itself sets what models do."""
+    """Options of one call of ``index`` besides its paths.
+
+    ``wished`` is True if the call itself chooses what models do.
+    """
 
     password: str | None = None
     prune: bool = False
@@ -120,7 +123,7 @@ def index_paths(
     on_progress: Callable[[IndexProgress], None],
     cancelled: threading.Event,
 ) -> IndexReport:
-    """A library that has an embedder has what is new embedded too, where that embedder can be had here."""
+    """Index paths in a library, and compute vectors for new documents if the library has a usable embedder."""
     from hybrid_core.store.catalog.libraries import check_machine
     from hybrid_pageindex.engine.index.uploads import local_paths, take_in
     from indexers.jobs.pipeline import IndexRun, index
@@ -184,7 +187,7 @@ def index_paths(
 def index_options(
     parts: Parts, settings: Settings, overrides: Mapping[str, Any] | None = None
 ) -> tuple[IndexOptions, tuple[str, ...]]:
-    """Return the index options of these settings, or of a job's ``overrides``, and the models that are missing."""
+    """Return the index options for these settings, or for a job's ``overrides``, and notes on missing models."""
     from hybrid_core.store.jobs.claims import JobLimits
     from indexers.assembly.chunks import ChunkSize
     from indexers.formats.limits import ParseLimits
@@ -262,7 +265,7 @@ def _embedded(
 
 
 def embedding_of(parts: Parts, library: str, settings: Settings) -> list[JobRequest]:
-    """To embed what is new in a library that has vectors; nothing where nothing is."""
+    """Return the job that computes vectors for the new documents of a library; nothing if none are needed."""
     from indexers.jobs.embedding import requests
 
     spec, waiting, _ = _unembedded(parts, library)
@@ -327,9 +330,9 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
 
 
 def request_embedding(parts: Parts, library: str, model: str | None, settings: Settings) -> int:
-    """The number of the job that gives a library's pages vectors; chunks are another's, later.
+    """Queue the computation of page vectors of a library, and return the job's number. A later job makes chunk vectors.
 
-    Raises UsageError where no model is named anywhere.
+    Raise UsageError if no model is named or configured.
     """
     from hybrid_core.store.jobs.queue import JobQueue
     from indexers.jobs.embedding import requests

@@ -1,4 +1,4 @@
-"""Index again what a library holds: rebuild documents, recover a catalog, estimate the cost of models."""
+"""Index documents again: rebuild them, recover a catalog, or estimate the cost of models."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def rebuild(
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
 ) -> IndexReport:
-    """These documents of the library, or the usual one; without any the whole library that is named, or all of them.
+    """Rebuild the named documents of a library (by default the usual one), a whole library, or all libraries.
 
-    Raises UsageError where neither is said, NotFoundError for what is unknown.
+    Raise UsageError if the arguments do not say which, NotFoundError for an unknown name.
     """
     from indexers.jobs.report import IndexReport
 
@@ -87,8 +87,10 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Count what is ``kept`` of a kind, what of that lost a part (``partly``), and what is known to be ``gone``.
-    ``complete`` is False where more may be.
+    """Counts of recovered rows of one kind: complete ones (``kept``), damaged ones (``partly``) and lost ones
+    (``gone``).
+
+    ``complete`` is False if more may be lost.
     """
 
     kind: str
@@ -100,8 +102,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """``catalog`` is "whole" (nothing was changed), "damaged" or "missing"; ``damaged`` is where the damaged file lies.
-    ``indexed`` counts the documents that were indexed again, ``failed`` are the paths of others, each with the reason.
+    """The outcome of a recovery.
+
+    ``catalog`` was "whole" (nothing changed), "damaged" or "missing"; ``damaged`` is the new path of the damaged file.
+    ``indexed`` counts the documents that were indexed again; ``failed`` lists paths that failed, with reasons.
     """
 
     home: str
@@ -114,7 +118,7 @@ class RecoveryReport:
 
     @property
     def complete(self) -> bool:
-        """Return True if nothing is gone."""
+        """Return whether nothing was lost."""
         lost = any(kind.gone or kind.partly or not kind.complete for kind in self.kinds)
         return self.catalog != "missing" and not lost and not self.failed
 
@@ -125,8 +129,9 @@ def recover(
     on_progress: Callable[[IndexProgress], None],
     stopped: threading.Event,
 ) -> RecoveryReport:
-    """Recover the catalog of a home, whose ``parts`` are opened after that. Raises what ``recover_catalog`` does, and
-    UsageError where the catalog is in PostgreSQL.
+    """Recover the catalog of a home, then open its ``parts`` and index lost files again.
+
+    Raise the errors of ``recover_catalog``, and UsageError if the catalog is in PostgreSQL.
     """
     if settings.postgres_url:
         raise UsageError(
@@ -278,7 +283,7 @@ def _holds_others(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DocumentEstimate:
-    """``pages`` are those that a model would see."""
+    """The estimate for one document. ``pages`` is the number of pages that a vision model would see."""
 
     doc_id: str
     doc_name: str
@@ -288,8 +293,10 @@ class DocumentEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Calls are exact as far as rules can tell, tokens rather too many. ``cost`` is None where a model has no price
-    (the setting model_prices). ``documents`` are those of which something is left to ask.
+    """The estimated model calls for a library.
+
+    Calls are exact as far as rules can tell; tokens are rather too high. ``cost`` is None if a model has no price
+    (setting model_prices). ``documents`` lists only those that still need calls.
     """
 
     documents: tuple[DocumentEstimate, ...]
@@ -302,9 +309,9 @@ class Estimate:
 def estimate(
     parts: Parts, settings: Settings, library: str, documents: Sequence[str], stopped: threading.Event
 ) -> Estimate:
-    """Estimate for these documents of a library, or for all published ones.
+    """Estimate model calls for these documents of a library, or for all published ones.
 
-    Raises NotFoundError for an unknown name.
+    Raise NotFoundError for an unknown name.
     """
     with parts.catalog.snapshot() as snapshot:
         rows = library_documents(snapshot, library)

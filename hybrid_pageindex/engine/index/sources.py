@@ -1,4 +1,4 @@
-"""Sources of a library: remember files, folders and globs, update from them, and watch folders."""
+"""Sources of a library: store the paths it was indexed from, update from them, and watch folders."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ IndexFiles = Callable[[Library, Sequence[Path], Options], "IndexReport"]
 
 
 def wishes_of(options: Options) -> dict[str, Any]:
-    """Return the index options of a source, None where the settings decide."""
+    """Return the index options of a source; None for an option that the settings decide."""
     return {name: options.get(name) for name in ("outline", "vision", "enrich")}
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryUpdate:
-    """Changes of a library's files since the last run, by their paths; ``moved`` maps old paths to new.
+    """Changes of a library's files since the last update, by path; ``moved`` maps old paths to new ones.
 
-    ``gone`` are documents whose files are missing: those that are also in ``report.removed`` have left the library.
-    ``changed`` files hold other bytes than before. Documents made anew of the same bytes are in the report only.
+    ``gone`` lists documents whose files are missing; those in ``report.removed`` were also removed. ``changed`` files
+    have new bytes. Documents that were rebuilt from the same bytes are only in the report.
     """
 
     library: str
@@ -63,7 +63,7 @@ class LibraryUpdate:
 def remember_paths(
     catalog: Catalog, home: Path, library: str, paths: Sequence[str | Path], wishes: Mapping[str, Any], machine: str
 ) -> None:
-    """Remember the paths of an ``index`` call as sources of the library, where it exists; skip files of the home."""
+    """Store the paths of an ``index`` call as sources of a library, if it exists. Skip files inside the home."""
     with catalog.snapshot() as snapshot:
         target = library_called(library, snapshot.named_libraries())
     if target is None:
@@ -77,7 +77,7 @@ def remember_paths(
 
 
 def sources(catalog: Catalog, library: str | None) -> list[Source]:
-    """Return the sources of a library or of all, with its name in place of its id."""
+    """Return the sources of a library, or of all, with library names instead of ids."""
     these = chosen(catalog, library)
     return [replace(source, library=entry.name) for entry in these for source in all_sources(catalog, entry.id)]
 
@@ -85,7 +85,7 @@ def sources(catalog: Catalog, library: str | None) -> list[Source]:
 def watch_folder(
     catalog: Catalog, library: str, folder: str | Path, wishes: Mapping[str, Any], machine: str, *, poll: bool
 ) -> Source:
-    """Raises UsageError where it is no folder, or another machine's."""
+    """Add a watched folder to a library. Raise UsageError if it is not a folder, or belongs to another machine."""
     path, kind = source_of(folder)
     if kind != "folder":
         raise UsageError(f"{folder} is no folder.", "Name a folder that is there; files in it are watched with it.")
@@ -102,7 +102,9 @@ def watch_folder(
 
 
 def unwatch_folder(catalog: Catalog, library: str, folder: str | Path, *, forget: bool) -> Source:
-    """``forget``: it is also forgotten as a source. Raises NotFoundError where it is none."""
+    """Stop watching a folder; with ``forget``, also remove it from the sources. Raise NotFoundError if it is not a
+    source.
+    """
     with catalog.snapshot() as snapshot:
         target = snapshot.library(library)
     source = _source(catalog, target, str(folder))
@@ -122,9 +124,9 @@ def update(
     index: IndexFiles,
     reach: Reach | None = None,
 ) -> list[LibraryUpdate]:
-    """Bring the sources of a machine in a library, or in all, up to date. ``wishes`` stand above what was remembered.
+    """Index the changes in all sources of a library, or of all libraries, on this machine.
 
-    Raises NotFoundError where there is no source.
+    ``wishes`` replace the stored options of the sources. Raise NotFoundError if there is no source.
     """
     overrides = {key: wish for key, wish in wishes.items() if wish is not None}
     done = [
@@ -196,7 +198,7 @@ def _different(options: Sequence[Options]) -> list[Options]:
 
 
 def chosen(catalog: Catalog, library: str | None) -> list[Library]:
-    """Return one library, or all."""
+    """Return one library by name, or all libraries."""
     with catalog.snapshot() as snapshot:
         return snapshot.named_libraries() if library is None else [snapshot.library(library)]
 
@@ -217,7 +219,9 @@ _LOOK = 0.3  # seconds between two looks at what became of files
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
-    """``path`` is a file's, or the watched folder's of a note; ``detail`` is why, "" where there is nothing to say."""
+    """An event of a watched folder. ``path`` is the changed file, or the folder for a note; ``detail`` is a reason or
+    "".
+    """
 
     event: Happening
     library: str
@@ -236,7 +240,7 @@ def watch_sources(
     times: WatchTimes = WatchTimes(),
     reach: Reach | None = None,
 ) -> None:
-    """Until ``stop``. ``enqueue`` asks for files to be indexed, and does not wait for it."""
+    """Watch the folders of this machine until ``stop`` is set. ``enqueue`` queues changed files and returns at once."""
     only = None if library is None else chosen(catalog, library)[0].id
     finds = _OutcomeReporter(catalog, tell)
 

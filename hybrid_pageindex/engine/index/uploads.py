@@ -1,4 +1,4 @@
-"""Files without a path of the user's own: bytes and web pages, which the home keeps."""
+"""Uploaded bytes and fetched web pages, which the home stores because the user has no file of them."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ _LONGEST = 1000  # characters of a name with its folders
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes to index, or a file of them on the home's disk, which is taken away unless it ``stays``. The ending of
-    ``name`` tells what they are where they do not tell themselves; folders in it are kept.
+    """Bytes to index, or a file with them in the home, which is deleted after indexing unless ``stays`` is set.
+
+    The suffix of ``name`` gives the format if the bytes do not show it. Folders in the name are kept.
     """
 
     name: str
@@ -49,14 +50,14 @@ class Upload:
 
     @property
     def address(self) -> str:
-        """Return the path of its document. Raises UsageError for a name that cannot be one."""
+        """Return the path name of the upload's document. Raise UsageError if the name is not valid."""
         return UPLOAD + _file_name(self.name)
 
 
 def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None) -> tuple[str | Upload, ...]:
-    """Return the items of a call as paths and uploads.
+    """Turn the arguments of an index call into paths and uploads.
 
-    Raises UsageError where bytes have no name, or a name no bytes.
+    Raise UsageError for bytes without a name, or a name without bytes.
     """
     if isinstance(items, bytes | bytearray | memoryview):
         if not name:
@@ -73,7 +74,10 @@ def local_paths(items: Sequence[str | Path | Upload]) -> list[str]:
 
 
 def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
-    """The files that these paths name, to be kept where every machine finds them; those of a folder by its name."""
+    """Return uploads for all files that these paths name, so that every machine can read them.
+
+    Files of a folder are named relative to it.
+    """
     from indexers.files.discover import discover
 
     uploads: list[Upload] = []
@@ -95,9 +99,9 @@ def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
 def take_in(
     catalog: Catalog, library: str, items: Sequence[str | Path | Upload], settings: Settings
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Paths to index, those of uploads and web pages being addresses; and what could not be fetched, and why.
+    """Store uploads and fetch web pages. Return the paths to index, and the failed addresses with reasons.
 
-    Raises UsageError for a web address where the settings allow none.
+    Raise UsageError for a web address if the settings do not allow fetching.
     """
     paths: list[str] = []
     problems: list[tuple[str, str]] = []
@@ -152,7 +156,10 @@ def _keep_file(
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:
-    """``path`` is what its document is called. ``job`` makes it, None where the library has it already: ``doc_id``."""
+    """An uploaded file. ``path`` names its document.
+
+    ``job`` indexes it; None if the library already has it as ``doc_id``.
+    """
 
     path: str
     job: int | None
@@ -167,7 +174,7 @@ class Uploaded:
 
 
 def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
-    """Return the outcome of uploads that were left to workers."""
+    """Return the outcome of uploads that workers index."""
     paths = list(dict.fromkeys(upload.address for upload in uploads))
     with catalog.snapshot() as snapshot:
         entry = snapshot.library(library)
@@ -190,14 +197,14 @@ Allows = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """``address`` is what its document is called: "web:/example.org/report.pdf"."""
+    """A fetched web page. ``address`` names its document: "web:/example.org/report.pdf"."""
 
     address: str
     data: bytes
 
 
 def is_public(ip: str) -> bool:
-    """Return whether an IP address is public, also where it is written as one of version 6."""
+    """Return whether an IP address is public, also if it is written as IPv6."""
     address = ipaddress.ip_address(ip.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
@@ -212,10 +219,10 @@ _NAT64_NETWORK = ipaddress.ip_network("64:ff9b::/96")
 
 
 def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
-    """A file of ``most`` bytes at most.
+    """Fetch a URL of at most ``limit`` bytes.
 
-    Names are resolved once, and the connection goes to what they were resolved to; each redirection is examined as
-    the address was. No proxy is used, and nothing is sent but the request. Raises DocumentError, LimitError.
+    Each host name is resolved once, and the connection goes to that address, which ``allows`` must accept; redirects
+    are checked in the same way. No proxy and no cookies are used. Raise DocumentError or LimitError.
     """
     until, at = time.monotonic() + _TOGETHER, url
     for _ in range(_REDIRECTS + 1):

@@ -1,4 +1,4 @@
-"""Libraries: their sizes and last use, and the removal of documents and libraries."""
+"""Libraries: their sizes and last use, and the removal of documents and whole libraries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SOME_WAIT = text("SELECT 1 FROM jobs WHERE status = 'waiting' AND stage = 'refi
 
 
 def mark_used(home: Path, library: str) -> None:
-    """A home that cannot be written is searched all the same."""
+    """Record that a library was searched now. Do nothing if the home cannot be written."""
     with suppress(OSError):
         file = _file(home, library)
         if unwritable(file):  # its owner could still change its time
@@ -37,7 +37,7 @@ def mark_used(home: Path, library: str) -> None:
 
 
 def last_used(home: Path, library: str) -> str:
-    """ISO 8601, UTC, milliseconds; "" where it never was."""
+    """Return the time of the last search of a library (ISO 8601, UTC, milliseconds), "" if it was never searched."""
     try:
         used = _file(home, library).stat().st_mtime
     except OSError:
@@ -50,8 +50,9 @@ def forget_use(home: Path, library: str) -> None:
 
 
 def mark_asked(catalog: Catalog, documents: Collection[Document]) -> None:
-    """Documents that questions find have their trees refined before others. Where none waits for that, this is one
-    look.
+    """Give queued tree refinements of these documents priority, because questions found them.
+
+    If no refinement waits, this costs one query.
     """
     with suppress(StoreError):
         with catalog.reading() as connection:
@@ -72,13 +73,15 @@ _NEWEST = 100  # failed jobs that are looked at for the last error
 
 @dataclass(frozen=True, slots=True)
 class LibrarySize:
-    """``documents`` can be searched, with so many ``pages``; ``waiting`` counts the jobs that wait or run, and
-    ``failed`` the files whose newest attempt failed. ``last_error`` says of the last of these what to do about it, ""
-    for none. ``vector_bytes`` is the derived index's disk use.
+    """The size and state of a library.
 
-    ``embedder`` is whose vectors serve ("" for none), ``embedded`` how many documents have them, and
-    ``next_embedder`` whose are being made. The ``id`` stays when the name changes; ``used_at`` is when it was last
-    searched or indexed, and ``changed_at`` when the newest of what its documents hold came, "" for never.
+    ``documents`` and ``pages`` can be searched; ``waiting`` counts waiting and running jobs, ``failed`` the files whose
+    last attempt failed. ``last_error`` is the newest failure with advice, "" if there is none. ``vector_bytes`` is the
+    disk use of the search index.
+
+    ``embedder`` made the vectors in use ("" for none), ``embedded`` documents have them, and ``next_embedder`` is
+    making new ones. The ``id`` never changes. ``used_at`` is the time of the last search or indexing, ``changed_at``
+    that of the last change of its documents, "" for never.
     """
 
     id: str
@@ -99,7 +102,7 @@ class LibrarySize:
 
 @dataclass(frozen=True, slots=True)
 class HomeSize:
-    """Bytes on the disk: the catalog, what can be made again at a price, the indexes, kept and fetched files."""
+    """Disk use in bytes: catalog, caches, search indexes, and stored or fetched files."""
 
     home: str
     libraries: tuple[LibrarySize, ...]
@@ -118,7 +121,7 @@ def home_size(catalog: Catalog, home: Path) -> HomeSize:
 
 
 def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibrarySize]:
-    """Return the libraries whose name or alias holds ``part``, the one used last first."""
+    """Return the libraries whose name or alias contains ``part``, most recently used first."""
     with catalog.snapshot() as snapshot:
         documents = {
             library: snapshot.document_rows(library.id) for library in snapshot.named_libraries() if library.fits(part)
@@ -166,7 +169,7 @@ def _size(snapshot: Snapshot, library: Library, documents: Sequence[DocumentRow]
 
 
 def folder_bytes(folder: Path) -> int:
-    """Disk use of a folder or file; files that vanish meanwhile do not count."""
+    """Return the disk use of a folder or file. Files that vanish meanwhile do not count."""
     total = 0
     for path in (folder, *folder.rglob("*")):
         try:
@@ -179,17 +182,16 @@ def folder_bytes(folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """``entry`` is the id in the bin, "" for what was deleted for good."""
+    """Removed documents. ``entry`` is their id in the bin, "" if they were deleted for good."""
 
     documents: tuple[Document, ...]
     entry: str
 
 
 def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *, for_good: bool = False) -> Removal:
-    """Move documents, and what lies in them, into the bin, or delete them ``for_good``.
+    """Move documents, and the documents inside them, to the bin, or delete them ``for_good``.
 
-    No update or watch brings their files back. Also forgets which pages models refused, so that indexing a document
-    again asks for them again.
+    Updates and watching skip their files from then on. Cached refusals of models for their pages are deleted too.
     """
     from hybrid_core.store.catalog.bin import put_documents
     from hybrid_core.store.catalog.libraries import exclude
@@ -215,7 +217,7 @@ def remove(catalog: Catalog, cache: Cache, library: str, names: Sequence[str], *
 
 
 def bin_library(catalog: Catalog, name: str) -> Library:
-    """Move a library into the bin. Whoever works for it can write nothing of it from now on. Return what it was."""
+    """Move a library to the bin and return it. Running jobs of the library can write nothing afterwards."""
     from hybrid_core.store.catalog.bin import put_library
     from hybrid_core.store.jobs.control import JobControl
 
@@ -231,9 +233,9 @@ def bin_library(catalog: Catalog, name: str) -> Library:
 def empty_bin(
     catalog: Catalog, indexes: Indexes, home: Path, entry: str | None = None, *, expired: bool = False
 ) -> int:
-    """Delete an entry of the bin for good, or all, or those that ``expired``. Return how many.
+    """Delete one entry of the bin, all entries, or the ``expired`` ones for good. Return the number.
 
-    Raises NotFoundError for an unknown entry.
+    Raise NotFoundError for an unknown entry.
     """
     from hybrid_core.store.catalog.bin import contents_of_bin
 
@@ -258,10 +260,10 @@ def empty_bin(
 def clear(
     catalog: Catalog, cache: Cache, indexes: Indexes, home: Path, library: str | None, session: str = ""
 ) -> list[str]:
-    """Delete a library for good, or everything. Whoever works for a library can write nothing of it from now on.
+    """Delete a library, or everything, for good. Running jobs of a deleted library can write nothing afterwards.
 
-    Of the whole home only the empty catalog and cache stay, with the user's own config.yaml, and the browser's session
-    with the secret ``session``. The bin goes with it; with one library, what was removed from it.
+    After deleting everything, the home holds an empty catalog and cache, config.yaml, and the browser session with the
+    secret ``session``. The bin is deleted too; with one library, only its own entries.
     """
     from hybrid_core.store.catalog.bin import entries_from
     from hybrid_core.store.catalog.maintenance import forget_files

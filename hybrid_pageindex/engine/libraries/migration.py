@@ -1,6 +1,6 @@
-"""Move vector indexes between backends, catalogs between databases, and originals into a bucket.
+"""Move search indexes between the home and a server, catalogs between databases, and original files into a bucket.
 
-Indexes are derived from the catalog: they are built there, verified, and deleted here. A catalog is copied, and never
+Indexes are built at the target, compared with the catalog, and deleted at the source. Catalogs are copied and never
 deleted.
 """
 
@@ -23,9 +23,9 @@ _TRIES = 20  # the catalog may be written meanwhile
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """``vectors`` is what the new index holds, ``expected`` what the catalog has; they are equal.
+    """A moved index. ``vectors`` is its number of vectors, which equals ``expected``, the number in the catalog.
 
-    ``dropped`` says whether an index of the other kind was deleted.
+    ``dropped`` is True if the index at the old place was deleted.
     """
 
     library: str
@@ -39,7 +39,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class CatalogCopy:
-    """``rows`` are of all ``tables`` together; ``next`` is what to do."""
+    """A copied catalog. ``rows`` counts the rows of all ``tables``; ``next`` advises the next step."""
 
     to: str
     rows: int
@@ -48,7 +48,7 @@ class CatalogCopy:
 
 
 def copied(catalog: Catalog, to: str) -> CatalogCopy:
-    """Copy a catalog to the URL of a PostgreSQL database, or for "sqlite" into its home."""
+    """Copy a catalog to a PostgreSQL database (URL), or for "sqlite" into its home."""
     from hybrid_core.store.catalog.maintenance import copy_catalog
     from hybrid_core.store.postgres import address_of
 
@@ -70,9 +70,9 @@ def copied(catalog: Catalog, to: str) -> CatalogCopy:
 
 
 def upload_originals(catalog: Catalog, settings: Settings) -> int:
-    """Upload the home's originals to the bucket; return how many it has now.
+    """Upload the original files of the home to the bucket. Return the number of files in it.
 
-    Raises UsageError where no bucket is set.
+    Raise UsageError if no bucket is configured.
     """
     from hybrid_core.store.objects import Folder
 
@@ -88,10 +88,10 @@ def upload_originals(catalog: Catalog, settings: Settings) -> int:
 
 
 def migrate(catalog: Catalog, indexes: Indexes, to: Backend, library: str | None) -> list[Migration]:
-    """Move one library, or all of them, one after the other.
+    """Move the search indexes of one library, or of all, one after the other.
 
-    Raises UsageError where no server is set, StoreError where the target cannot be built or differs from the
-    catalog; the library concerned, and those after it, stay as they were.
+    Raise UsageError if no server is configured, StoreError if a new index cannot be built or differs from the catalog.
+    That library and the following ones then stay unchanged.
     """
     with catalog.snapshot() as snapshot:
         libraries = snapshot.named_libraries() if library is None else [snapshot.library(library)]

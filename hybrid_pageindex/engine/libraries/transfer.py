@@ -1,9 +1,7 @@
-"""A library as one file: its documents as files, and what people made: alias, corrections, notes, feedback.
+"""A library as one file: its documents, and what people added (alias, corrections, notes, feedback).
 
-Whoever imports it indexes the files.
-
-What was made of them is not in it: it is made again, by the version that imports, of bytes that it has looked at. Only
-vectors go along, which cost the most, and are known by their texts.
+The importing version indexes the files itself, so the export holds no pages or trees. Only vectors are included,
+because they cost most; each is stored under a key of its text.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ _MOST_WEIGHTS = 100_000
 
 
 def write_vectors(catalog: Catalog, library: str, bundle: zipfile.ZipFile) -> dict[str, Any] | None:
-    """Write a library's vectors; return their manifest entry, None where the library (an id) has none."""
+    """Write the vectors of a library (id) to the file. Return the manifest entry, None if it has no vectors."""
     with catalog.snapshot() as snapshot:
         embedder, _ = snapshot.embedder(library)
         contents = list(snapshot.published_versions(library)) if embedder else []
@@ -84,8 +82,10 @@ def _records(snapshot: Snapshot, fingerprint: str, keys: Sequence[str]) -> Itera
 
 
 def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, Any]) -> StoredEmbedder:
-    """The embedder here that made the vectors: the one that the settings name. What a file names is never loaded: it
-    may be anywhere. Raises DocumentError with the reason where there is none.
+    """Return the configured embedder if it made the exported vectors.
+
+    A model that the file names is never loaded, because the file is not trusted. Raise DocumentError with the reason if
+    there is no match.
     """
     named, fingerprint = settings.embedding_model, str(manifest.get("fingerprint", ""))
     was = f"its vectors are of {str(manifest.get('name', '?'))[:200]}"
@@ -102,9 +102,9 @@ def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, An
 
 
 def take_vectors(catalog: Catalog, library: str, embedder: StoredEmbedder, bundle: zipfile.ZipFile) -> int:
-    """Keep exported vectors for a new library (an id), which is embedded with them as it is indexed; return how many.
+    """Store exported vectors for a new library (id), which uses them while it is indexed. Return their number.
 
-    Raises ValueError for a bad record, and what a damaged archive raises.
+    Raise ValueError for an invalid record, and the errors of a damaged archive.
     """
     target, count = Embeddings(catalog, library, embedder), 0
     target.begin()
@@ -152,7 +152,7 @@ _LAST = 1 << 53  # ms since 1970
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """``left_out`` are documents whose original is gone or has changed, with the reason."""
+    """An exported library. ``left_out`` lists documents whose file is missing or has changed, with reasons."""
 
     file: Path
     documents: int
@@ -160,7 +160,7 @@ class Exported:
 
 
 def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) -> Exported:
-    """Raises NotFoundError for an unknown library."""
+    """Write a library to one file. Raise NotFoundError for an unknown library."""
     with catalog.snapshot() as snapshot:
         exported = snapshot.library(library)
         everything = snapshot.documents(exported.id)
@@ -201,8 +201,9 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``documents`` were asked to be indexed; ``notes``, ``feedback`` and ``vectors`` (of texts) taken over. ``note``
-    says why vectors were not.
+    """An imported library: the numbers of queued ``documents`` and of imported ``notes``, ``feedback`` and ``vectors``.
+
+    ``note`` says why vectors were not imported.
     """
 
     library: str
@@ -220,8 +221,9 @@ def import_library(
     name: str | None,
     ask: Callable[[str, Sequence[Upload]], None],
 ) -> Imported:
-    """``ask`` has uploads of a library indexed; it is called for some after the other, so that the disk need not hold
-    all of them twice.
+    """Create a library from an exported file.
+
+    ``ask`` queues uploads of a library; it is called in batches, so that the disk need not hold all files twice.
     """
     catalog, limit = parts.catalog, settings.max_upload_size * _UNPACKED_FACTOR
     with scratch_folder(settings.storage_path / "tmp") as folder:
@@ -334,9 +336,9 @@ def _text_field(entry: Mapping[str, Any], name: str) -> str:
 
 
 def unpacked(file: Path, folder: Path, most_bytes: int) -> tuple[dict[str, Any], Iterator[Upload]]:
-    """Return the manifest of an exported file, and its documents one after the other, each in ``folder``.
+    """Return the manifest of an exported file, and an iterator that unpacks its documents into ``folder`` one by one.
 
-    Raises DocumentError for another file, for one with more than ``most_bytes`` unpacked, and for a wrong manifest.
+    Raise DocumentError for another kind of file, for more than ``most_bytes`` unpacked, and for an invalid manifest.
     """
     try:
         bundle = zipfile.ZipFile(file)

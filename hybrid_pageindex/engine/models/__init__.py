@@ -1,1 +1,1 @@
-"""Models: language and vision models, embedders, and how documents are improved by them."""
+"""Models: language and vision models, embedders, and the improvement of documents by them."""

@@ -1,4 +1,4 @@
-"""Embedders of the settings: one per process, the vectors of a library, and their check."""
+"""The configured embedders: load each once per process, find the vectors of a library, and check them."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _EMBED_FIRST = Advice(
 
 @dataclass(frozen=True, slots=True)
 class VectorsOf:
-    """The embedder that serves a library, and the ids of published documents without vectors.
+    """The embedder in use for a library, and the published documents (ids) that have no vectors from it.
 
-    ``unindexed`` are documents that the index does not hold as they are published.
+    ``unindexed`` are documents whose vectors the search index lacks.
     """
 
     embedder: StoredEmbedder
@@ -54,9 +54,9 @@ class VectorsOf:
         contents: Mapping[str, str],
         new: Sequence[Document],
     ) -> VectorsOf | None:
-        """Return the vectors of a snapshot that differs from ``before`` in the ``new`` documents.
+        """Return the vectors of a snapshot in which only the ``new`` documents differ from ``before``.
 
-        None without an embedder. ``contents`` are the contents' ids by document.
+        Return None if the library has no embedder. ``contents`` maps document ids to content ids.
         """
         serving, _ = snapshot.embedder(library)
         if serving is None:
@@ -71,7 +71,7 @@ class VectorsOf:
         return cls(serving, still_missing | {doc_id for doc_id, lacking in changed.items() if lacking})
 
     def but(self, unindexed: Set[str]) -> VectorsOf:
-        """Return the vectors of an index that lacks some documents."""
+        """Return these vectors for an index that lacks the ``unindexed`` documents."""
         return replace(self, unindexed=unindexed) if unindexed else self
 
     def to_json(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class VectorsOf:
 
 
 def model_places(settings: Settings) -> ModelPlaces:
-    """Return the folders in which local embedders are looked for."""
+    """Return the folders that are searched for local embedders."""
     from hybrid_core.embed.local_models import ModelPlaces
 
     folder = Path(settings.models_dir).expanduser() if settings.models_dir else None
@@ -95,7 +95,7 @@ def _source(settings: Settings) -> tuple[str, str]:
 
 
 class Embedders:
-    """Loads embedders when they are first needed and keeps them. Safe for several threads."""
+    """Load embedders on first use and keep them. Safe for several threads."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -103,17 +103,17 @@ class Embedders:
         self._loaded: dict[str, Embedder] = {}
 
     def use(self, settings: Settings) -> None:
-        """Load embedders by these settings from now on."""
+        """Use these settings for embedders that are loaded from now on."""
         with self._lock:
             if _source(settings) != _source(self._settings):
                 self._loaded.clear()
             self._settings = settings
 
     def load(self, spec: str) -> Embedder:
-        """The embedder that a spec names ("bge-m3", "sentence-transformers:PATH", "openai:MODEL@URL", …).
+        """Return the embedder for a name such as "bge-m3", "sentence-transformers:PATH" or "openai:MODEL@URL".
 
-        Raises UsageError for an unknown form, PageIndexError where an extra is missing, ModelError where
-        the model cannot be loaded.
+        Raise UsageError for an unknown form, PageIndexError if an extra is missing, ModelError if the model cannot be
+        loaded.
         """
         # Without this, idle threads of the local models' libraries spin, and a question takes ten times as long.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -142,8 +142,10 @@ class Embedders:
         searched: Mapping[str, Document],
         searched_pages: Callable[[], int],
     ) -> QuestionEmbedding:
-        """A question's vector, and its term weights from an embedder that gives them, where a searched document is
-        embedded and the embedder answers. ``searched_pages`` counts the pages of all of them.
+        """Return the vector of a question, and its term weights if the embedder makes them.
+
+        There is no vector if no searched document has one, or the embedder fails; the note says why. ``searched_pages``
+        returns the number of searched pages.
         """
         if vectors_of is None:
             return QuestionEmbedding()
@@ -184,9 +186,9 @@ class Embedders:
             return QuestionEmbedding(share, None, f"the embedder failed, so words alone decide: {error}")
 
     def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
-        """Return the token-by-token comparison with a question, where the setting ``rerank`` asks for it.
+        """Return a token-by-token comparison with a question, None unless the setting ``rerank`` asks for it.
 
-        Raises UsageError where the library has no embedder, and when called where its embedder cannot.
+        Raise UsageError if the library has no embedder, or later if its embedder makes no token vectors.
         """
         if self._settings.rerank == "none":
             return None
@@ -217,9 +219,9 @@ _RUNS = {"onnx": ("onnxruntime", "tokenizers"), "sentence-transformers": ("sente
 
 
 def embedders(settings: Settings, serving: Collection[str]) -> str:
-    """``serving`` are the embedders of libraries; each, and the setting's, is loaded.
+    """Load the configured embedder and those in use (``serving``), and return a report.
 
-    Raises PageIndexError for one that cannot be, and UsageError where ``models_dir`` is no folder.
+    Raise PageIndexError if one cannot be loaded, UsageError if ``models_dir`` is not a folder.
     """
     folder = model_places(settings).folder
     if folder is not None and not folder.is_dir():
@@ -238,7 +240,7 @@ _MODELS_DIR_ADVICE = "models_dir is not set: name a folder that holds a folder a
 
 
 def models(folder: Path) -> list[str]:
-    """The names of the models in a folder, those of owners (owner/name) too."""
+    """Return the names of the models in a folder, including those in owner folders (owner/name)."""
     folders = [file.parent for file in (*folder.glob("*/config.json"), *folder.glob("*/*/config.json"))]
     return sorted(
         str(model_folder.relative_to(folder))

@@ -1,4 +1,4 @@
-"""Models that improve indexed documents: named by the settings, tried while files are read."""
+"""The models that improve indexed documents: chosen by the settings, and tested while files are read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MODEL_LABELS = {"llm": "language model", "vlm": "vision model"}
 
 
 def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[str, ...]]:
-    """The models and how they are used, None where there are none; and what is done without."""
+    """Return the configured models and how to use them, None if there are none, and notes on what is left out."""
     if settings.enrich == "never":
         return None, (_OFF,)
     named, missing = _configured_models(chat, settings)
@@ -68,7 +68,7 @@ def improvers(chat: Chat, settings: Settings) -> tuple[ModelPlan | None, tuple[s
 
 
 def estimated(chat: Chat, usage: Usage, pages: int) -> str:
-    """Say an estimate in one line. ``pages`` are those that a model would see."""
+    """Describe an estimate in one line. ``pages`` is the number of pages that a vision model would see."""
     cost = f"{usage.cost:.2f}" if priced(chat, usage) else "unknown (set model_prices)"
     cached = f" and {usage.cached:,} are answered already" if usage.cached else ""
     return (
@@ -80,18 +80,18 @@ def estimated(chat: Chat, usage: Usage, pages: int) -> str:
 
 
 def priced(chat: Chat, usage: Usage) -> bool:
-    """Return whether the price of the calls is known."""
+    """Return whether prices are known for all models that were counted."""
     prices = [model.price for kind in _KINDS if chat.named(kind) and (model := chat.counting(kind)) is not None]
     return not usage.calls or all(prices)
 
 
 def model_needs(named: Mapping[Kind, str]) -> frozenset[str]:
-    """Return what a worker needs for these models to improve its documents."""
+    """Return the abilities that a worker needs to call these models."""
     return frozenset(f"{kind}:{quote(name, safe='')}" for kind, name in named.items())
 
 
 def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
-    """Return a note where every page must be seen and no model can, even if nothing was indexed."""
+    """Return a note if the settings send every page to a vision model, but none can see pages."""
     always = settings.vision == "always" and settings.enrich != "never"
     return (_MISSING_MODEL_NOTES["vlm"],) if always and not chat.named("vlm", every_page=True) else ()
 

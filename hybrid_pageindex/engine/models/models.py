@@ -1,4 +1,4 @@
-"""Language and vision models of the settings: open them, check their speed, and find local servers."""
+"""The configured language and vision models: open them, check their speed, and find local model servers."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class _ModelSettings:
 
 
 class Models:
-    """Both models, None each where none is named. Safe for several threads.
+    """The language and the vision model, each None if it is not configured. Safe for several threads.
 
-    Models behind the same URL share its limits. The vision model is asked where the language model is, unless any of
-    ``vlm_provider``, ``vlm_base_url`` and ``vlm_api_key`` says otherwise: a key is never sent to another server.
+    Models at the same URL share its call limits. The vision model uses the language model's endpoint unless
+    ``vlm_provider``, ``vlm_base_url`` or ``vlm_api_key`` is set, so that a key is never sent to another server.
     """
 
     def __init__(self, settings: Settings, cache: Cache | None, meter: Callable[[], Meter] | None = None) -> None:
-        """``cache`` keeps replies; None: they are not kept. ``meter`` counts what they take."""
+        """``cache`` stores replies, None to store none. ``meter`` counts calls, tokens and cost."""
         self._settings = settings
         self._cache, self._meter = cache, meter
         self._made: dict[Kind, ChatModel | None] = {}
@@ -56,28 +56,31 @@ class Models:
         self._lock = threading.Lock()
 
     def get(self, kind: Kind) -> ChatModel | None:
-        """Raises UsageError for settings that name no possible model, PageIndexError where an extra is missing."""
+        """Return a model, None if it is not configured.
+
+        Raise UsageError for invalid settings, PageIndexError if an extra is missing.
+        """
         with self._lock:
             if kind not in self._made:
                 self._made[kind] = self._load(kind)
             return self._made[kind]
 
     def named(self, kind: Kind) -> str:
-        """The interface and the model's name, "" where none is named."""
+        """Return "INTERFACE:MODEL" of a configured model, "" if none is configured."""
         named = _model_settings(self._settings, kind)
         if self._settings.replay_replies and (named.model or kind == "llm"):
             return f"replayed:{named.model}"
         return f"{named.provider}:{named.model}" if named.model else ""
 
     def check(self, kind: Kind) -> str:
-        """Call the model once, cheaply; return "" where none is named.
+        """Make one cheap call to the model. Return a report, "" if none is configured.
 
-        Raises ChatError where the model does not work, UsageError where a recording cannot be read.
+        Raise ChatError if the model does not work, UsageError if a recording cannot be read.
         """
         return self._tried(kind)
 
     def examine(self, kind: Kind) -> str:
-        """``check``, and how fast the model is, what that means for the settings, and which to change."""
+        """Check a model, measure its speed, and advise which settings to change."""
         from hybrid_core.llm.probe import measure
 
         sees = kind == "vlm"
@@ -179,34 +182,34 @@ class _Unusable:
 
 
 class Chat:
-    """The models of an engine. Safe for several threads."""
+    """The models of an engine, replaced when settings change. Safe for several threads."""
 
     def __init__(
         self, settings: Settings, cache: Cache, meter: Callable[[], Meter], model: ChatModel | None = None
     ) -> None:
-        """``given`` is used instead of those that the settings name, is not closed, and counts for itself."""
+        """``model`` replaces the configured models. It is not closed here, and it counts its own calls."""
         self._settings, self._given = settings, model
         self._cache, self._meter = cache, meter
         self._models = Models(settings, cache, meter)
         self._former: list[Models] = []
 
     def use(self, settings: Settings) -> None:
-        """Ask the models of these settings from now on; calls under way end with the former ones."""
+        """Use the models of these settings from now on; running calls end with the old ones."""
         if settings != self._settings:
             self._former.append(self._models)
             self._settings, self._models = settings, Models(settings, self._cache, self._meter)
 
     def model(self, *, vision: bool = False) -> ChatModel | None:
-        """The language model, or the one that sees; None where none is configured.
+        """Return the language model, or with ``vision`` the vision model; None if it is not configured.
 
-        Raises UsageError for settings that name no possible model, PageIndexError where an extra is missing.
+        Raise UsageError for invalid settings, PageIndexError if an extra is missing.
         """
         return self._given or self._models.get("vlm" if vision else "llm")
 
     def named(self, kind: Kind, *, every_page: bool = False) -> str:
-        """Return the identity of a model, "" where none is configured.
+        """Return the identity of a model, "" if none is configured.
 
-        A model that was given sees pages only where a vision model is named, or every page is to be seen.
+        A model that was passed to the engine sees pages only if a vision model is configured, or ``every_page`` is set.
         """
         sees = kind == "llm" or self._settings.vlm_model or every_page
         if self._given is not None and sees:
@@ -214,13 +217,17 @@ class Chat:
         return self._models.named(kind)
 
     def tried(self, kind: Kind) -> ChatModel | None:
-        """The model, after one cheap call; one that was given is taken as it is. Raises PageIndexError."""
+        """Return the model after one cheap test call; a model passed to the engine is not tested. Raise PageIndexError
+        if it fails.
+        """
         if self._given is None:
             self._models.check(kind)
         return self.model(vision=kind == "vlm")
 
     def counting(self, kind: Kind) -> ChatModel | None:
-        """A model of the same name that is not asked, but counted. Raises as ``model`` does."""
+        """Return a model that counts its calls and tokens without making any call, for estimates. Raise as ``model``
+        does.
+        """
         from hybrid_core.llm.client.chat_model import ChatModel
         from hybrid_core.llm.offline import CountingEndpoint
 
@@ -228,7 +235,7 @@ class Chat:
         return None if model is None else ChatModel(CountingEndpoint(model.name), price=model.price)
 
     def reasoner(self, strategy: Strategy, on_step: Callable[[ReasoningStep], None] | None) -> Reasoner | None:
-        """Return the reasoner of a search, None without a model."""
+        """Return the reasoner that searches section trees with a model, None without a model."""
         settings = self._settings
         try:
             model = self.model()
@@ -266,8 +273,10 @@ _SPARE = 1.5  # times what is expected
 
 
 def advice(speed: Speed, first: float, settings: Settings, *, sees: bool) -> str:
-    """``first`` are the seconds of the first call, in which a server may have loaded the model. ``sees``: it is the one
-    that pages are shown to.
+    """Advise on settings for a model of this speed.
+
+    ``first`` is the duration of the first call in seconds, in which the server may have loaded the model. ``sees`` is
+    True for a vision model.
     """
     loading = first - speed.seconds(100, 20)
     loading = loading if loading > _LOADING_SECONDS else 0.0
@@ -325,7 +334,7 @@ _EMBEDDERS = ("embed", "bge-", "rerank")  # in names of models that do not answe
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """``name`` says which program it is, as far as its list of models or its port tells."""
+    """A model server on this computer. ``name`` is its program, guessed from its model list or port."""
 
     name: str
     base_url: str
@@ -333,7 +342,7 @@ class LocalServer:
 
 
 async def find_local_servers(ports: Sequence[int] = ()) -> list[LocalServer]:
-    """Ask the usual ports of this computer, and these, for their models. Nothing else is asked, and nothing is sent."""
+    """Ask the usual ports of this computer, and ``ports``, for model lists. Nothing else is requested or sent."""
     all_ports = dict.fromkeys((*ports, *PORTS))
     answers = await asyncio.gather(*(asyncio.to_thread(_ask, port) for port in all_ports))
     return [server for server in answers if server is not None]

@@ -1,1 +1,1 @@
-"""Search: the libraries of a question, their open indexes, and the exhaustive search for words."""
+"""Search: the libraries of a question, their open indexes, and the exhaustive search."""

@@ -1,4 +1,4 @@
-"""Exhaustive search: every page that holds words or a regular expression, from the word index or the texts."""
+"""Exhaustive search: all pages that contain words or match a regular expression."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ _MAX_SCANS = 16  # searches that go on where they stopped
 
 @dataclass(frozen=True, slots=True)
 class GrepPlace:
-    """Characters ``start`` to ``end`` of the page's text, on ``line`` (from 1). ``text``: that line with its context.
+    """A match at the characters ``start`` to ``end`` of a page's text, on ``line`` (from 1). ``text`` is the line with
+    context.
 
-    ``place`` is as in search results.
+    ``place`` is the position in a file without pages.
     """
 
     start: int
@@ -57,7 +58,7 @@ class GrepPlace:
 
 @dataclass(frozen=True, slots=True)
 class GrepPage:
-    """A page that matches. ``places`` are its first five, ``matches`` counts all."""
+    """A page that matches. ``places`` holds its first five matches; ``matches`` counts all."""
 
     doc_id: str
     document: str
@@ -70,7 +71,7 @@ class GrepPage:
 
 @dataclass(frozen=True, slots=True)
 class GrepDocument:
-    """A document that matches; ``first_pages`` are ten at most, ``pages`` counts all."""
+    """A document that matches. ``first_pages`` holds up to ten pages; ``pages`` counts all."""
 
     doc_id: str
     document: str
@@ -84,10 +85,10 @@ class GrepDocument:
 
 @dataclass(frozen=True, slots=True)
 class GrepResult:
-    """The totals of a search, and a part of its matches.
+    """The totals of an exhaustive search, and one batch of its matches.
 
-    ``complete``: all ``pages_in_scope`` were searched; else the totals are of ``pages_searched``, and ``note`` says so.
-    ``cursor`` continues after the listed matches, "" at the end.
+    ``complete`` is True if all ``pages_in_scope`` were searched; else the totals cover ``pages_searched`` pages, and
+    ``note`` says so. ``cursor`` requests the next batch, "" after the last one.
     """
 
     pattern: str
@@ -109,8 +110,10 @@ class GrepResult:
 
 @dataclass(frozen=True, slots=True)
 class GrepRequest:
-    """``libraries`` are those of the search, by name. ``listed``: whether pages or documents are listed, and counted
-    either way. ``seconds`` bounds the time; None: until it is done.
+    """A request for an exhaustive search.
+
+    ``libraries`` are names. ``listed`` chooses whether pages or documents are listed. ``seconds`` limits the time; None
+    means no limit.
     """
 
     pattern: str
@@ -141,7 +144,7 @@ class GrepRequest:
 
 
 class Grep:
-    """Looks for patterns in libraries. Safe for several threads."""
+    """Search libraries for patterns. Safe for several threads."""
 
     def __init__(self, catalog: Catalog, words: WordStore) -> None:
         self._catalog, self._words = catalog, words
@@ -152,7 +155,9 @@ class Grep:
     def search(
         self, libraries: Sequence[Library], request: GrepRequest, stop: threading.Event | None = None
     ) -> GrepResult:
-        """Raise UsageError for a bad pattern or cursor, NotFoundError for an unknown document or section."""
+        """Search for a pattern. Raise UsageError for an invalid pattern or cursor, NotFoundError for an unknown
+        document or section.
+        """
         ends = None if request.seconds is None else time.monotonic() + request.seconds
         regex = Regex(request.pattern) if request.regex else None
         words = None if regex else WordQuery(request.pattern)
@@ -173,7 +178,7 @@ class Grep:
     def documents(
         self, libraries: Sequence[Library], request: GrepRequest, stop: threading.Event | None = None
     ) -> tuple[GrepResult, tuple[GrepDocument, ...]]:
-        """Return the totals of a search, and every document that matches. Raise as ``search`` does."""
+        """Return the totals of a search, and all matching documents. Raise as ``search`` does."""
         request = replace(request, listed="documents", most=MOST)
         first = result = self.search(libraries, request, stop)
         listed = list(result.documents)
@@ -183,7 +188,7 @@ class Grep:
         return first, tuple(listed)
 
     def spellings(self, libraries: Sequence[Library], request: GrepRequest, word: str) -> list[str]:
-        """Return the words of the documents that are spelled most like one, as they are folded, the likeliest first."""
+        """Return words of the documents that are spelled similarly to ``word``, in folded form, most likely first."""
         _, scope = self._scope(libraries, request)
         counts: dict[str, int] = {}
         for segment, _ in self._words.parts(scope.contents):

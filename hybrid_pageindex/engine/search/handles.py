@@ -1,4 +1,4 @@
-"""Handles of open vector indexes, and the thread that keeps them up to date."""
+"""Open search indexes, and the thread that keeps them up to date."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _AGAIN = 30.0  # seconds until an index that no disk has room for is tried again
 class SearchableIndex:
     """An index for one search.
 
-    It does not hold ``unindexed`` documents as they are published, with so many ``pages``: they are found by their
-    words only. ``failure`` is why the index does not follow.
+    It lacks the newest content of the ``unindexed`` documents, with ``pages`` pages; searches find these by words only.
+    ``failure`` says why the index cannot be updated.
     """
 
     index: PageIndex
@@ -42,7 +42,7 @@ class SearchableIndex:
 
 @dataclass(slots=True)
 class IndexHandle:
-    """The open index of one library, None while it is closed; ``lock`` guards opening and closing."""
+    """The open index of one library, None while it is closed. ``lock`` guards opening and closing."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     index: VectorIndex | None = None
@@ -56,11 +56,11 @@ class IndexHandle:
     completed: tuple[tuple[VectorIndex, Head, Head, str], SearchableIndex] | None = None
 
     def tried(self) -> None:
-        """Note that the index was opened in vain just now."""
+        """Record that opening the index has just failed."""
         self.tries_at = time.monotonic() + _AGAIN
 
     def may_try(self) -> bool:
-        """Return whether it is time to open again what was opened in vain."""
+        """Return whether enough time has passed to try opening the index again."""
         return time.monotonic() >= self.tries_at
 
     def enough(self) -> bool:
@@ -81,12 +81,12 @@ _END_SECONDS = 5.0  # that a process which ends without closing waits at most
 
 class Following(Protocol):
     def follow_all(self) -> None:
-        """Bring every index that was searched up to its log, until it is time to end."""
+        """Update every searched index with the change log, until it is time to end."""
         ...
 
 
 class BackgroundFollower:
-    """Begins with ``start``. Ends with ``end``, with the process, or when what it brings up to date is forgotten."""
+    """A background thread that updates indexes. It runs from ``start`` until ``end``, or until its owner is deleted."""
 
     def __init__(self, indexes: Following) -> None:
         self._indexes = weakref.ref(indexes)
@@ -100,7 +100,7 @@ class BackgroundFollower:
         return self._ending.is_set()
 
     def start(self) -> None:
-        """Let the thread work from now on. Safe to call twice."""
+        """Start the thread. Safe to call twice."""
         with self._starting:
             indexes = self._indexes()
             if self._thread is None and not self.ending and indexes is not None:
@@ -110,14 +110,14 @@ class BackgroundFollower:
                 self._thread.start()
 
     def end(self) -> None:
-        """Return when the thread has ended, after one more turn."""
+        """Let the thread update once more, and wait until it has ended."""
         self._ending.set()
         if self._thread is not None:
             self._thread.join()
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """Held around a search: following gives way to it after the document at hand."""
+        """Mark a running search; the thread pauses its updates after the current document."""
         with self._searches:
             self._searching += 1
         try:
@@ -128,12 +128,14 @@ class BackgroundFollower:
                 self._searches.notify_all()
 
     def give_way(self) -> None:
-        """Wait a moment for searches under way."""
+        """Wait a moment while searches are running."""
         with self._searches:
             self._searches.wait_for(lambda: not self._searching or self.ending, _GIVES_WAY)
 
     def hurries(self, last: bool) -> bool:
-        """Return whether a search waits for the thread to pause, or for its end where this is not the last turn."""
+        """Return whether the thread should stop now: a search is running, or it must end and this is not its ``last``
+        turn.
+        """
         return self._searching > 0 or (self.ending and not last)
 
 
@@ -161,9 +163,9 @@ Backend = Literal["embedded", "server"]
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """The addresses of the Qdrant nodes, comma-separated, or "". Names of our collections begin with ``prefix``.
+    """Addresses of the Qdrant nodes, separated by commas, or "". Names of our collections begin with ``prefix``.
 
-    Libraries with fewer pages than ``own_from`` share a collection.
+    Libraries with fewer pages than ``own_from`` share one collection.
     """
 
     url: str = ""
@@ -175,9 +177,9 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """Parameters of a library's index; ``newest`` is its last change.
+    """Parameters of a library's index. ``newest`` is the number of its last change.
 
-    ``epoch`` is that of the catalog's collections, "" where the index is embedded too.
+    ``epoch`` identifies the catalog's collections on a server, "" for an embedded index.
     """
 
     newest: Head

@@ -1,4 +1,4 @@
-"""The open vector indexes of a home: one per library, made for the embedder that serves it."""
+"""The open search indexes of a home: one per library, for its embedder in use."""
 
 from __future__ import annotations
 
@@ -61,10 +61,11 @@ _log = logging.getLogger(__name__)
 
 
 class Indexes:
-    """Opens vector indexes and keeps them up to date, on the server where one is set. Safe for several threads.
+    """Open search indexes and keep them up to date, on the Qdrant server if one is configured. Safe for several
+    threads.
 
-    A thread follows the logs of those that are searched; it ends when this is closed or forgotten. The server's
-    modules are imported on first use: they need an extra.
+    A background thread follows the change logs of searched libraries until this object is closed or deleted. The
+    modules for the server need an extra and are imported on first use.
     """
 
     def __init__(self, catalog: Catalog, home: Path, address: ServerAddress = ServerAddress()) -> None:
@@ -76,31 +77,31 @@ class Indexes:
 
     @property
     def server_url(self) -> str:
-        """The addresses of the nodes, with commas between, "" where the indexes are embedded."""
+        """Return the addresses of the Qdrant nodes, separated by commas; "" if the indexes are in the home."""
         return self._address.url
 
     @property
     def server_key(self) -> bool:
-        """Return whether the server asks for a key."""
+        """Return whether an API key for the server is configured."""
         return bool(self._address.api_key)
 
     @property
     def backend(self) -> Backend:
-        """Return the kind of index that serves."""
+        """Return where the indexes are: "server" or "embedded"."""
         return "server" if self._address.url else "embedded"
 
     def ready(self, library: str) -> VectorIndex:
-        """A library's vector index with everything that is published when this is called.
+        """Return the search index of a library with everything that is published at the time of the call.
 
-        Raises NotFoundError for an unknown library, StoreError where the index cannot be written or the
-        server does not answer.
+        Raise NotFoundError for an unknown library, StoreError if the index cannot be written or the server does not
+        answer.
         """
         return self._brought_up(library, lambda index, plan: index.catch_up(plan.source, plan.newest.seq))
 
     def rebuild(self, library: str) -> int:
-        """Make a library's index anew from the catalog, whatever it holds; how many vectors it has then.
+        """Rebuild the index of a library from the catalog. Return its number of vectors.
 
-        Raises what ``ready`` raises, and BusyError where another process has the embedded index open.
+        Raise the errors of ``ready``, and BusyError if another process has the embedded index open.
         """
 
         def refill(index: VectorIndex, plan: IndexPlan) -> None:
@@ -111,9 +112,9 @@ class Indexes:
         return self._brought_up(library, refill).count()
 
     def compare(self, library: str, on_document: Callable[[], object]) -> Comparison:
-        """Compare the index, as it stands, with the catalog; ``on_document`` is called for each document.
+        """Compare the index of a library with the catalog. ``on_document`` is called for each document.
 
-        Raises what ``ready`` raises.
+        Raise the errors of ``ready``.
         """
         plan = self._plan(library)
         index = self._open(library, plan, searched=True)[1]
@@ -135,9 +136,9 @@ class Indexes:
         return index
 
     def searchable(self, library: str) -> SearchableIndex:
-        """Return an index that finds everything published at the time of the call, without waiting for one far behind.
+        """Return an index for a search of everything published, without waiting for an index that is far behind.
 
-        Raises what ``ready`` raises.
+        Raise the errors of ``ready``.
         """
         plan = self._plan(library)
         handle, index = self._open(library, plan, searched=True)
@@ -186,10 +187,10 @@ class Indexes:
         return SearchableIndex(whole, changed, source.pages_of(changed), handle.failure)
 
     def follow(self, library: str, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Bring a library's index up to its log after something was published, unless another process has it open,
-        which then follows by itself.
+        """Update the index of a library after a publication.
 
-        Raises what ``ready`` raises.
+        Do nothing if another process has the embedded index open, because that process updates it. Raise the errors of
+        ``ready``.
         """
         handle = self._handle(library)
         mine = handle.index is not None
@@ -206,13 +207,15 @@ class Indexes:
                 handle.close()  # others search with it
 
     def build(self, library: str, backend: Backend) -> tuple[VectorIndex, CatalogSource]:
-        """A new handle to a library's index of either kind, complete, and what it is derived from; to be closed."""
+        """Return a new, complete index of a library at the given place, and the catalog source it was built from. Close
+        both.
+        """
         plan = self._plan(library)
         with self._handle(library).lock:
             return self._opened(plan, library, backend)[0], plan.source
 
     def drop(self, library: str, backend: Backend) -> bool:
-        """Delete a library's index of one kind; False where there is none, or another process holds the embedded."""
+        """Delete the index of a library at one place. Return False if there is none, or another process has it open."""
         handle = self._handle(library)
         with handle.lock:
             if self.backend == backend:
@@ -222,12 +225,13 @@ class Indexes:
             return drop_folder(index_folder(self._home, library))
 
     def embedded(self, library: str) -> bool:
-        """Return whether a library has an embedded index, used or not."""
+        """Return whether the home contains an index of a library, used or not."""
         return index_folder(self._home, library).exists()
 
     def rename(self, library: str) -> None:
-        """Let the server show a library under the alias or name that it has now; what fails is told in the log, and
-        done when the library is opened next.
+        """Show a library on the server under its present name or alias.
+
+        A failure is logged and repeated when the library is opened next.
         """
         if not self._address.url:
             return
@@ -237,7 +241,7 @@ class Indexes:
             _log.warning("the server shows %s under its old name: %s", library, error.message)
 
     def forget(self, library: str) -> None:
-        """Close a library's vector index and delete it."""
+        """Close and delete the index of a library."""
         handle = self._handle(library)
         with handle.lock:
             handle.close()
@@ -246,9 +250,9 @@ class Indexes:
         shutil.rmtree(index_folder(self._home, library).parent, ignore_errors=True)
 
     def check(self) -> str:
-        """Return the engine or server that holds the indexes, with its version.
+        """Return the name and version of the engine or server that holds the indexes.
 
-        Raises StoreError where a server cannot be used.
+        Raise StoreError if a server cannot be used.
         """
         if not self._address.url:
             return f"Qdrant Edge {importlib.metadata.version('qdrant-edge-py')}"
@@ -257,7 +261,7 @@ class Indexes:
         return f"Qdrant server {server.version()} at {server.url} (qdrant-client {client})"
 
     def close(self) -> None:
-        """Give every index back to other processes; one that is behind is taken a little further before."""
+        """Release all indexes for other processes. An index that is behind is updated a little first."""
         handles = list(self._handles.values())
         for handle in handles:
             handle.ends_at = time.monotonic() + _LAST_SECONDS
@@ -294,7 +298,7 @@ class Indexes:
             return handle, handle.index
 
     def follow_all(self) -> None:
-        """Bring every index that was searched up to its log, until it is time to end."""
+        """Update every searched index with the change log, until it is time to end."""
         for library, handle in list(self._handles.items()):
             try:
                 self._follow_on(library, handle)
@@ -393,7 +397,7 @@ class Indexes:
             return of_catalog(self._address.prefix, snapshot.catalog_id(), snapshot.epoch())
 
     def complete(self) -> dict[str, int]:
-        """``Engine.complete_replicas``."""
+        """Implement ``Engine.complete_replicas``."""
         from hybrid_core.store.index.server.placement import catalog_collections, complete
 
         if self.backend != "server":
@@ -402,7 +406,7 @@ class Indexes:
         return {name: complete(server, name) for name in catalog_collections(server, self._beginning())}
 
     def other_epochs(self) -> list[str]:
-        """The collections on the server that this catalog, or copies of it, made in other epochs, by name."""
+        """Return the collections on the server that this catalog, or a copy of it, created in other epochs, by name."""
         from hybrid_core.store.index.server.placement import other_epochs
 
         if self.backend != "server":

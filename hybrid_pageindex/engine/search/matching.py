@@ -22,7 +22,7 @@ _MEMORY = 64 * 2**20  # of a regular expression while it matches
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A document of the scope; its pages ``first`` to ``last`` are rows from ``row`` on."""
+    """A document in the scope of a search; its pages ``first`` to ``last`` are numbered from ``row`` on."""
 
     doc_id: str
     content_id: str
@@ -37,7 +37,7 @@ class Member:
 
 @dataclass(slots=True)
 class Scan:
-    """Matching rows so far, of ``candidates`` rows in order; ``candidates`` up to ``done`` were looked at."""
+    """Rows that match so far. ``candidates`` are the rows to check, in order; those before ``done`` were checked."""
 
     candidates: Rows
     done: int = 0
@@ -47,7 +47,7 @@ class Scan:
 
 
 class Scope:
-    """Documents in the order in which they are listed: by library, then by path."""
+    """The searched documents in listing order: by library, then by path."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = members
@@ -75,7 +75,7 @@ def count_matches(spans: Callable[[str], Iterator[tuple[int, int]]], texts: list
 
 
 class Regex:
-    """A regular expression of RE2, which takes time in proportion to the text. Case is ignored but after ``(?-i)``."""
+    """A regular expression of RE2, whose time is linear in the text. It ignores case unless it contains ``(?-i)``."""
 
     def __init__(self, written: str) -> None:
         import re2
@@ -94,7 +94,7 @@ class Regex:
         self.parts = _required_parts(written)
 
     def counts(self, texts: list[str]) -> list[int]:
-        """Return how often it matches in each text."""
+        """Return the number of matches in each text."""
         search = self._compiled.search
         encoded = [text.encode("utf-8", "replace") for text in texts]
         return [sum(1 for _ in self._compiled.finditer(text)) if search(text) is not None else 0 for text in encoded]
@@ -136,7 +136,7 @@ def _collect(tree: Any, runs: list[str]) -> None:
 
 
 def rows_in_scope(scope: Scope, segment: Any, contents: frozenset[str], rows: Rows) -> Iterator[tuple[Rows, Rows]]:
-    """Yield where rows of a segment are in a scope: which of them, and their rows there."""
+    """Yield the rows of an index segment that are in the scope, and their row numbers in the scope."""
     layers: list[dict[int, int]] = []
     for at, (content_id, _) in enumerate(segment.contents):
         if content_id in contents:
@@ -163,7 +163,7 @@ def narrow(snapshot: Any, member: Member, node: str) -> Member:
 
 
 def context_lines(text: str, start: int, end: int, about: int) -> str:
-    """Return the lines of a match with some before and after; long lines are cut, those of the match about it."""
+    """Return the lines of a match with ``about`` lines around it. Long lines are cut around the match."""
     lines = text.split("\n")
     first, last = text.count("\n", 0, start), text.count("\n", 0, end)
     shown = []

@@ -48,7 +48,7 @@ _OTHER_EMBEDDERS = "the libraries are not embedded by one model, so words alone 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenLibrary:
-    """A library as it is published, with its index and whose vectors serve it."""
+    """An open library: its view, its search index, and the embedder in use."""
 
     index: PageIndex
     view: LibraryView
@@ -60,7 +60,7 @@ class OpenLibrary:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """Everything that a search reads from. ``holders`` are library names by doc_id, empty where one is searched."""
+    """Everything that one search reads from. ``holders`` maps doc_ids to library names, empty for a single library."""
 
     index: WeightedIndex
     view: LibraryView
@@ -70,7 +70,7 @@ class Scope:
 
 
 def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
-    """Return the searched libraries, each once. Raises NotFoundError for an unknown one."""
+    """Return the libraries of a request, each once. Raise NotFoundError for an unknown one."""
     with catalog.snapshot() as snapshot:
         if request.all_libraries:
             return snapshot.named_libraries() or [snapshot.library("default")]
@@ -78,7 +78,7 @@ def libraries_of(catalog: Catalog, request: SearchRequest) -> list[Library]:
 
 
 class Scopes:
-    """Joins libraries, and keeps what it joined until one of them changes. Safe for several threads."""
+    """Join libraries for a search, and cache the result until one of them changes. Safe for several threads."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -88,7 +88,7 @@ class Scopes:
     def join(
         self, libraries: Sequence[Library], opened: Sequence[OpenLibrary], request: SearchRequest, knowledge: Expert
     ) -> Scope:
-        """``opened`` are the libraries as a search with this request and knowledge sees each by itself."""
+        """Join opened libraries into one scope for a request."""
         if len(opened) == 1:
             (library,) = opened
             return Scope(self._weighted(library.index, libraries, opened), library.view, library.vectors, {})
@@ -156,10 +156,10 @@ _MAX_DOCUMENTS_SHOWN = 3
 def unread_documents(
     result: SearchResult, searched: Mapping[str, Document] | None, unread: Sequence[UnreadDocument]
 ) -> tuple[UnreadDocument, ...]:
-    """Select from ``unread`` (documents with pages without text) those that matter to a question; named ones first.
+    """Select the documents with unreadable pages that matter to a question; named documents come first.
 
-    ``searched`` are the documents that filters leave, None for all. Where the evidence is strong, only documents that
-    it names and that are mostly pages without text.
+    ``searched`` are the documents that the filters leave, None for all. If the evidence is strong, return only
+    documents that the question names and that are mostly unreadable.
     """
     routed = {ranked.doc_id: ranked.routing for ranked in result.documents if ranked.routing > 0}
     named = [document for document in unread if document.doc_id in routed and _mostly(document)] if routed else []
@@ -172,9 +172,9 @@ def unread_documents(
 
 
 def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Callable[[], str]) -> str:
-    """Say in one sentence which documents hold pages without text, "" for none.
+    """Return a sentence on documents with pages without text, "" if there are none.
 
-    ``advice`` says what would read them.
+    ``advice`` returns how to make these pages readable.
     """
     if not unread:
         return ""
@@ -207,7 +207,7 @@ class Searcher:
         reading: Callable[[], str],
         stages: Stages,
     ) -> None:
-        """``reading`` says what would read pages without text."""
+        """``reading`` returns advice on how to read pages without text."""
         self._catalog, self._indexes, self._embedders = catalog, indexes, embedders
         self._aliases, self._ranking = settings.aliases, settings.ranking_weights
         self._home, self._chat, self._reading, self._stages = settings.storage_path, chat, reading, stages
@@ -222,9 +222,9 @@ class Searcher:
         on_step: Callable[[ReasoningStep], None] | None = None,
         earlier: Sequence[tuple[str, int]] = (),
     ) -> SearchResult:
-        """The pages that answer; ``request`` is complete. Raises what ``Engine.search`` does.
+        """Return the pages that answer a completed request. Raise the errors of ``Engine.search``.
 
-        ``earlier`` are pages (doc_id, number) that the last answer of a conversation rests on.
+        ``earlier`` holds pages (doc_id, number) that support the previous answer of a conversation.
         """
         reasoner = None if request.effort == "fast" else self._chat.reasoner(request.strategy, on_step)
         return self._opening_again(partial(self._search, request, reasoner, self._row(earlier)), request)
@@ -237,12 +237,13 @@ class Searcher:
         return with_earlier(earlier, self._stages)
 
     def close(self) -> None:
-        """Wait for what is still being written."""
+        """Wait until pending writes are finished."""
         self._views.close()
 
     def section_scores(self, request: SearchRequest, document: Document | None, most: int = 1) -> list[SectionScores]:
-        """The sections of a document as a search of the library scores them, or those of the ``most`` documents that
-        fit the question best. No model is asked.
+        """Return section scores of one document, or of the ``most`` documents that match best, without a model.
+
+        The scores are those of a search of the library.
         """
 
         def score(wished: SearchRequest) -> SearchState:
@@ -257,7 +258,7 @@ class Searcher:
         return self._opening_again(work, request)
 
     def features(self, request: SearchRequest) -> CandidateFeatures:
-        """The candidate pages of a search with their features, and the signals that its evidence is computed from."""
+        """Return the candidate pages of a search with their features, and the signals of its evidence."""
 
         def work() -> CandidateFeatures:
             resources = self._opened(request, None, libraries_of(self._catalog, request))[0]
@@ -353,7 +354,7 @@ class Searcher:
 
 
 def charged_to(libraries: Sequence[Library]) -> AbstractContextManager[None]:
-    """Calls of models within are for these libraries."""
+    """Charge model calls in this context to these libraries."""
     return charged(library=libraries[0].id if len(libraries) == 1 else "")
 
 
@@ -363,7 +364,7 @@ def _behind_note(index: SearchableIndex) -> str:
 
 
 def unread_advice(settings: Settings) -> str:
-    """Say what would read pages that have no readable text."""
+    """Return advice on how to make pages without text readable."""
     from indexers.ocr.engines import NoOcr, find_ocr
 
     try:

@@ -1,4 +1,4 @@
-"""Views of libraries for searches: brought up to the change log, and kept as files in the home."""
+"""Views of libraries for searches: updated from the change log, and stored as files in the home."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class ViewFiles:
-    """The views of one home. Safe for several processes: a file is never changed, only replaced by a newer one."""
+    """The stored views of one home. Safe for several processes: a file is replaced, and never changed."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -39,9 +39,9 @@ class ViewFiles:
     def newest(
         self, snapshot: Snapshot, library: str, knowledge: Expert, scoring: ScoringConfig, after: int = -1
     ) -> tuple[LibraryView, Mapping[str, Any]] | None:
-        """Return the newest view of a snapshot's library that is later than ``after``, and its file's head.
+        """Return the newest stored view of a library that is later than ``after``, with the header of its file.
 
-        A file of another catalog, or of changes that the snapshot's log does not have, is deleted.
+        A file of another catalog, or of changes that the snapshot does not know, is deleted.
         """
         catalog, position = snapshot.catalog_id(), snapshot.position(library)
         mark = _mark(knowledge, scoring)
@@ -65,7 +65,7 @@ class ViewFiles:
         self, library: str, catalog: str, view: LibraryView, extra: Mapping[str, Any], knowledge: Expert,
         scoring: ScoringConfig,
     ) -> None:  # fmt: skip
-        """Write a view. Where that cannot be, searches go on without."""
+        """Store a view. If that fails, searches work without the file."""
         if unwritable(self._home):
             return
         folder, mark = self._folder(library), _mark(knowledge, scoring)
@@ -153,20 +153,20 @@ class _Slot:
 
 
 class LibraryViews:
-    """Keeps one state for each library and expert. Safe for several threads; libraries do not wait for each other.
+    """Keep one view per library and expert. Safe for several threads; libraries do not wait for each other.
 
-    Of a large library nearly all of it lies in a file, which is written anew when much has changed.
+    Most of a large library's view is in a file, which is replaced after many changes.
     """
 
     def __init__(self, catalog: Catalog, contents: ContentCache, files: ViewFiles) -> None:
-        """``contents`` forgets what was replaced or removed."""
+        """``contents`` is a cache from which replaced and removed contents are deleted."""
         self._catalog, self._contents, self._files = catalog, contents, files
         self._held: dict[tuple[str, str], _Slot] = {}
 
     def published(
         self, library: str, expert: str, knowledge: Expert, scoring: ScoringConfig
     ) -> tuple[LibraryView, VectorsOf | None]:
-        """Return the view and vectors of a whole search, read in one snapshot that closes before any computation.
+        """Return the view and the vectors of a library for one search, read from one snapshot.
 
         ``expert`` is the name of the ``knowledge``.
         """
@@ -183,11 +183,11 @@ class LibraryViews:
         return state.view, state.vectors
 
     def forget(self) -> None:
-        """Let go of all states: what they were read from is damaged."""
+        """Drop all cached views, because the catalog they were read from is damaged."""
         self._held.clear()
 
     def close(self) -> None:
-        """Wait for files that are being written."""
+        """Wait until files that are being written are complete."""
         for slot in list(self._held.values()):
             if slot.writing is not None:
                 slot.writing.join()

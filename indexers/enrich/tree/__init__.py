@@ -1,4 +1,4 @@
-"""The section tree, checked, repaired and made finer by a language model."""
+"""Check, repair and refine the section tree with a language model."""
 
 from indexers.enrich.tree.improvement import TreeImprovement, TreePath, improve_tree
 

@@ -1,8 +1,7 @@
-"""Headings that a model reads from printed contents or from the pages, and the pages of titles that it is asked to
-find.
+"""Headings that a model reads from printed contents or from pages, and the pages where it finds given titles.
 
-Printed contents come with page labels, whose offset the titles vote on, or without. Pages are read group by group, and
-each reply goes on from the ones before.
+Printed contents with page labels are aligned by an offset on which the found titles vote. Pages are read in groups,
+each reply continuing the previous ones.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Places(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TitleSearch:
-    """A title and the pages between which its section must begin. ``entry`` is what the caller knows it by."""
+    """A title to find, and the range of pages where its section must begin. ``entry`` identifies it for the caller."""
 
     entry: int
     title: str
@@ -50,10 +49,10 @@ class TitleSearch:
 def ask_places(
     session: Session, doc: DocumentView, searches: Sequence[TitleSearch], skip: Collection[int], counts: Counts
 ) -> dict[int, tuple[int, int]]:
-    """Return the page and line of each title that the model locates.
+    """Ask a model for the page and line of each title.
 
-    Only the title's own pages are shown, each once, and only those that it may stand on. ``skip``: pages of printed
-    contents, on which no section of their titles begins.
+    Only pages in the range of a title are shown. ``skip`` are pages of printed contents, which contain titles but begin
+    no section.
     """
     places = {search.entry: _title_lines(doc, search, skip) for search in searches}
     keys = {
@@ -144,9 +143,9 @@ class PrintedEntries:
 
 
 def read_contents(session: Session, doc: DocumentView, search: int, counts: Counts) -> PrintedEntries | None:
-    """Return the entries of the longest printed contents in the first ``search`` pages, None where there are none.
+    """Return the entries of the longest printed contents in the first ``search`` pages, None if there are none.
 
-    Raises ChatError.
+    Raise ChatError.
     """
     best = max(find_contents(doc, search), key=lambda contents: len(contents.rows), default=None)
     if best is None or len(best.rows) < _LEAST_ENTRIES:
@@ -188,9 +187,9 @@ def _split_lines(lines: Sequence[str]) -> list[str]:
 
 
 def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
-    """Return each entry at its label plus the offset that most of the titles found in the text have.
+    """Place each entry at its page label plus the offset that most titles confirm.
 
-    What does not stand there, two pages to either side included, is looked for between its neighbours.
+    Titles that are not within two pages of that place are searched between their neighbours.
     """
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
@@ -209,7 +208,7 @@ def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, co
 
 
 def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
-    """Return each entry where its title stands alone in the text, in order; what is left, the model places."""
+    """Place each entry where its title is alone on a line, in order; the model places the others."""
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
     positions = in_order([anywhere[0] if len(anywhere) == 1 else None for anywhere in places])
@@ -296,7 +295,7 @@ def split(
     marks: Sequence[HeadingMark],
     counts: Counts,
 ) -> list[HeadingMark]:
-    """Return headings within stretches of pages that have none, as levels below their sections. Raises ChatError."""
+    """Return headings for long page ranges that have none, as levels below their sections. Raise ChatError."""
     inside = {number: stretch for stretch in large for number in range(stretch.first, stretch.last + 1)}
     taken = {(mark.page, compact(mark.title)) for mark in marks}
 

@@ -1,11 +1,9 @@
-"""The section tree with a model's help: asked only where the rules' tree is uncertain, believed only where it checks.
+"""Improve the section tree with a model, only if the rules' tree is uncertain, and only with verified headings.
 
-A tree whose outline stands on its pages costs nothing. Otherwise a stratified sample of its headings is checked; what
-is found wrong is looked for between its neighbours. Where there is too little to check, or too much of it is wrong,
-the headings are looked for anew on three paths, each taken where the one before did not come true: printed contents
-with page labels, contents without, and the pages themselves. At the end stands the tree that was there before.
-Stretches over the limits are split by reading them. A section begins at its heading, so that what stands above it on
-its page belongs to the one before; text before the first heading has a section of its own.
+A tree whose outline matches its pages costs no call. Otherwise a sample of its headings is checked, and wrong ones are
+searched between their neighbours. If too many are wrong, headings are found again: from printed contents with page
+labels, from contents without, or from the pages; if all fail, the old tree stays. Ranges over the limits are split.
+Text above a heading belongs to the section before.
 """
 
 from __future__ import annotations
@@ -47,9 +45,9 @@ Span = tuple[int, int]
 def finish(
     sections: Sequence[Section], before: Sequence[Section], pages: Sequence[Page], parsed: Sequence[ParsedPage]
 ) -> tuple[Section, ...]:
-    """Return the sections with flags and summaries. ``before`` is the tree as it was.
+    """Return the sections with flags and summaries. ``before`` is the old tree.
 
-    What only a parser can see of a section passes to the section that has most of its text.
+    Properties that only a parser knows pass to the section that has most of the text.
     """
     texts = [page.text for page in pages]
     counts = [tokens.counts(tokens.tokenise(page)) for page in texts]
@@ -109,8 +107,9 @@ _ALL = 240  # headings that are checked one by one at most
 
 @dataclass(frozen=True, slots=True)
 class TreeImprovement:
-    """``path`` is how the headings came about. Where ``failure`` says that the model failed, the sections are those
-    of the last step that succeeded, the first of which is the tree as it was.
+    """The result of improving a tree. ``path`` names how the headings were found.
+
+    If ``failure`` says that the model failed, the sections are those of the last successful step.
     """
 
     sections: tuple[Section, ...]

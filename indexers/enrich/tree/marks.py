@@ -1,6 +1,6 @@
-"""The headings of a tree at their places, and the stored pages as a model is shown them.
+"""The headings of a tree with their positions, and the stored pages as a model sees them.
 
-A heading that a model names counts only where it stands on its page.
+A heading that a model names counts only if it is on its page.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> 
 
 
 def find(doc: DocumentView, title: str, page: int, min_score: float = _LEAST) -> int | None:
-    """Return the line of a page on which a title stands; None where it does not."""
+    """Return the line of a page that contains a title; None if there is none."""
     return find_on_page(compact(title), bare(title), doc[page], None, min_score)
 
 
@@ -114,7 +114,7 @@ def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
 
 
 def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return a new frame with what the tree had inside its sections, one level or more below them."""
+    """Return a new frame of headings with the old headings inside its sections, one or more levels lower."""
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
     joined = list(frame)
@@ -177,11 +177,10 @@ class Group:
 def groups(
     doc: DocumentView, numbers: Sequence[int], tokens: int, overlap: int = 0, head: Callable[[int], str] = lambda n: ""
 ) -> list[Group]:
-    """Return runs of the given pages of at most ``tokens``, each beginning with the last ``overlap`` pages of the one
-    before.
+    """Return groups of the given pages with at most ``tokens`` each, overlapping by ``overlap`` pages.
 
-    How many pages make a group depends on the whole only roughly, so that a small change leaves the other groups as
-    they were. ``head`` says what stands beside a page's number.
+    Group boundaries change little if a page changes, so that cached replies stay valid. ``head`` returns the text
+    beside a page's number.
     """
     if not numbers:
         return []

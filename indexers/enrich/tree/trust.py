@@ -1,7 +1,6 @@
-"""How far a tree can be trusted: judged by its own shape, then checked by a model against passages of its pages.
+"""Whether a tree can be trusted: judged by its shape, then checked by a model against passages of its pages.
 
-Among the entries that are checked stand others whose title is nowhere in their passage. A model that calls many of them
-right counts for nothing.
+Some of the checked entries are wrong on purpose. A model that accepts many of these is not trusted.
 """
 
 from __future__ import annotations
@@ -35,8 +34,10 @@ _LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that stand where
 
 @dataclass(frozen=True, slots=True)
 class TreeAssessment:
-    """``action``: ask nothing at all; leave the headings as they are; have a sample of them checked; read the printed
-    contents, of which the tree knows nothing; look for headings anew. ``reason`` is why, in words.
+    """The assessment of a tree. ``action`` is what to do with its headings: nothing, keep them, check a sample, read
+    printed contents, or find them again.
+
+    ``reason`` explains it in words.
     """
 
     action: Action
@@ -45,8 +46,9 @@ class TreeAssessment:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Pages over the limits without headings in them. ``title`` and ``level`` are of the section that holds them, ""
-    and 0 before the first one.
+    """A range of pages over the limits without headings.
+
+    ``title`` and ``level`` are those of its section, "" and 0 before the first.
     """
 
     title: str
@@ -81,7 +83,7 @@ def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section],
 
 
 def located(doc: DocumentView, marks: Sequence[HeadingMark]) -> float:
-    """Return the share of headings whose titles stand on their pages, among pages with text; 1 if none has any."""
+    """Return the share of headings whose titles are on their pages, among pages with text; 1 without such pages."""
     tried = [mark for mark in marks if doc[mark.page].units]
     return sum(unit_of(doc[mark.page], mark) is not None for mark in tried) / len(tried) if tried else 1.0
 
@@ -137,10 +139,10 @@ class Checks(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """``right`` says of each heading that was checked, by its place, whether its section begins where it should.
+    """The result of a check. ``right`` tells, by position, whether the section of a checked heading begins where it
+    should.
 
-    ``trusted`` is False where the model took many of the wrong entries for right ones, or left entries out; ``sure``
-    is True where it took none.
+    ``trusted`` is False if the model accepted many wrong entries or omitted some; ``sure`` is True if it accepted none.
     """
 
     right: Mapping[int, bool]
@@ -154,9 +156,9 @@ class CheckOutcome:
 
 
 def sample(marks: Sequence[HeadingMark], among: Sequence[int]) -> list[int]:
-    """Return places of headings from the beginning, the middle and the end, and of those with the longest text.
+    """Return positions of headings to check: from the beginning, middle and end, and those with the longest text.
 
-    Titles decide by their hash, not by their number, so that a heading more or less leaves nearly all of the others.
+    The choice depends on hashes of titles, so that one heading more or less hardly changes it.
     """
     if len(among) <= SAMPLE:
         return list(among)
@@ -182,9 +184,10 @@ def sample(marks: Sequence[HeadingMark], among: Sequence[int]) -> list[int]:
 def check(
     session: Session, doc: DocumentView, marks: Sequence[HeadingMark], places: Sequence[int], verdicts: dict[str, str]
 ) -> CheckOutcome:
-    """Check the headings at the given places, many in a call. A page without text cannot be checked. Raises ChatError.
+    """Let a model check the headings at some positions, many per call. Pages without text cannot be checked. Raise
+    ChatError.
 
-    Verdicts of a model that was to be trusted are added to ``verdicts``, for whoever keeps them for the next time.
+    Verdicts of a trusted model are added to ``verdicts`` for caching.
     """
     right: dict[int, bool] = {}
     shown: list[tuple[int, str]] = []

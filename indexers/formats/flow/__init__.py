@@ -1,1 +1,1 @@
-"""What has no pages of its own: blocks that flow, and the pages that are cut of them."""
+"""Formats without pages: blocks of flowing text, and the pages cut from them."""

@@ -1,4 +1,4 @@
-"""Blocks: the common form of all flowing text, in reading order, each with its place in the file."""
+"""Blocks: the common form of flowing text, in reading order, each with its position in the file."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Blocks -> numbered pages of marked lines, with their headings, labels and places.
+"""Cut blocks into numbered pages of lines with roles, headings, labels and positions.
 
-A page's text is Markdown: headings with their number, lists, tables as rows of cells, code in fences. Parts end
-pages; inside a part pages are cut as those of a Markdown file are. So where a page ends depends on the file's bytes
-and on nothing that is installed.
+The text of a page is Markdown: numbered headings, lists, tables, code fences. A part always ends a page; within a part,
+pages are cut like those of a Markdown file. So page boundaries depend only on the file's bytes.
 """
 
 from __future__ import annotations

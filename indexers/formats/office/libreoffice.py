@@ -1,6 +1,6 @@
-"""LibreOffice, where it is installed: files converted by it, in a profile of its own, within a time and a memory limit.
+"""Convert files with LibreOffice, if it is installed, in a separate profile and with time and memory limits.
 
-The memory is that of the worker it is started by, which hands its limit on.
+The memory limit is that of the worker that starts it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Text of a page that nobody sees: invisible, transparent, tiny, off the page, in the colour of its ground, covered.
+"""Detect hidden text on a page: invisible, transparent, tiny, off the page, in the background colour, or covered.
 
-An invisible text upon a picture is the text layer of a scan: that is not hidden. What the colours and the order of
-drawing leave open is decided on the drawn page.
+Invisible text over a picture is the text layer of a scan and does not count. If colours and drawing order do not
+decide, the page is drawn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The text of a PDF's line: character forms, superscripts, spaced letters, right-to-left scripts.
+"""The text of a line in a PDF: character forms, superscripts, spaced letters, right-to-left scripts.
 
-PDF paints glyphs at places; the order they are stored in is the producer's business. So a line with right-to-left
-words is put in reading order by the places of its glyphs.
+PDF stores glyphs in the producer's order, so a line with right-to-left words is sorted by the positions of its glyphs.
 """
 
 from __future__ import annotations

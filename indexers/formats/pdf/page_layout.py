@@ -1,4 +1,4 @@
-"""What stands where on a page of a PDF: words of its lines, figures, pictures, tables, regions of a layout model."""
+"""The layout of a PDF page: words, figures, pictures, tables, and regions of a layout model."""
 
 from __future__ import annotations
 

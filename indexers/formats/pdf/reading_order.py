@@ -1,8 +1,7 @@
-"""Pieces of text in the order of the file become lines in the order of reading.
+"""Put pieces of text from a PDF in reading order.
 
-The file's own order is right far more often than any rule about places, so it is kept unless a page
-clearly shows otherwise: columns of running text that are stored row by row, vertical lines stored from
-left to right, characters set one below the other.
+The file's own order is kept unless a page clearly shows otherwise: text columns that are stored row by row, vertical
+lines stored left to right, or characters set one below the other.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class FolderLock:
 
 
 class ShardPlace:
-    """The folder one handle may write, and how to give it back."""
+    """The folder that one handle may write, and how to release it."""
 
     def __init__(
         self, folder: Path, home: Path, life: FolderLock, private: bool, borrowed: ExitStack | None = None
@@ -199,18 +199,18 @@ class ShardPlace:
 
     @property
     def suspect(self) -> bool:
-        """True where a process died while it loaded the library's shard or a copy of it.
+        """Return whether a process died while it loaded the library's shard or a copy of it.
 
-        Call it as the owner or within ``whole``: then nobody else is loading the library's own shard.
+        Call it as the owner or within ``whole``, when no other process loads the shard.
         """
         return (self._folder / _LOADING).exists()
 
     def accuse(self) -> None:
-        """Leave word for the next opener that loading the library's shard ends a process."""
+        """Record that loading the library's shard ended a process."""
         _mark(self._folder / _LOADING)
 
     def acquit(self) -> None:
-        """Take that word back: the shard, or a copy of it, was loaded or is gone."""
+        """Delete that record, because the shard or a copy was loaded or removed."""
         try:
             (self._folder / _LOADING).unlink(missing_ok=True)
         except OSError:

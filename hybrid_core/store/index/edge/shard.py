@@ -70,7 +70,7 @@ class Batch(NamedTuple):
 
 
 class Shard:
-    """A shard that is open in this process. Not thread-safe: the owner serialises the calls."""
+    """A shard that is open in this process. Not thread-safe: its owner serialises the calls."""
 
     def __init__(self, folder: Path, shard: edge.EdgeShard, dimension: int, learned: bool = False) -> None:
         self.folder = folder
@@ -197,7 +197,7 @@ class Shard:
             shard.flush()
 
     def close(self) -> None:
-        """Let go of the files; safe to call twice."""
+        """Close the files. Safe to call twice."""
         with self._calling() as shard:
             shard.close()
 

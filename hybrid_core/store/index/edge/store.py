@@ -1,7 +1,7 @@
-"""A handle's shard with the record of what it holds: loaded, copied, written and optimised together.
+"""A shard with the record of its content: loaded, copied, written and optimised together.
 
-The first handle owns the library's shard; any other, in this process too, has a private copy. What was applied is
-recorded only after a flush, so a kill at any moment leaves a replay, which changes nothing.
+The first handle owns the library's shard; every other handle, even in this process, has a private copy. Changes are
+recorded only after a flush, so a kill causes at most a harmless replay.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class EdgeStore:
         return recorded, recorded
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
-        """Do nothing: there is one writer, which the folder's locks choose."""
+        """Do nothing: folder locks ensure a single writer."""
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -230,7 +230,7 @@ class EdgeStore:
                 forget_state(self._place.state)
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Do nothing: there is one copy, which one process writes."""
+        """Do nothing: a single process writes a single copy."""
 
     def settle(self, *, hurried: bool = False) -> None:
         """Optimise after many changes, since many unoptimised points load slowly, and record what is new.

@@ -1,1 +1,1 @@
-"""The backend on a Qdrant server: collections that every process of a library fills and searches together."""
+"""The backend on a Qdrant server: collections that all processes fill and search together."""

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Node:
-    """An address, which never holds a key or a password. Its clients differ by the seconds that a call may take."""
+    """A node of a Qdrant server. Its address never contains a key or password. Clients differ by timeout."""
 
     def __init__(self, url: str, client: Callable[[int], QdrantClient]) -> None:
         self.url = url
@@ -42,7 +42,10 @@ class Node:
         self._clients: dict[int, QdrantClient] = {}
 
     def call(self, work: Callable[[QdrantClient], _T], seconds: int) -> _T:
-        """Do work with a client. Its errors become ``StoreError``, a missing collection ``IndexMissingError``."""
+        """Run work with a client.
+
+        Convert its errors to ``StoreError``, a missing collection to ``IndexMissingError``.
+        """
         client = self._clients.get(seconds)
         if client is None:
             client = self._clients.setdefault(seconds, self._client(seconds))
@@ -59,7 +62,7 @@ class Node:
 
 
 class Nodes:
-    """Any of the nodes of a cluster answers for all of it. Safe for several threads where their clients are."""
+    """The nodes of a cluster, each of which can answer for all. Safe for several threads if their clients are."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = tuple(nodes)

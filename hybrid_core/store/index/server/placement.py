@@ -32,7 +32,7 @@ _ADVICE = "Start more nodes, then try again."
 
 
 def library_collection(beginning: str, library: str) -> str:
-    """Return how the names of a library's own collections begin, up to the hash of how their points are made."""
+    """Return the prefix of the names of a library's own collections. A hash of the index settings follows it."""
     words = re.sub(r"[^a-z0-9]+", "-", library.lower()).strip("-")[:24] or "library"
     return f"{beginning}{words}-{hashlib.sha256(library.encode()).hexdigest()[:10]}"
 
