@@ -44,7 +44,9 @@ _PICTURE = re.compile(  # PNG, JPEG, TIFF, WebP, BMP, GIF
 )
 _TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|.{257}ustar", re.S)  # or packed as one often is
 _PACKAGES = ("docx", "pptx", "xlsx", "xlsb", "ods", "odt", "odp", "epub")
-_XML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)", re.S)
+_XML = re.compile(
+    r"\s*\ufeff?(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)([^>]*)", re.S
+)
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|div|p|h1)\b", re.I | re.S
 )
@@ -166,6 +168,8 @@ def _detect_text(head: bytes, named: str) -> str:
     text = _decoded(head)
     if (root := _XML.match(text)) and root[1] == "FictionBook":
         return "fb2"
+    if root and (root[1] == "wordDocument" or (root[1] == "package" and "office/2006/xmlPackage" in root[2])):
+        return "docx"
     if text.lstrip("\ufeff").startswith("WEBVTT"):
         return "subtitles"
     if named in _TEXTS:

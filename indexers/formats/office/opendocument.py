@@ -14,7 +14,7 @@ from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.sheet_texts import text_shifts
-from indexers.formats.office.word_styles import written
+from indexers.formats.office.word_numbers import written
 from indexers.formats.pictures import packed_pictures, picture_in
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"

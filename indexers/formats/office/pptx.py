@@ -12,7 +12,7 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Parag
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.ooxml import CHART, DRAWN, choose_alternatives, diagram_lines, paragraph_text, properties
-from indexers.formats.office.word_styles import written
+from indexers.formats.office.word_numbers import written
 from indexers.formats.pictures import may_show_words, packed_pictures
 
 _GROUP = 6  # MSO_SHAPE_TYPE.GROUP

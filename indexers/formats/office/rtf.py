@@ -34,6 +34,7 @@ _BOX_TEXT = re.compile(r"\{\s?\\shptxt(?![a-z])")
 _BORDER = re.compile(r"\\par(?![a-z])|\\[\\{}]|[{}]")
 _LONGEST = 20_000  # characters of a paragraph behind a box, which goes after it
 _LEVELS = 6
+_UNREADABLE = (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError)
 _FORM, _LEVEL = "\x02", "\x03"  # marks before words of a form, before a heading
 _MARKS = re.compile("[\x02\x03].")
 _FORMS = {"strike": True, "striked": True}
@@ -48,12 +49,24 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
     if start < 0:
         raise DocumentError(f"{path}: not an RTF file (it does not begin with {{\\rtf).")
     try:
-        source = _PAGE_END.sub(r"\\par \\'0c\\par ", data[start:].decode("latin-1"))
-        source = _with_marks(_with_notes(_with_boxes(_with_charsets(_MARKS.sub(" ", _without_data(source))))))
-        text = rtf_to_text(source, errors="replace")
-    except (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError) as error:
+        text = _rtf_text(data[start:])
+    except _UNREADABLE as error:
         raise BrokenFileError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
     return Flow(_rtf_pages(text), _rtf_info(data), clauses=True)
+
+
+def rtf_blocks(data: bytes) -> list[Block]:
+    """Return the blocks of an RTF text; none where it cannot be read."""
+    try:
+        return [block for part in _rtf_pages(_rtf_text(data)) for block in part.blocks]
+    except _UNREADABLE:
+        return []
+
+
+def _rtf_text(data: bytes) -> str:
+    source = _PAGE_END.sub(r"\\par \\'0c\\par ", data.decode("latin-1"))
+    source = _with_marks(_with_notes(_with_boxes(_with_charsets(_MARKS.sub(" ", _without_data(source))))))
+    return str(rtf_to_text(source, errors="replace"))
 
 
 def _rtf_pages(text: str) -> Iterator[Part]:
