@@ -111,7 +111,9 @@ _TARS = "tar tgz gz tbz2 bz2 txz xz"
 
 FLOWS = (
     _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=4),
-    _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", _EMBEDDED, version=3),
+    _flow(
+        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=3
+    ),
     _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=3),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=3),
     _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=2),
