@@ -19,6 +19,7 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, 
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
+from indexers.formats.office.flat_odf import open_odf
 from indexers.formats.office.grid import Grid, Span
 from indexers.formats.office.number_formats import general, show
 from indexers.formats.office.ooxml import properties
@@ -123,6 +124,7 @@ _MANY = 4_000  # characters at which a page ends after so many rows
 _FULL = 12_000  # … and after any
 _LONGEST_CELL = 32_767
 _BEFORE_1993 = re.compile(rb"\x09[\0\x02\x04][\x04\x06]\0")
+_FLAT = re.compile(rb"<(?:\w+:)?document\s[^>]{0,4000}urn:oasis:names:tc:opendocument")
 _OLE = b"\xd0\xcf\x11\xe0"
 _HEAD = 4096
 _FILE_PASS = 0x2F  # the record that says how a workbook is encrypted
@@ -143,6 +145,9 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
         book = (XlsbBook if binary else XlsxBook)(package, path, limits, warnings)
         grids = ((name, book.read(name, target)) for name, target in book.sheets)
         return Flow(_grids(grids), properties(package), warnings, close=package.close)
+    if _FLAT.search(head):
+        package, _ = open_odf(path, limits)
+        return Flow(_grids(read_ods(package, path, limits, warnings)), {}, warnings, close=package.close)
     if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
         return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
     if _BEFORE_1993.match(head):
