@@ -313,11 +313,11 @@ class _Reader:
             first = entry.tag == f"{TEXT}list-item"
             number = _int(entry.get(f"{TEXT}start-value"), number)
             counts = first and next((node.tag for node in entry if node.tag != f"{TEXT}number"), "") != f"{TEXT}list"
-            here = number if counts else max(how.start, number - 1)
+            shown = number if counts else max(how.start, number - 1)
             if counts:
                 self._chain[level] = number
-            mark = _format_number(levels, [0, *above, here], level + 1) if how.kind else "-"
-            inner = (name, (*above, here))
+            mark = _format_number(levels, [0, *above, shown], level + 1) if how.kind else "-"
+            inner = (name, (*above, shown))
             for block in self._blocks(entry, deep + 1, inner) if deep < 10 * _DEEPEST else ():
                 if isinstance(block, Paragraph):
                     yield Item(block.text, mark if first else " " * len(mark), level, block.place)
@@ -379,9 +379,9 @@ def _place(shape: etree._Element) -> tuple[float, float]:
 
 
 def _length(text: str | None) -> float:
-    found = re.fullmatch(r"(-?[\d.]{1,12})(cm|mm|in|pt)?", text or "")
+    match = re.fullmatch(r"(-?[\d.]{1,12})(cm|mm|in|pt)?", text or "")
     try:
-        return float(found[1]) * _UNITS[found[2] or "cm"] if found is not None else 0.0
+        return float(match[1]) * _UNITS[match[2] or "cm"] if match is not None else 0.0
     except ValueError:
         return 0.0
 

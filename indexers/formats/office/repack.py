@@ -52,10 +52,10 @@ def repack(package: Package, path: object) -> tuple[bytes, int]:
     return packed.getvalue(), missing
 
 
-def _known_slides(data: bytes, known: set[str]) -> tuple[bytes, int]:
+def _known_slides(data: bytes, ids: set[str]) -> tuple[bytes, int]:
     """Return the main part without the slides that are missing, and their number."""
     root, _ = read_xml(usual_namespaces(data), "the list of its slides")
-    slides = [slide for slide in root.iter("{*}sldId") if slide.get(f"{R}id") not in known]
+    slides = [slide for slide in root.iter("{*}sldId") if slide.get(f"{R}id") not in ids]
     for slide in slides:
         parent = slide.getparent()
         if parent is not None:

@@ -53,7 +53,7 @@ def decode_signs(text: str, properties: etree._Element | None) -> str:
         return text
     fonts = properties.find(f"{W}rFonts") if properties is not None else None
     names = [fonts.get(f"{W}{kind}") or "" for kind in ("ascii", "hAnsi", "cs")] if fonts is not None else []
-    signs = next((found for name in names if (found := signs_of(name)) is not None), _BULLET)
+    signs = next((table for name in names if (table := signs_of(name)) is not None), _BULLET)
     return "".join(signs.get(ord(sign) & 0xFF, "") if ord(sign) in _PRIVATE else sign for sign in text)
 
 

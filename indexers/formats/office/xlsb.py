@@ -164,10 +164,10 @@ class XlsbBook:
             self._warnings.append(f"what lies on sheet «{name}» beside its cells is damaged")
 
 
-def _number(data: bytes, at: int, most: int) -> tuple[int, int]:
+def _number(data: bytes, at: int, limit: int) -> tuple[int, int]:
     """Return a number of seven bits a byte, and the place after it."""
     value = 0
-    for step in range(most):
+    for step in range(limit):
         byte = data[at]
         value |= (byte & 0x7F) << 7 * step
         at += 1

@@ -138,7 +138,7 @@ def test_circled_numbers_hidden_slides_and_words_of_the_layout(tmp_path: Path) -
         slide._element.set("show", "0")
         box(slide, "hidden words")
 
-    def said(files: Files) -> Files:
+    def add_words(files: Files) -> Files:
         name = "ppt/slideLayouts/slideLayout7.xml"
         shape = (
             b'<p:sp><p:nvSpPr><p:cNvPr id="55" name="t"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr><p:spPr/><p:txBody>'
@@ -146,7 +146,7 @@ def test_circled_numbers_hidden_slides_and_words_of_the_layout(tmp_path: Path) -
         )
         return {**files, name: files[name].replace(b"</p:spTree>", shape)}
 
-    info, pages = read(changed(deck(tmp_path / "a.pptx", circled, hidden), said))
+    info, pages = read(changed(deck(tmp_path / "a.pptx", circled, hidden), add_words))
     assert pages[0].text == "① alpha\n② beta\n\n[layout] Confidential"
     assert pages[1].text == "hidden words"
     assert "1 of its 2 slides are hidden; they were read as the others" in info.warnings

@@ -8,7 +8,10 @@ import pytest
 
 from tests.indexers.formats.packages import read, text_of
 
-_HEAD = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f1\fcharset2 Symbol;}{\f2\fcharset2{\*\panose 05}Wingdings;}{\f3\fcharset128 Mincho;}}"
+_HEAD = (
+    rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}{\f1\fcharset2 Symbol;}{\f2\fcharset2{\*\panose 05}Wingdings;}"
+    rb"{\f3\fcharset128 Mincho;}}"
+)
 
 
 def rtf(path: Path, inside: bytes, head: bytes = _HEAD) -> Path:
