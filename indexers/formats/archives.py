@@ -40,6 +40,7 @@ def listing(path: Path, entries: Iterable[tuple[str, int | None]]) -> Flow:
 
 
 _UTF8, _ENCRYPTED = 0x800, 0x1
+_UNICODE_PATH = 0x7075  # the field of Info-ZIP: a version, a checksum, the name
 _PIECE = 2**20
 _OEM = frozenset("cp932 gb18030 big5hkscs cp949 euc_jp cp866 cp1251".split())
 _HIGH = re.compile("[^\x00-\x7f]")
@@ -63,11 +64,24 @@ def _zip_entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.Zip
     package.close()
     if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise PasswordError(f"{path}: encrypted.", "Unpack it and index the folder.")
-    names = [entry.filename for entry in entries]
-    unmarked = [at for at, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and _HIGH.search(names[at])]
+    named = [_unicode_name(entry) for entry in entries]
+    names = [name or entry.filename for name, entry in zip(named, entries, strict=True)]
+    unmarked = [at for at, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and _HIGH.search(names[at])
+                and not named[at]]  # fmt: skip
     for at, name in zip(unmarked, decode_names([names[at] for at in unmarked]), strict=True):
         names[at] = name
     return list(zip(names, entries, strict=True))
+
+
+def _unicode_name(entry: zipfile.ZipInfo) -> str:
+    """Return the name that an entry bears beside that of its archive's encoding; "" where it bears none."""
+    extra = entry.extra
+    while len(extra) >= 4:
+        kind, size = int.from_bytes(extra[:2], "little"), int.from_bytes(extra[2:4], "little")
+        body, extra = extra[4 : 4 + size], extra[4 + size :]
+        if kind == _UNICODE_PATH and len(body) > 5:
+            return body[5:].decode("utf-8", "replace")
+    return ""
 
 
 def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
@@ -100,7 +114,7 @@ def decode_names(names: list[str]) -> list[str]:
 _TAR_PIECE = 2**20
 _BLOCK = 512  # of a TAR archive
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
-_PACKED = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open))
+_PACKED = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open), (b"\x5d\0\0", lzma.open))
 
 
 def read_tar(path: Path, limits: ParseLimits) -> Flow:
@@ -154,6 +168,17 @@ class _Bounded(io.RawIOBase):
         return len(data)
 
 
+def _is_tar(block: bytes) -> bool:
+    """Return whether a block begins a TAR archive: by its mark, or by its checksum where it is older than marks."""
+    if b"ustar" in block[257:265]:
+        return True
+    try:
+        stored = int(block[148:156].strip(b"\0 ") or b"-1", 8)
+    except ValueError:
+        return False
+    return len(block) == _BLOCK and block[0] != 0 and stored == sum(block[:148]) + 8 * 32 + sum(block[156:])
+
+
 def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | None, IO[bytes]]]:
     """Names, sizes and contents of files, links and devices left out; read as a stream, so that nothing is sought."""
     with path.open("rb") as raw:
@@ -163,7 +188,7 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
         unpacked = raw if open is None else cast(BinaryIO, open(raw))
         stream = io.BufferedReader(_Bounded(path, unpacked, limits), _TAR_PIECE)
         try:
-            if open is not None and b"ustar" not in stream.peek(_BLOCK)[257:265]:
+            if open is not None and not _is_tar(stream.peek(_BLOCK)[:_BLOCK]):
                 yield path.name.removesuffix(path.suffix) or "content", None, stream
                 return
             with closing(tarfile.open(fileobj=stream, mode="r|")) as archive:

@@ -107,19 +107,28 @@ def _flow_opener(read: str) -> Open:
 
 
 _EMBEDDED = "office.ooxml:office_members"
-_TARS = "tar tgz gz tbz2 bz2 txz xz"
+_TARS = "tar tgz gz tbz2 bz2 txz xz lzma tlz"
 
 FLOWS = (
     _flow("docx", "Word", "docx docm dotx dotm", "office.docx:read_docx", "paragraphs", _EMBEDDED, version=4),
-    _flow("pptx", "PowerPoint", "pptx pptm ppsx ppsm potx", "office.pptx:read_pptx", "slide", _EMBEDDED, version=3),
+    _flow(
+        "pptx", "PowerPoint", "pptx pptm ppsx ppsm potx potm", "office.pptx:read_pptx", "slide", _EMBEDDED, version=3
+    ),
     _flow("word97", "Word 97", "doc dot", "office.office97:read_doc", "paragraphs", version=3),
     _flow("powerpoint97", "PowerPoint 97", "ppt pps", "office.office97:read_ppt", "slide", version=3),
     _flow("xlsx", "Excel", "xlsx xlsm xltx xltm", "office.sheets:read_workbook", "rows", _EMBEDDED, version=2),
     _flow("xlsb", "Excel (binary)", "xlsb", "office.sheets:read_workbook", "rows", _EMBEDDED, version=2),
     _flow("xls", "Excel 97", "xls xlt", "office.sheets:read_workbook", "rows", version=2),
-    _flow("ods", "OpenDocument sheet", "ods", "office.sheets:read_workbook", "rows", version=2),
-    _flow("odt", "OpenDocument text", "odt ott", "office.opendocument:read_opendocument", "paragraphs", version=4),
-    _flow("odp", "OpenDocument slides", "odp otp", "office.opendocument:read_opendocument", "slide", version=4),
+    _flow("ods", "OpenDocument sheet", "ods ots fods", "office.sheets:read_workbook", "rows", version=2),
+    _flow("odt", "OpenDocument text", "odt ott fodt", "office.opendocument:read_opendocument", "paragraphs", version=4),
+    _flow(
+        "odp",
+        "OpenDocument slides",
+        "odp otp fodp odg otg fodg",
+        "office.opendocument:read_opendocument",
+        "slide",
+        version=4,
+    ),
     _flow("html", "HTML", "html htm xhtml", "web.html:read_html", "paragraphs", version=4),
     _flow("epub", "EPUB", "epub", "web.epub:read_epub", "part of a chapter", version=4),
     _flow("fb2", "FictionBook", "fb2", "web.fb2:read_fb2", "paragraphs", version=3),

@@ -28,6 +28,7 @@ _MIMETYPES = {
     "application/vnd.oasis.opendocument.text": "odt",
     "application/vnd.oasis.opendocument.presentation": "odp",
     "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.graphics": "odp",
 }
 _CONTENT_TYPES = (  # of [Content_Types].xml: what the main part is
     (re.compile(rb"wordprocessingml\.(?:document|template)\.main|ms-word\.\w+\.macroEnabled\w*\.main"), "docx"),
@@ -41,9 +42,13 @@ _CONTENT_TYPES = (  # of [Content_Types].xml: what the main part is
 _PICTURE = re.compile(  # PNG, JPEG, TIFF, WebP, BMP, GIF
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|II[*+]\0|MM\0[*+]|RIFF....WEBP|BM.{4}\0\0\0\0|GIF8[79]a", re.S
 )
-_TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|.{257}ustar", re.S)  # or packed as one often is
+_TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|\x5d\0\0[\0-\x80]{2}|.{257}ustar", re.S)  # or packed as one often is
+_ARCHIVES = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar", b"\x28\xb5\x2f\xfd": "zstd", b"MSCF\0\0\0\0": "cab"}
 _PACKAGES = ("docx", "pptx", "xlsx", "xlsb", "ods", "odt", "odp", "epub")
-_XML = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)", re.S)
+_XML = re.compile(
+    r"\s*\ufeff?(?:<\?[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>\s*)*<(?:\w+:)?(\w+)([^>]*)", re.S
+)
+_FLAT = re.compile(r"""office:mimetype\s*=\s*["']([^"']{1,100})["']""")
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|div|p|h1)\b", re.I | re.S
 )
@@ -69,7 +74,12 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
         "Open it as somebody who may, and save it without restrictions.",
     ),
     "ole": (UnsupportedFileError, "an Office file of a kind that is not read.", "Save it as DOCX, XLSX, PPTX or PDF."),
-}
+    **{
+        kind: (UnsupportedFileError, f"an archive of the kind {title}, which is not read.",
+               "Unpack it and index the folder, or pack it as ZIP.")
+        for kind, title in (("7z", "7z"), ("rar", "RAR"), ("zstd", "Zstandard"), ("cab", "Cabinet"))
+    },
+}  # fmt: skip
 """What is told, and not read: the error, what it says, and what to do."""
 
 
@@ -91,6 +101,8 @@ def detect(path: Path, named: str) -> str:
         return named if format == "archive" and named in _PACKAGES else format  # whose reader says what it lacks
     if _TAR.match(head):
         return "tarball"
+    if (kind := next((kind for mark, kind in _ARCHIVES.items() if head.startswith(mark)), "")) and named not in _TEXTS:
+        return kind
     if b"%PDF-" in head[:1024] and (named not in _TEXTS or head.startswith(b"%PDF-")):
         return "pdf"
     if b"{\\rtf" in head[:64]:
@@ -165,6 +177,10 @@ def _detect_text(head: bytes, named: str) -> str:
     text = _decoded(head)
     if (root := _XML.match(text)) and root[1] == "FictionBook":
         return "fb2"
+    if root and (root[1] == "wordDocument" or (root[1] == "package" and "office/2006/xmlPackage" in root[2])):
+        return "docx"
+    if root and root[1] == "document" and (flat := _FLAT.search(root[2])):
+        return _MIMETYPES.get(flat[1].removesuffix("-template"), "")
     if text.lstrip("\ufeff").startswith("WEBVTT"):
         return "subtitles"
     if named in _TEXTS:

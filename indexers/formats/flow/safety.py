@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote
 
 from lxml import etree
 
@@ -125,6 +126,7 @@ class Package:
                     f"{entry.compress_size:,}, as a file does that is made to fill the memory."
                 )
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}
+        self._spellings = {_spelling(name): entry for name, entry in self._entries.items()}
 
     @property
     def entries(self) -> list[zipfile.ZipInfo]:
@@ -136,11 +138,17 @@ class Package:
         return list(self._entries)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entries
+        return self._find(name) is not None
 
     def size(self, name: str) -> int:
         """Return an entry's bytes, unpacked; 0 where it is missing."""
-        return self._entries[name].file_size if name in self._entries else 0
+        entry = self._find(name)
+        return entry.file_size if entry is not None else 0
+
+    def _find(self, name: str) -> zipfile.ZipInfo | None:
+        """Return an entry by its name, else the one whose name differs in case or in percent signs only."""
+        entry = self._entries.get(name)
+        return entry if entry is not None else self._spellings.get(_spelling(name))
 
     def read(self, name: str) -> bytes:
         """Return an entry's bytes. Raise DocumentError if it is missing or damaged."""
@@ -160,7 +168,7 @@ class Package:
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         """Return an entry to be read. Raise DocumentError where it is missing, PasswordError if it is encrypted."""
-        entry = self._entries.get(name)
+        entry = self._find(name)
         if entry is None:
             raise BrokenFileError(f"{self._path}: damaged, «{name}» is missing in it.")
         if entry.flag_bits & _ENCRYPTED:
@@ -179,6 +187,10 @@ class Package:
 
     def close(self) -> None:
         self._zip.close()
+
+
+def _spelling(name: str) -> str:
+    return unquote(name).casefold()
 
 
 def words_of(element: etree._Element) -> str:

@@ -18,38 +18,42 @@ from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Item, Note,
 from indexers.formats.flow.linear import EQUATION, Piece, equation, linear
 from indexers.formats.flow.safety import Package, words_of
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.ooxml import CHART, DRAWN, R, W, diagram_lines, main_part, part, properties, relations
-from indexers.formats.office.word_styles import Numbering, WordStyles, attribute, whole_number
+from indexers.formats.office.charts import chart_blocks, is_chart
+from indexers.formats.office.ooxml import (
+    DRAWN,
+    R,
+    W,
+    choose_alternative,
+    diagram_lines,
+    main_part,
+    part,
+    properties,
+    relations,
+)
+from indexers.formats.office.word_files import chunk_blocks, flat_package
+from indexers.formats.office.word_signs import decode_signs, form_field, symbol
+from indexers.formats.office.word_styles import NoteMarks, Numbering, WordStyles, attribute, whole_number
 from indexers.formats.pictures import packed_pictures, picture_in
-from indexers.formats.web.html import html_text, parse_html
 
 _DROPPED = frozenset(f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "rt"))
 _ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}AlternateContent"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
 _TYPED = 0.8  # share of a document's paragraphs
+_DEEPEST_CHUNK = 3  # documents joined to one another
 _DEEPEST = 25  # tables inside tables
 _INSIDE_CELL = 600  # characters of a table inside a cell that is written in its place
-_SYMBOLS = {  # of the fonts for signs, by their last byte
-    "wingdings": {0x6F: "☐", 0xA8: "☐", 0x71: "☐", 0xFE: "☒", 0xFD: "☒", 0x78: "☒", 0xFC: "✓", 0xFB: "✗", 0xE0: "→"},
-    "symbol": {0x61: "α", 0x62: "β", 0x67: "γ", 0x64: "δ", 0x6C: "λ", 0x6D: "μ", 0x70: "π", 0x73: "σ", 0x44: "Δ",
-               0x57: "Ω", 0x53: "Σ", 0xB0: "°", 0xB1: "±", 0xB3: "≥", 0xA3: "≤", 0xB4: "×", 0xB9: "≠", 0xBB: "≈",
-               0xA5: "∞", 0xAE: "→", 0x2D: "−", 0xB7: "•"},
-}  # fmt: skip
 
 
 def read_docx(path: Path, limits: ParseLimits) -> Flow:
-    """Read a Word file (DOCX, DOCM, DOTX). Raise DocumentError if it is damaged beyond reading."""
-    package = Package(path, limits)
-    name = main_part(package, path, "word/document.xml")
-    root = part(package, name)
-    reader = _Reader(package, path, name, root)
-    body = root.find(f"{W}body")
+    """Read a Word file (DOCX, DOCM, DOTX, or one XML text). Raise DocumentError if it is damaged beyond reading."""
+    data = flat_package(path, limits)
+    package = Package(path, limits, data)
+    reader = _Reader(package, path, limits)
     return Flow(
-        reader.parts(root if body is None else body), properties(package), reader.warnings, reader.printed,
-        clauses=True, close=package.close, images=packed_pictures(path, limits),
+        reader.parts(), properties(package), reader.warnings, reader.printed,
+        clauses=True, close=package.close, images=packed_pictures(path, limits, data),
     )  # fmt: skip
 
 
@@ -59,26 +63,45 @@ class _Words:
 
     pieces: list[Piece] = field(default_factory=list)
     boxes: list[etree._Element] = field(default_factory=list)
-    notes: list[tuple[str, str]] = field(default_factory=list)  # kind, id
+    notes: list[tuple[str, str, str]] = field(default_factory=list)  # kind, id, mark
     pictures: list[str] = field(default_factory=list)  # what is said of them or drawn in them
+    charts: list[Block] = field(default_factory=list)
+    fields: list[int] = field(default_factory=list)  # of those that are open: pieces before each instruction
     images: list[str] = field(default_factory=list)
     turned: int = 0  # pages that end inside it
 
     def add(self, text: str, how: tuple[int, bool] = (0, False)) -> None:
         self.pieces.append(Piece(text, *how))
 
+    def turn_field(self, state: str) -> None:
+        """Begin, show or end a field. Words in its instruction, which inner fields show, are no text of the page."""
+        if state == "begin":
+            self.fields.append(len(self.pieces))
+        elif self.fields:
+            if (instruction := self.fields[-1]) >= 0:
+                del self.pieces[instruction:]
+            self.fields[-1] = -1
+            if state == "end":
+                self.fields.pop()
+
 
 class _Reader:
-    def __init__(self, package: Package, path: Path, name: str, root: etree._Element) -> None:
+    def __init__(self, package: Package, path: Path, limits: ParseLimits, deep: int = 0) -> None:
+        name = main_part(package, path, "word/document.xml")
+        self._root = root = part(package, name)
         self.warnings = package.warnings
-        self._package, self._path = package, path
+        self._package, self._path, self._limits, self._deep = package, path, limits, deep
         self._related = relations(package, name)
-        self._styles = WordStyles(self._parts("styles"))
+        inner = [] if root.find(f"{W}styles") is None else [root]  # as Word 2003 stores them
+        self._styles = WordStyles([*self._parts("styles"), *inner])
         self._numbering = Numbering.of(self._parts("numbering"))
         self._notes = {
             kind: {note.get(f"{W}id", ""): note for root in self._parts(f"{kind}s") for note in root}
             for kind in ("footnote", "endnote", "comment")
         }
+        self._marks = NoteMarks([root, *self._parts("settings")])
+        self._referenced = {node.get(f"{W}id") for node in root.iter(f"{W}commentReference")}
+        self._initial = ""  # the large letter with which the next paragraph begins
         self.printed: dict[str, str] = {}
         self._count, self._page = 0, 1
         typed = [self._styles.is_code(paragraph) for paragraph in root.iter(f"{W}p") if words_of(paragraph).strip()]
@@ -98,10 +121,11 @@ class _Reader:
                     self.warnings.append(str(error).removeprefix(f"{self._path}: "))
         return roots
 
-    def parts(self, body: etree._Element) -> Iterator[Part]:
+    def parts(self) -> Iterator[Part]:
         """Yield the body, cut at the writer's page and section breaks, then the running heads."""
         blocks: list[Block] = []
-        for child in body:
+        body = self._root.find(f"{W}body")
+        for child in self._root if body is None else body:
             before, after = _ends(child)
             if before and blocks:
                 yield Part(list(_join_code(blocks)))
@@ -131,7 +155,7 @@ class _Reader:
             elif child.tag == f"{W}tbl":
                 yield from self._table(child, deep)
             elif child.tag == _ALTERNATE:
-                yield from self._blocks(child[0], deep) if len(child) else ()
+                yield from self._blocks(choose_alternative(child), deep)
             elif child.tag == f"{W}altChunk":
                 yield from self._chunk(child.get(f"{R}id", ""))
             elif child.tag not in _DROPPED and deep < 10 * _DEEPEST:
@@ -143,10 +167,15 @@ class _Reader:
         words = _Words()
         self._read(paragraph, words)
         text = linear(words.pieces).strip()
+        if text and _is_initial(paragraph):
+            self._initial += text
+            text = ""
+        elif self._initial:
+            text, self._initial = self._initial + text, ""
         if self._laid_out:
             self.printed[place] = f"p. {self._page - words.turned}"
         level, (name, at) = self._styles.level_and_list(paragraph, self._numbering)
-        mark = self._numbering.next(name, at) if name and (text or words.boxes) else ""
+        mark = self._numbering.next(name, at) if name and (text or words.boxes or not _is_gone(paragraph)) else ""
         if text and level is None and not mark and not self._typed and self._styles.is_code(paragraph):
             yield Code("".join(piece.text for piece in words.pieces), place=place)
         elif text and level is not None:
@@ -159,12 +188,13 @@ class _Reader:
             yield Picture(alt, place)
         for image in dict.fromkeys(words.images):
             yield Picture("", place, image)
+        yield from words.charts
         for box in words.boxes:
             yield from self._blocks(box, deep + 1) if deep < _DEEPEST else ()
-        for kind, number in words.notes:
+        for kind, number, shown in words.notes:
             if (note := self._notes[kind].get(number)) is not None and deep < _DEEPEST:
                 note_text = " ".join(filter(None, (_block_text(block) for block in self._blocks(note, _DEEPEST))))
-                yield Note(note_text, number if kind != "comment" else "comment", place)
+                yield Note(note_text, shown, place)
 
     def _read(self, element: etree._Element, words: _Words) -> None:
         """Read a paragraph's words in order, iteratively: a hostile file nests deeper than Python calls."""
@@ -172,13 +202,17 @@ class _Reader:
         while waiting:
             child, how = waiting.pop()
             tag = child.tag
-            if tag in _DROPPED or tag == _FALLBACK:
+            if tag in _DROPPED:
                 continue
-            if tag == f"{W}t":
-                words.add(child.text or "", how)
+            if tag == _ALTERNATE:
+                waiting.extend((node, how) for node in reversed(choose_alternative(child)))
+            elif tag == f"{W}t":
+                parent = child.getparent()
+                look = None if parent is None else parent.find(f"{W}rPr")
+                words.add(decode_signs(child.text or "", look), how)
             elif tag == EQUATION:
                 words.add(equation(child))
-            elif tag == f"{W}tab":
+            elif tag in (f"{W}tab", f"{W}ptab"):
                 words.add("\t")
             elif tag in (f"{W}br", f"{W}cr"):
                 words.add("\n")
@@ -188,17 +222,21 @@ class _Reader:
             elif tag == f"{W}noBreakHyphen":
                 words.add("-")
             elif tag == f"{W}sym":
-                words.add(_symbol(child))
-            elif tag == f"{W}ffData":
-                words.add(_form_field(child))
+                words.add(symbol(child))
+            elif tag == f"{W}fldChar":
+                if (data := child.find(f"{W}ffData")) is not None:
+                    words.add(form_field(data))
+                words.turn_field(child.get(f"{W}fldCharType", ""))
             elif tag == f"{W}txbxContent":
                 words.boxes.append(child)
             elif tag in (f"{W}footnoteReference", f"{W}endnoteReference", f"{W}commentReference"):
                 kind = etree.QName(child).localname.removesuffix("Reference")
-                number = child.get(f"{W}id", "")
-                words.notes.append((kind, number))
-                if kind != "comment":
-                    words.add(f"[{number}]")
+                mark, is_typed = ("comment", True) if kind == "comment" else self._marks.of(child, kind)
+                words.notes.append((kind, child.get(f"{W}id", ""), mark))
+                if not is_typed:
+                    words.add(f"[{mark}]")
+            elif tag == f"{W}commentRangeEnd" and child.get(f"{W}id") not in self._referenced:
+                words.notes.append(("comment", child.get(f"{W}id", ""), "comment"))
             elif tag == _DRAWING:
                 if alt := child.get("descr") or child.get("title"):
                     words.pictures.append(alt)
@@ -208,10 +246,12 @@ class _Reader:
                     words.images.append(image)
             elif tag == f"{DRAWN}t":
                 words.pictures.append(child.text or "")
-            elif tag.endswith("}chart") and child.get(f"{R}id"):
-                words.pictures += self._drawn(child.get(f"{R}id", ""))
-            elif tag.endswith("}relIds"):
-                words.pictures += self._drawn(child.get(f"{R}dm", ""))
+            elif tag.endswith("}textpath"):
+                words.pictures.append(child.get("string") or "")
+            elif is_chart(tag) and (root := self._part(child.get(f"{R}id", ""))) is not None:
+                words.charts += chart_blocks(root, f"paragraph {self._count}")
+            elif tag.endswith("}relIds") and (root := self._part(child.get(f"{R}dm", ""))) is not None:
+                words.pictures.append(" · ".join(line for _, line in diagram_lines(root)))
             else:
                 if _is_hidden(child):
                     continue
@@ -220,27 +260,28 @@ class _Reader:
                     how = (self._styles.shift(look), struck)
                 waiting.extend((node, how) for node in reversed(child))
 
-    def _drawn(self, id: str) -> list[str]:
-        """Return the words of a chart or a diagram."""
+    def _part(self, id: str) -> etree._Element | None:
+        """Return the root of a part that the document refers to; None where it is missing."""
         _, target = self._related.get(id, ("", ""))
-        if target not in self._package:
-            return []
-        root = part(self._package, target)
-        if root.tag.endswith("}dataModel"):
-            return [" · ".join(line for _, line in diagram_lines(root))]
-        texts = [element.text or "" for element in root.iter(f"{DRAWN}t", f"{CHART}v")]
-        return [" · ".join(dict.fromkeys(filter(None, (" ".join(text.split()) for text in texts))))]
+        return part(self._package, target) if target in self._package else None
 
     def _chunk(self, id: str) -> Iterator[Block]:
-        """Yield the blocks of a file that Word would join here, if it is HTML."""
+        """Yield the blocks of a file that Word would join here."""
         _, target = self._related.get(id, ("", ""))
-        if target.lower().endswith((".html", ".htm", ".xhtml", ".mht")) and target in self._package:
-            source = html_text(self._package.read(target), self._path)[0]
-            yield from parse_html(source, whole=True, place=f"{target} ").blocks
+        if target not in self._package or self._deep >= _DEEPEST_CHUNK:
+            return
+
+        def read(package: Package) -> Iterator[Block]:
+            inner = _Reader(package, self._path, self._limits, self._deep + 1)
+            return (block for part in inner.parts() for block in part.blocks)
+
+        yield from chunk_blocks(self._package.read(target), target.lower(), self._path, self._limits, read)
 
     def _table(self, table: etree._Element, deep: int) -> Iterator[Block]:
         """Yield a table, then the tables, headings and pictures inside its cells."""
         place = f"paragraph {self._count + 1}"
+        named = [attribute(table.find(f"{W}tblPr"), kind) or "" for kind in ("tblCaption", "tblDescription")]
+        yield from (Picture(text, place) for text in dict.fromkeys(filter(None, named)))
         rows: list[tuple[str, ...]] = []
         blocks: list[Block] = []
         merges: dict[int, str] = {}  # column: the words of a cell that goes on below
@@ -296,6 +337,20 @@ def _is_hidden(run: etree._Element) -> bool:
     return run.tag == f"{W}r" and _is_on(run.find(f"{W}rPr/{W}vanish"))
 
 
+def _is_initial(paragraph: etree._Element) -> bool:
+    """Return whether a paragraph is a large letter with which the next one begins."""
+    frame, after = paragraph.find(f"{W}pPr/{W}framePr"), paragraph.getnext()
+    return frame is not None and frame.get(f"{W}dropCap", "none") != "none" and after is not None and (
+        after.tag == f"{W}p"
+    )  # fmt: skip
+
+
+def _is_gone(paragraph: etree._Element) -> bool:
+    """Return whether a paragraph without words is none on the page, so that no number counts it."""
+    mark = paragraph.find(f"{W}pPr/{W}rPr")
+    return mark is not None and any(mark.find(f"{W}{name}") is not None for name in ("del", "moveFrom", "vanish"))
+
+
 def _is_on(switch: etree._Element | None) -> bool:
     return switch is not None and switch.get(f"{W}val", "1") not in ("0", "false", "off")
 
@@ -303,32 +358,6 @@ def _is_on(switch: etree._Element | None) -> bool:
 def _is_apart(block: Block) -> bool:
     """Return whether a table inside a cell is too long to be written in its place there."""
     return isinstance(block, Table) and len(_block_text(block)) > _INSIDE_CELL
-
-
-def _symbol(sign: etree._Element) -> str:
-    """Return a sign of a font whose characters are no letters."""
-    try:
-        code = int(sign.get(f"{W}char") or "", 16)
-    except ValueError:
-        return ""
-    font = (sign.get(f"{W}font") or "").lower()
-    signs = next((table for name, table in _SYMBOLS.items() if font.startswith(name)), None)
-    if signs is not None:
-        return signs.get(code & 0xFF, "")
-    return chr(code) if 0x20 <= code < 0xE000 and not 0xD800 <= code < 0xE000 else ""
-
-
-def _form_field(data: etree._Element) -> str:
-    """Return a check box or drop-down list as it shows; text typed into a field stands in the text."""
-    if (box := data.find(f"{W}checkBox")) is not None:
-        state = box.find(f"{W}checked")
-        state = state if state is not None else box.find(f"{W}default")
-        return "☒" if state is not None and state.get(f"{W}val", "1") not in ("0", "false", "off") else "☐"
-    if (listed := data.find(f"{W}ddList")) is not None:
-        entries = [entry.get(f"{W}val") or "" for entry in listed.findall(f"{W}listEntry")]
-        at = whole_number(attribute(listed, "result") or attribute(listed, "default")) or 0
-        return entries[at] if 0 <= at < len(entries) else ""
-    return ""
 
 
 def _block_text(block: Block) -> str:

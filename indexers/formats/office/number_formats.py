@@ -13,9 +13,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 BUILT_IN = {
-    1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
-    14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
-    21: "h:mm:ss", 22: "yyyy-mm-dd h:mm", 37: "#,##0", 38: "#,##0", 39: "#,##0.00", 40: "#,##0.00", 45: "mm:ss",
+    1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: '"$"#,##0_);("$"#,##0)', 6: '"$"#,##0_);("$"#,##0)',
+    7: '"$"#,##0.00_);("$"#,##0.00)', 8: '"$"#,##0.00_);("$"#,##0.00)', 9: "0%", 10: "0.00%", 11: "0.00E+00",
+    12: "# ?/?", 13: "# ??/??", 14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM",
+    19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm", 37: "#,##0_);(#,##0)", 38: "#,##0_);(#,##0)",
+    39: "#,##0.00_);(#,##0.00)", 40: "#,##0.00_);(#,##0.00)", 41: '_(* #,##0_);_(* (#,##0);_(* "-"_);_(@_)',
+    42: '_("$"* #,##0_);_("$"* (#,##0);_("$"* "-"_);_(@_)', 43: '_(* #,##0.00_);_(* (#,##0.00);_(* "-"??_);_(@_)',
+    44: '_("$"* #,##0.00_);_("$"* (#,##0.00);_("$"* "-"??_);_(@_)', 45: "mm:ss",
     46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", **dict.fromkeys((*range(27, 32), 36, 50, 57), "yyyy-mm-dd"),
     **dict.fromkeys(range(32, 36), "h:mm:ss"),
 }  # fmt: skip
@@ -23,7 +27,7 @@ BUILT_IN = {
 
 _TOKEN = re.compile(
     r'"([^"]*)"|\\(.)|_.|\*.|\[([^\]]*)\]|(AM/PM|A/P|上午/下午)|(General|G/通用格式|Standard)'
-    r"|(E[+-])|([ymdhsegb]+)|([0#?]+)|(.)",
+    r"|(E[+-])|([ymdhsegb]+|a{3,4})|([0#?]+)|(.)",
     re.I | re.S,
 )
 _ELAPSED = re.compile(r"(h+|m+|s+)", re.I)
@@ -53,13 +57,23 @@ def show(number: float, code: str, since_1904: bool = False, written: str = "") 
     section, value = _chosen(sections, number)
     try:
         if section is None or section.kind == "general":
-            return general(number, written)
+            return _general_among(value, number, section, written)
         if section.kind in ("date", "time"):
             return _moment(number, section, since_1904) or general(number, written)
         text = _fraction(value, section) if ("sign", "/") in section.tokens else _figure(value, section, written)
         return text or general(number, written)
     except (ArithmeticError, InvalidOperation, ValueError, OverflowError):
         return general(number, written)
+
+
+def _general_among(value: float, number: float, section: _Section | None, written: str) -> str:
+    """Return a number as it is, among the words that its format has around it."""
+    tokens = () if section is None else section.tokens
+    if not any(token.kind == "general" for token in tokens):
+        return general(number, written)
+    whole = written if value == number else written.lstrip("-")
+    return "".join(general(value, whole) if kind == "general" else text for kind, text in tokens
+                   if kind in ("general", "text", "sign")).strip()  # fmt: skip
 
 
 def general(number: float, written: str = "") -> str:
@@ -109,10 +123,10 @@ def _section_kind(tokens: list[_Token]) -> str:
     letters = "".join(token.text.lower() for token in tokens if token.kind == "date")
     if "general" in kinds or any(token == ("sign", "@") for token in tokens):
         return "general"
-    if "digits" in kinds and not (kinds & {"elapsed", "half"} or set(letters) & set("hsyd")):
+    if "digits" in kinds and not (kinds & {"elapsed", "half"} or set(letters) & set("hsyda")):
         return "number"
     if kinds & {"elapsed", "half"} or set(letters) & set("hs"):
-        return "date" if set(letters) & set("yde") else "time"
+        return "date" if set(letters) & set("ydea") else "time"
     if letters:
         return "date"
     return "text" if tokens else "general"
@@ -140,14 +154,17 @@ def _moment(number: float, section: _Section, since_1904: bool) -> str:
         return _duration(number, section)
     if not 0 <= number < _LAST_DAY:
         return ""
-    seconds = round((number % 1) * 86_400)
+    places = _places_of_seconds(section)
+    exact = round((number % 1) * 86_400, places)
+    seconds = int(exact) if places else round(exact)
+    fraction = f"{exact % 1:.{places}f}"[1:] if places else ""
     if section.kind == "time":
         hours, minutes = divmod(seconds // 60, 60)
         shows_seconds = any(token.kind == "date" and "s" in token.text.lower() for token in section.tokens)
         half = any(token.kind == "half" for token in section.tokens)
         if not any(token.kind == "date" and "h" in token.text.lower() for token in section.tokens):
-            return f"{hours * 60 + minutes:02}:{seconds % 60:02}"
-        end = f":{seconds % 60:02}" if shows_seconds else ""
+            return f"{hours * 60 + minutes:02}:{seconds % 60:02}{fraction}"
+        end = f":{seconds % 60:02}{fraction}" if shows_seconds else ""
         hours %= 24
         return f"{hours % 12 or 12}:{minutes:02}{end} {'PM' if hours > 11 else 'AM'}" if half else (
             f"{hours:02}:{minutes:02}{end}")  # fmt: skip
@@ -158,6 +175,14 @@ def _moment(number: float, section: _Section, since_1904: bool) -> str:
     moment = first + datetime.timedelta(days=day, seconds=seconds)
     timed = any(token.kind == "date" and set(token.text.lower()) & set("hs") for token in section.tokens)
     return moment.isoformat(" ") if timed or seconds else moment.date().isoformat()
+
+
+def _places_of_seconds(section: _Section) -> int:
+    """Return how many places after the point a format has for seconds."""
+    for before, point, digits in zip(section.tokens, section.tokens[1:], section.tokens[2:], strict=False):
+        if before.kind in ("date", "elapsed") and "s" in before.text.lower() and point == ("sign", "."):
+            return min(6, len(digits.text)) if digits.kind == "digits" else 0
+    return 0
 
 
 def _duration(number: float, section: _Section) -> str:
@@ -216,7 +241,9 @@ def _figure(number: float, section: _Section, written: str) -> str:
     if exponent < len(tokens):
         shown = f"{float(value):.{len(after)}E}"
         mantissa, _, power = shown.partition("E")
-        figure = f"{mantissa}E{int(power):+03d}"
+        size = sum(len(token.text) for token in tokens[exponent + 1 :] if token.kind == "digits")
+        sign = "-" if int(power) < 0 else "+" if tokens[exponent].text.endswith("+") else ""
+        figure = f"{mantissa}E{sign}{abs(int(power)):0{size}}"
         end = max(end, places[-1])
     else:
         rounded = value.quantize(Decimal(1).scaleb(-len(after)), ROUND_HALF_UP)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import posixpath
+import re
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -22,12 +23,7 @@ from indexers.formats.limits import ParseLimits
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _STRICT = b"http://purl.oclc.org/ooxml/"
-_USUAL = {
-    b"http://purl.oclc.org/ooxml/officeDocument/relationships": R[1:-1].encode(),
-    b"http://purl.oclc.org/ooxml/wordprocessingml/main": W[1:-1].encode(),
-    b"http://purl.oclc.org/ooxml/drawingml/main": b"http://schemas.openxmlformats.org/drawingml/2006/main",
-    b"http://purl.oclc.org/ooxml/presentationml/main": b"http://schemas.openxmlformats.org/presentationml/2006/main",
-}
+_YEARLESS = re.compile(rb"http://purl\.oclc\.org/ooxml/(officeDocument|[a-z]+ml)/([A-Za-z/]+)")
 _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords",
                "description": "description", "created": "creationDate", "modified": "modDate"}  # fmt: skip
 
@@ -35,10 +31,14 @@ _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "key
 def part(package: Package, name: str) -> etree._Element:
     """Return a part's root, its namespaces as Office writes them by default (ISO's "strict" ones are others)."""
     data = package.read(name)
-    if _STRICT in data[:4096]:
-        for strict, usual in _USUAL.items():
-            data = data.replace(strict, usual)
-    return package.root(name, data)
+    return package.root(name, usual_namespaces(data))
+
+
+def usual_namespaces(data: bytes) -> bytes:
+    """Return an XML text with the namespaces that Office writes by default in the place of strict ones."""
+    if _STRICT not in data[:4096]:
+        return data
+    return _YEARLESS.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data)
 
 
 def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
@@ -51,7 +51,8 @@ def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
     for relation in package.xml(listed):
         if relation.get("TargetMode") == "External" or not relation.get("Target"):
             continue
-        target = posixpath.normpath(posixpath.join("/", folder, unquote(relation.get("Target", ""))))
+        link = unquote(relation.get("Target", "")).replace("\\", "/")
+        target = posixpath.normpath(posixpath.join("/", folder, link))
         related[relation.get("Id", "")] = ((relation.get("Type") or "").rpartition("/")[2], target.lstrip("/"))
     return related
 
@@ -91,9 +92,13 @@ def choose_alternatives(root: etree._Element) -> None:
         parent = node.getparent()
         if parent is None:
             continue
-        chosen = next((choice for choice in node if len(choice)), None)
         at = parent.index(node)
-        parent[at : at + 1] = list(chosen) if chosen is not None else []
+        parent[at : at + 1] = list(choose_alternative(node))
+
+
+def choose_alternative(node: etree._Element) -> etree._Element:
+    """Return the first of a set of alternatives that holds anything; an empty element where none does."""
+    return next((choice for choice in node if len(choice)), etree.Element("none"))
 
 
 def drawn_lines(shape: etree._Element) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +14,9 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Parag
 from indexers.formats.flow.linear import Piece, equation, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.flat_odf import open_odf
 from indexers.formats.office.sheet_texts import text_shifts
-from indexers.formats.office.word_styles import written
+from indexers.formats.office.word_numbers import written
 from indexers.formats.pictures import packed_pictures, picture_in
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -27,16 +29,19 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _ROW = f"{TABLE}table-row"
 _KINDS = {"1": "decimal", "i": "lowerRoman", "I": "upperRoman", "a": "lowerLetter", "A": "upperLetter"}
+_XML_ID = "{http://www.w3.org/XML/1998/namespace}id"
+_UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72}
+_SAME_HEIGHT, _LOWEST = 0.25, 1e6  # centimetres
 _DEEPEST, _MOST_REPEATED = 25, 200
 _DROPPED = frozenset((f"{TEXT}tracked-changes", f"{OFFICE}forms", f"{TEXT}sequence-decls", f"{OFFICE}annotation-end",
-                      f"{TEXT}index-title-template", f"{TABLE}shapes"))  # fmt: skip
+                      f"{TEXT}index-title-template", f"{TEXT}number", f"{TABLE}shapes"))  # fmt: skip
 _METADATA = {f"{_DC}title": "title", f"{META}initial-creator": "author", f"{_DC}subject": "subject",
              f"{META}keyword": "keywords", f"{META}creation-date": "creationDate", f"{_DC}date": "modDate"}  # fmt: skip
 
 
 def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
-    """Read a text (ODT) or a presentation (ODP). Raise PasswordError if it is encrypted."""
-    package = Package(path, limits)
+    """Read a text (ODT), a presentation (ODP) or a drawing (ODG). Raise PasswordError if it is encrypted."""
+    package, data = open_odf(path, limits)
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
         raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
     root = package.xml("content.xml")
@@ -51,8 +56,8 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
     if content is None:
         raise BrokenFileError(f"{path}: damaged, it has no content.")
     reader = _Reader(package, [root, *styles])
-    images = packed_pictures(path, limits)
-    if content.tag == f"{OFFICE}presentation":
+    images = packed_pictures(path, limits, data)
+    if content.tag in (f"{OFFICE}presentation", f"{OFFICE}drawing"):
         return Flow(reader.slides(content), metadata, package.warnings, close=package.close, images=images)
     return Flow(
         reader.parts(content),
@@ -116,6 +121,11 @@ class _Reader:
             for style in root.iter(f"{TEXT}list-style"):
                 self._lists.setdefault(style.get(f"{STYLE}name", ""), _levels(style))
         self._counts = [0] * 11
+        self._chain: dict[int, int] = {}  # last numbers of the list that is read, by level
+        self._latest: dict[str, dict[int, int]] = {}  # … of the last list of each style
+        self._named: dict[str, dict[int, int]] = {}  # … of lists by their id
+        self._heads = [head for root in roots for page in root.iter(f"{STYLE}master-page") for head in page
+                       if str(head.tag).startswith((f"{STYLE}header", f"{STYLE}footer"))]  # fmt: skip
         self._ends = _page_ends(roots)
         self._shifts = {name: how for root in reversed(roots) for name, how in text_shifts(root).items()}
 
@@ -132,12 +142,24 @@ class _Reader:
                 yield Part(blocks)
                 blocks = []
         yield Part(blocks)
+        if heads := list(self._running()):
+            yield Part(heads, "headers and footers")
+
+    def _running(self) -> Iterator[Block]:
+        """Yield running heads, each once: they often hold the only date or number of a letter."""
+        texts = set[str]()
+        for head in self._heads:
+            kind = "header" if str(head.tag).startswith(f"{STYLE}header") else "footer"
+            for block in self._blocks(head, 0) if head.get(f"{STYLE}display") != "false" else ():
+                if (text := _block_text(block).strip()) and text not in texts:
+                    texts.add(text)
+                    yield Paragraph(text, f"{kind} {len(texts)}")
 
     def slides(self, content: etree._Element) -> Iterator[Part]:
         for number, page in enumerate(content.iter(f"{DRAW}page"), 1):
             blocks: list[Block] = []
             shapes = 0
-            for frame in page:
+            for frame in _sort_frames(page):
                 if frame.tag == f"{SHOWN}notes":
                     words = "\n".join(
                         _block_text(block) for box in frame.iter(f"{DRAW}text-box") for block in self._blocks(box, 0)
@@ -149,11 +171,12 @@ class _Reader:
                 elif frame.tag not in _DROPPED:
                     shapes += 1
                     place = f"slide {number} shape {shapes}"
+                    self._latest = {}  # lists of other shapes are not continued
                     blocks += (replace(block, place=place) for block in self._blocks(frame, 0))
             yield Part(blocks, f"slide {number}", whole=True)
 
     def _blocks(
-        self, parent: Iterable[etree._Element], deep: int, lists: tuple[str, int] = ("", -1)
+        self, parent: Iterable[etree._Element], deep: int, lists: tuple[str, tuple[int, ...]] = ("", ())
     ) -> Iterator[Block]:
         for child in parent:
             tag = child.tag
@@ -183,7 +206,8 @@ class _Reader:
         text = linear(pieces).strip()
         if element.tag == f"{TEXT}h" and text:
             level = min(10, max(1, _int(element.get(f"{TEXT}outline-level"), 1)))
-            yield Heading(level, text, self._number(level), place)
+            typed = " ".join((element.findtext(f"{TEXT}number") or "").split())
+            yield Heading(level, text, self._number(level) or typed, place)
         elif text:
             yield Paragraph(text, place)
         for element_apart in apart if deep < _DEEPEST else ():
@@ -272,21 +296,35 @@ class _Reader:
         self._counts[level + 1 :] = [0] * (len(self._counts) - level - 1)
         return _format_number(self._outline, self._counts, level)
 
-    def _list(self, element: etree._Element, deep: int, lists: tuple[str, int]) -> Iterator[Block]:
-        name, level = element.get(f"{TEXT}style-name") or lists[0], lists[1] + 1
-        how = self._lists.get(name, {}).get(level + 1, _Level())
-        number = how.start
+    def _list(self, element: etree._Element, deep: int, lists: tuple[str, tuple[int, ...]]) -> Iterator[Block]:
+        name, above = element.get(f"{TEXT}style-name") or lists[0], lists[1]
+        level, levels = len(above), self._lists.get(name, {})
+        how = levels.get(level + 1, _Level())
+        continued = element.get(f"{TEXT}continue-numbering") == "true" or _goes_on(element)
+        if level == 0:
+            before = self._named.get(element.get(f"{TEXT}continue-list", "-"))
+            before = self._latest.get(name) if before is None and continued else before
+            self._chain = {} if before is None else before
+            self._latest[name] = self._named[element.get(_XML_ID, "")] = self._chain
+        elif not continued:
+            self._chain.pop(level, None)
+        number = self._chain.get(level, how.start - 1) + 1
         for entry in element:
-            first = True
+            first = entry.tag == f"{TEXT}list-item"
             number = _int(entry.get(f"{TEXT}start-value"), number)
-            for block in self._blocks(entry, deep + 1, (name, level)) if deep < 10 * _DEEPEST else ():
+            counts = first and next((node.tag for node in entry if node.tag != f"{TEXT}number"), "") != f"{TEXT}list"
+            shown = number if counts else max(how.start, number - 1)
+            if counts:
+                self._chain[level] = number
+            mark = _format_number(levels, [0, *above, shown], level + 1) if how.kind else "-"
+            inner = (name, (*above, shown))
+            for block in self._blocks(entry, deep + 1, inner) if deep < 10 * _DEEPEST else ():
                 if isinstance(block, Paragraph):
-                    mark = f"{how.before}{written(number, how.kind)}{how.after}".strip() if how.kind else "-"
                     yield Item(block.text, mark if first else " " * len(mark), level, block.place)
                     first = False
                 else:
                     yield block
-            number += entry.tag == f"{TEXT}list-item"
+            number += counts
 
     def _table(self, table: etree._Element, deep: int) -> Iterator[Block]:
         place = f"paragraph {self._count + 1}"
@@ -311,6 +349,41 @@ class _Reader:
             rows.append(tuple(cells))
         yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from inner
+
+
+def _goes_on(element: etree._Element) -> bool:
+    """Return whether a list inside another goes on with numbers: the item around it says nothing of its own."""
+    item = element.getparent()
+    around = item.getparent() if item is not None else None
+    continued = around is not None and (
+        around.get(f"{TEXT}continue-list") or around.get(f"{TEXT}continue-numbering") == "true"
+    )
+    return bool(continued) and item is not None and item[0] is element and item.getprevious() is None
+
+
+def _sort_frames(page: etree._Element) -> list[etree._Element]:
+    """Sort the shapes of a slide from top to bottom, then left to right; those without a place keep theirs in front."""
+    shapes = [(_place(shape), at, shape) for at, shape in enumerate(page)]
+    shapes.sort(key=lambda entry: (round(entry[0][1] / _SAME_HEIGHT), entry[0][0], entry[1]))
+    return [shape for _, _, shape in shapes]
+
+
+def _place(shape: etree._Element) -> tuple[float, float]:
+    """Return how far right and down a shape lies, in centimetres; of a group the first place inside it."""
+    if shape.tag == f"{SHOWN}notes":
+        return 0.0, _LOWEST
+    inner = [shape, *shape.iter(f"{DRAW}frame", f"{DRAW}custom-shape", f"{DRAW}rect", f"{DRAW}line")][:_MOST_REPEATED]
+    places = [(_length(node.get(f"{_SVG}x")), _length(node.get(f"{_SVG}y"))) for node in inner
+              if node.get(f"{_SVG}y")]  # fmt: skip
+    return min(places, key=lambda place: place[1], default=(0.0, 0.0))
+
+
+def _length(text: str | None) -> float:
+    match = re.fullmatch(r"(-?[\d.]{1,12})(cm|mm|in|pt)?", text or "")
+    try:
+        return float(match[1]) * _UNITS[match[2] or "cm"] if match is not None else 0.0
+    except ValueError:
+        return 0.0
 
 
 def _block_text(block: Block) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,8 +12,10 @@ from hybrid_core.errors import BrokenFileError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Note, Paragraph, Part, Picture, Table
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits, plain_reason
-from indexers.formats.office.ooxml import CHART, DRAWN, choose_alternatives, diagram_lines, paragraph_text, properties
-from indexers.formats.office.word_styles import written
+from indexers.formats.office.charts import chart_blocks, is_chart
+from indexers.formats.office.ooxml import DRAWN, R, choose_alternatives, diagram_lines, paragraph_text, properties
+from indexers.formats.office.repack import repack
+from indexers.formats.office.word_numbers import written
 from indexers.formats.pictures import may_show_words, packed_pictures
 
 _GROUP = 6  # MSO_SHAPE_TYPE.GROUP
@@ -21,7 +24,7 @@ _BODY, _SLIDE_NUMBER = 2, 13  # PP_PLACEHOLDER, as these:
 _RUNNING = frozenset((14, 15, 16))  # header, footer, date
 _DEEPEST = 20
 _SAME_HEIGHT = 100_000  # a ninth of an inch
-_NUMBERED = re.compile(r"(arabic|alphaLc|alphaUc|romanLc|romanUc)(ParenBoth|ParenR|Period|Plain)")
+_NUMBERED = re.compile(r"(arabic|alphaLc|alphaUc|romanLc|romanUc)(ParenBoth|ParenR|Period|Plain)|circleNum")
 _NUMBER_KINDS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman",
                  "romanUc": "upperRoman"}  # fmt: skip
 _RELATIONS = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
@@ -33,32 +36,52 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
     """Read a PowerPoint file (PPTX, PPTM, PPSX, POTX). Raise DocumentError if it is damaged beyond reading."""
     package = Package(path, limits)
     metadata = properties(package)
-    package.close()
-    from pptx.package import Package as Presentation
-
     warnings: list[str] = []
     try:
-        document: Any = Presentation.open(str(path)).main_document_part
-        slides = document.presentation.slides
-        size = (document.presentation.slide_width or 1, document.presentation.slide_height or 1)
+        presentation = _presentation(package, path, warnings)
+        slides = presentation.slides
+        size = (presentation.slide_width or 1, presentation.slide_height or 1)
         count = len(slides)
     except Exception as error:
         raise BrokenFileError(
             f"{path}: damaged, its slides cannot be listed ({plain_reason(error, str(path))})."
         ) from error
+    finally:
+        package.close()
     images = packed_pictures(path, limits)
     return Flow(_slide_parts(slides, count, size, warnings), metadata, warnings, images=images)
 
 
+def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
+    """Open a presentation; pack it anew where the library refuses what PowerPoint opens."""
+    from pptx.package import Package as Presentation
+
+    try:
+        presentation = Presentation.open(str(path)).main_document_part.presentation
+        if len(presentation.slides):
+            return presentation
+    except Exception as error:  # noqa: BLE001 - python-pptx raises many types
+        plain_reason(error, str(path))  # logs it
+    data, missing = repack(package, path)
+    if missing:
+        warnings.append(f"{missing} of its slides are missing in it")
+    return Presentation.open(io.BytesIO(data)).main_document_part.presentation
+
+
 def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
-    heads: set[str] = set()  # of pages of notes
+    heads: set[str] = set()  # of pages of notes, and texts of layouts
+    hidden = 0
     for number in range(1, count + 1):
         blocks: list[Block] = []
         try:
-            blocks += _slide(slides[number - 1], number, size, warnings, heads)
+            slide = slides[number - 1]
+            hidden += slide._element.get("show") in ("0", "false")
+            blocks += _slide(slide, number, size, warnings, heads)
         except Exception as error:  # noqa: BLE001 - a damaged slide must not cost the others
             warnings.append(f"slide {number} could not be read ({plain_reason(error)})")
         yield Part(blocks, f"slide {number}", whole=True)
+    if hidden:
+        warnings.append(f"{hidden} of its {count} slides are hidden; they were read as the others")
 
 
 def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], heads: set[str]) -> Iterator[Block]:
@@ -69,13 +92,14 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
         title = None
     titled = title.shape_id if title is not None else None
     if title is not None and title.has_text_frame and (words := _frame(title.text_frame)).strip():
-        yield Heading(1, words, place=_shape_place(title, number, size))
-    for shape in _sort_shapes(_shapes(slide.shapes, 0)):
+        yield Heading(1, words, place=_shape_place(title, _box(title), number, size))
+    for shape, box in _sort_shapes(_shapes(slide.shapes, 0)):
         if shape.shape_id != titled:
             try:
-                yield from _shape(shape, _shape_place(shape, number, size))
+                yield from _shape(shape, _shape_place(shape, box, number, size))
             except Exception as error:  # noqa: BLE001 - nor a damaged shape the slide
                 warnings.append(f"a shape of slide {number} could not be read ({plain_reason(error)})")
+    yield from _layout_blocks(slide, number, heads)
     if slide.has_notes_slide:
         yield from _note_blocks(slide.notes_slide, number, heads)
     for relation in slide.part.rels.values():
@@ -97,7 +121,7 @@ def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
     place = f"slide {number} notes"
     if body is not None:
         yield Note(_frame(body), "notes", place)
-    for shape in _sort_shapes(_shapes(notes.shapes, 0)):
+    for shape, _ in _sort_shapes(_shapes(notes.shapes, 0)):
         kind = shape.placeholder_format.type if shape.is_placeholder else None
         if getattr(shape, "has_table", False) and shape.has_table:
             yield from _shape(shape, place)
@@ -108,46 +132,102 @@ def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
             heads.add(words)
 
 
-def _shapes(shapes: Any, deep: int) -> Iterator[Any]:
+def _layout_blocks(slide: Any, number: int, heads: set[str]) -> Iterator[Block]:
+    """Yield the texts that a slide shows of its layout and its master, on the first slide that shows them."""
+    shows, sheets = slide._element.get("showMasterSp") not in ("0", "false"), []
+    try:
+        layout = slide.slide_layout if shows else None
+        if layout is not None:
+            sheets = [layout]
+            sheets += [layout.slide_master] if layout._element.get("showMasterSp") not in ("0", "false") else []
+    except (AttributeError, KeyError, ValueError):
+        return  # a slide without a layout
+    for sheet in sheets:
+        for shape, _ in _shapes(sheet.shapes, 0):
+            if not shape.is_placeholder and shape.has_text_frame:
+                words = " ".join(_frame(shape.text_frame).split())
+                if words and words not in heads:
+                    heads.add(words)
+                    yield Note(words, "layout", f"slide {number} layout")
+
+
+Box = tuple[float, float, float, float]  # left, top, width, height
+Scale = tuple[float, float, float, float]  # of a group's inside: factor and offset, by each axis
+
+
+def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tuple[Any, Box | None]]:
+    """Yield the shapes, those of groups too, each with its box on the slide; None where it inherits none."""
     for shape in shapes:
         try:
             group = shape.shape_type == _GROUP
         except NotImplementedError:
             group = False
         if group and deep < _DEEPEST:
-            yield from _shapes(shape.shapes, deep + 1)
+            yield from _shapes(shape.shapes, deep + 1, _inside(shape, scale))
+        elif (box := _box(shape)) is not None:
+            across, down, right, below = scale
+            yield shape, (box[0] * across + right, box[1] * down + below, box[2] * across, box[3] * down)
         else:
-            yield shape
+            yield shape, None
 
 
-def _sort_shapes(shapes: Iterable[Any]) -> Iterator[Any]:
-    """Sort shapes from top to bottom, then left to right; those with an inherited place come first."""
-    line: list[Any] = []
-    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
-        if line and (shape.top or 0) - (line[0].top or 0) > _SAME_HEIGHT:
-            yield from sorted(line, key=lambda shape: shape.left or 0)
-            line = []
-        line.append(shape)
-    yield from sorted(line, key=lambda shape: shape.left or 0)
+def _inside(group: Any, scale: Scale) -> Scale:
+    """Return how the shapes of a group are drawn on the slide."""
+    frame = group._element.find(f"{{*}}grpSpPr/{DRAWN}xfrm")
+    names = ("off", "ext", "chOff", "chExt") if frame is not None else ()
+    parts = [part.values()[:2] for name in names if (part := frame.find(f"{DRAWN}{name}")) is not None]
+    try:
+        (x, y), (wide, high), (left, top), (width, height) = ([int(value) for value in part] for part in parts)
+    except ValueError:
+        return scale
+    across, down, right, below = scale
+    by_width, by_height = wide / width if width else 1, high / height if height else 1
+    return (
+        across * by_width, down * by_height,
+        right + across * (x - left * by_width), below + down * (y - top * by_height),
+    )  # fmt: skip
 
 
-def _shape_place(shape: Any, number: int, size: tuple[int, int]) -> str:
-    """Return the slide, the shape's id and its box in percent of the slide."""
+def _box(shape: Any) -> Box | None:
     try:
         left, top, width, height = shape.left, shape.top, shape.width, shape.height
     except Exception:  # noqa: BLE001 - python-pptx raises many types for damaged values
-        left = None
-    if left is None or top is None or width is None or height is None:
+        return None
+    return None if left is None or top is None or width is None or height is None else (left, top, width, height)
+
+
+def _sort_shapes(shapes: Iterable[tuple[Any, Box | None]]) -> Iterator[tuple[Any, Box | None]]:
+    """Sort shapes from top to bottom, then left to right; those with an inherited place come first."""
+
+    def left(pair: tuple[Any, Box | None]) -> float:
+        return pair[1][0] if pair[1] is not None else 0
+
+    def top(pair: tuple[Any, Box | None]) -> float:
+        return pair[1][1] if pair[1] is not None else 0
+
+    line: list[tuple[Any, Box | None]] = []
+    for pair in sorted(shapes, key=lambda pair: (top(pair), left(pair))):
+        if line and top(pair) - top(line[0]) > _SAME_HEIGHT:
+            yield from sorted(line, key=left)
+            line = []
+        line.append(pair)
+    yield from sorted(line, key=left)
+
+
+def _shape_place(shape: Any, box: Box | None, number: int, size: tuple[int, int]) -> str:
+    """Return the slide, the shape's id and its box in percent of the slide."""
+    if box is None:
         return f"slide {number} shape {shape.shape_id}"
-    box = (left / size[0], top / size[1], (left + width) / size[0], (top + height) / size[1])
-    return f"slide {number} shape {shape.shape_id} box {','.join(str(round(100 * side)) for side in box)}"
+    left, top, width, height = box
+    sides = (left / size[0], top / size[1], (left + width) / size[0], (top + height) / size[1])
+    return f"slide {number} shape {shape.shape_id} box {','.join(str(round(100 * side)) for side in sides)}"
 
 
 def _shape(shape: Any, place: str) -> Iterator[Block]:
     if getattr(shape, "has_table", False) and shape.has_table:
         yield Table(_table_rows(shape.table), place=place)
     elif getattr(shape, "has_chart", False) and shape.has_chart:
-        yield from _chart(shape.chart, place)
+        yield from chart_blocks(shape.chart._chartSpace, place)
     elif shape.has_text_frame:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
         counts: dict[int, int] = {}  # numbers of the lists that are open, by their level
@@ -159,15 +239,29 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
                 else:
                     yield Paragraph(text, place)
     else:
-        for diagram in shape._element.iter(_RELATIONS):
-            part = shape.part.related_part(diagram.get(_DATA))
+        yield from _drawn(shape, place)
+        return
+    for drawn in shape._element.iter("{*}cNvPr"):
+        if drawn.get("descr"):
+            yield Picture(drawn.get("descr"), place)
+
+
+def _drawn(shape: Any, place: str) -> Iterator[Block]:
+    """Yield a diagram, a later chart, the alternative texts and the pictures of a shape without text."""
+    for node in shape._element.iter():
+        if not isinstance(node.tag, str):
+            continue
+        if node.tag == _RELATIONS:
+            part = shape.part.related_part(node.get(_DATA))
             for depth, line in diagram_lines(read_xml(part.blob, "a diagram")[0]):
                 yield Item(line, depth=depth, place=place)
-        for drawn in shape._element.iter():
-            if isinstance(drawn.tag, str) and drawn.tag.endswith("}cNvPr") and drawn.get("descr"):
-                yield Picture(drawn.get("descr"), place)
-            elif drawn.tag == f"{DRAWN}blip" and (image := _image(shape.part, drawn.get(_EMBEDDED))):
-                yield Picture("", place, image)
+        elif is_chart(node.tag) and node.get(f"{R}id") in shape.part.rels:
+            part = shape.part.related_part(node.get(f"{R}id"))
+            yield from chart_blocks(read_xml(part.blob, "a chart")[0], place)
+        elif node.tag.endswith("}cNvPr") and node.get("descr"):
+            yield Picture(node.get("descr"), place)
+        elif node.tag == f"{DRAWN}blip" and (image := _image(shape.part, node.get(_EMBEDDED))):
+            yield Picture("", place, image)
 
 
 def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
@@ -198,6 +292,8 @@ def _number(paragraph: Any, level: int, counts: dict[int, int]) -> str:
         return ""
     start = how.get("startAt") or "1"
     counts[level] = counts[level] + 1 if level in counts else int(start) if start.isdigit() and len(start) < 6 else 1
+    if named[1] is None:
+        return written(counts[level], "decimalEnclosedCircle")
     number = written(counts[level], _NUMBER_KINDS[named[1]])
     return {"ParenBoth": f"({number})", "ParenR": f"{number})", "Plain": number}.get(named[2], f"{number}.")
 
@@ -209,27 +305,6 @@ def _image(part: Any, id: str | None) -> str:
     image = part.rels[id].target_part
     name = str(image.partname).lstrip("/")
     return name if may_show_words(name, len(image.blob)) else ""
-
-
-def _chart(chart: Any, place: str) -> Iterator[Block]:
-    """Yield a chart as the table that it draws."""
-    title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
-    if title:
-        yield Paragraph(_break_lines(title), place)
-    series = list(chart._chartSpace.iter(f"{CHART}ser"))  # python-pptx knows some kinds of charts only
-    names = {at: name for row in series for tag in ("cat", "xVal") for at, name in _points(row, tag).items()}
-    columns = [{**_points(row, "val"), **_points(row, "yVal")} for row in series]
-    rows = [("", *(" ".join(_points(row, "tx").values()) for row in series))]
-    numbers = sorted({at for column in (names, *columns) for at in column})
-    rows += [(names.get(at, ""), *(column.get(at, "") for column in columns)) for at in numbers]
-    yield Table(tuple(rows), place=place)
-
-
-def _points(series: Any, tag: str) -> dict[int, str]:
-    """Return the stored values of a part of a chart's series, by their number."""
-    data = series.find(f"{CHART}{tag}")
-    points = data.iter(f"{CHART}pt") if data is not None else ()
-    return {int(point.get("idx", 0)): point.findtext(f"{CHART}v") or "" for point in points}
 
 
 def _frame(frame: Any) -> str:

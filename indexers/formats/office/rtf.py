@@ -14,9 +14,11 @@ from pathlib import Path
 from striprtf.striprtf import rtf_to_text
 
 from hybrid_core.errors import BrokenFileError, DocumentError
+from hybrid_core.text.prose import counted
 from indexers.formats.flow.blocks import Block, Flow, Heading, Paragraph, Part, Table
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.limits import ParseLimits, plain_reason
+from indexers.formats.office.word_signs import signs_of
 
 _RTF = b"{\\rtf"
 _PAGE_END = re.compile(r"\\page(?![a-z])\s?")
@@ -34,8 +36,22 @@ _BOX_TEXT = re.compile(r"\{\s?\\shptxt(?![a-z])")
 _BORDER = re.compile(r"\\par(?![a-z])|\\[\\{}]|[{}]")
 _LONGEST = 20_000  # characters of a paragraph behind a box, which goes after it
 _LEVELS = 6
+_UNREADABLE = (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError)
 _FORM, _LEVEL = "\x02", "\x03"  # marks before words of a form, before a heading
-_MARKS = re.compile("[\x02\x03].")
+_BAR_MARK = "\x04"  # stands for a stroke of the text, as strokes end cells
+_BAR = re.compile(r"\||\\'7c", re.I)
+_LEAD = re.compile(r"\\'[89a-f]", re.I)  # the first byte of a character of two, perhaps
+_MARKS = re.compile("[\x02\x03].|\x04")
+_BARE = re.compile("[\x80-\xff]")
+_OTHER_ENDS = re.compile(r"\\(?:column|softline)(?![a-z])\s?")
+_OBJECT = re.compile(r"\\(?:object|objemb|objlink|result)(?![a-z])\s?")
+_CHARSET = re.compile(r"\\(mac|pca|pc)(?![a-z\d])\s?")
+_CODE_PAGES = {"pc": 437, "pca": 850}
+_CODED = re.compile(r"\\'([0-9a-fA-F]{2})")
+_CODE_PAGE = re.compile(r"\\ansicpg\d+")
+_HEAD_GROUP = re.compile(r"\{\s?\\(?:header|footer)[lrf]?(?![a-z])")
+_LONGEST_FONT = 500
+_PRIVATE = re.compile("[\uf020-\uf0ff]")
 _FORMS = {"strike": True, "striked": True}
 _SHIFTS = {"super": 1, "sub": -1, "nosupersub": 0, "up": 1, "dn": -1}
 _ENDS = frozenset(("par", "cell", "row", "line", "sect", "page", "nestcell", "nestrow"))
@@ -48,12 +64,39 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
     if start < 0:
         raise DocumentError(f"{path}: not an RTF file (it does not begin with {{\\rtf).")
     try:
-        source = _PAGE_END.sub(r"\\par \\'0c\\par ", data[start:].decode("latin-1"))
-        source = _with_marks(_with_notes(_with_boxes(_with_charsets(_MARKS.sub(" ", _without_data(source))))))
-        text = rtf_to_text(source, errors="replace")
-    except (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError) as error:
+        text, warnings = _rtf_text(data[start:])
+    except _UNREADABLE as error:
         raise BrokenFileError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
-    return Flow(_rtf_pages(text), _rtf_info(data), clauses=True)
+    return Flow(_rtf_pages(text), _rtf_info(data), warnings, clauses=True)
+
+
+def rtf_blocks(data: bytes) -> list[Block]:
+    """Return the blocks of an RTF text; none where it cannot be read."""
+    try:
+        return [block for part in _rtf_pages(_rtf_text(data)[0]) for block in part.blocks]
+    except _UNREADABLE:
+        return []
+
+
+def _rtf_text(data: bytes) -> tuple[str, list[str]]:
+    """Return the text of a file with marks in it, and notes."""
+    source = _MARKS.sub(" ", _without_data(data.decode("latin-1")))
+    source = _BARE.sub(lambda byte: f"\\'{ord(byte[0]):02x}", source)
+    source = _OTHER_ENDS.sub(r"\\line ", _PAGE_END.sub(r"\\par \\'0c\\par ", _OBJECT.sub("", source)))
+    if (charset := _CHARSET.search(source)) is not None and charset[1] == "mac":
+        source = _CODED.sub(lambda code: f"{{\\uc0\\u{ord(bytes.fromhex(code[1]).decode('mac_roman'))} }}", source)
+    elif charset is not None:
+        source = f"{source[: charset.start()]}\\ansi\\ansicpg{_CODE_PAGES[charset[1]]} {source[charset.end() :]}"
+    source, heads = _without_heads(_with_charsets(source))
+    signs = _sign_fonts(source)
+    marked = [_with_marks(_with_notes(_with_boxes(part)), signs) for part in (source, *heads)]
+    texts = [str(rtf_to_text(part, errors="replace")) for part, _ in marked]
+    hidden = sum(count for _, count in marked)
+    running = "\n".join(dict.fromkeys(line for text in texts[1:] for line in text.split("\n") if line.strip()))
+    text = texts[0] + (f"\f{running}" if running else "")
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    text = _PRIVATE.sub(lambda sign: "•" if sign[0] == "\uf0b7" else "", text)
+    return text, [f"{counted(hidden, 'word')} of hidden text, which is not printed, left out"] if hidden else []
 
 
 def _rtf_pages(text: str) -> Iterator[Part]:
@@ -81,6 +124,7 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
 
 def _formed(line: str) -> str:
     """Return a line with the forms that marks in it tell as they are typed."""
+    line = line.replace(_BAR_MARK, "|")
     if _FORM not in line and _LEVEL not in line:
         return line
     first, *others = re.sub(f"{_LEVEL}.", "", line).split(_FORM)
@@ -143,6 +187,40 @@ def _with_notes(source: str) -> str:
     return "".join((*parts, source[at:]))
 
 
+def _without_heads(source: str) -> tuple[str, list[str]]:
+    """Return the source without its running heads, and each of these as a source of its own."""
+    first = _HEAD_GROUP.search(source)
+    if first is None:
+        return source, []
+    opening = source[: first.start()]
+    fonts = _FONTS.search(opening)
+    table = opening[fonts.start() : _group_end(opening, fonts.start())] if fonts is not None else ""
+    page = _CODE_PAGE.search(opening)
+    parts, heads, at = list[str](), list[str](), 0
+    for head in _HEAD_GROUP.finditer(source):
+        if head.start() < at or len(heads) > _MOST_NOTES:
+            continue
+        end = _group_end(source, head.start())
+        parts.append(source[at : head.start()])
+        heads.append(f"{{\\rtf1{page[0] if page else ''}{table}\\pard {source[head.end() : end - 1]}\\par}}")
+        at = end
+    return "".join((*parts, source[at:])), heads
+
+
+def _sign_fonts(source: str) -> dict[int, dict[int, str]]:
+    """Return the signs of the fonts that have no letters, by their numbers."""
+    begin = _FONTS.search(source)
+    table = source[begin.start() : _group_end(source, begin.start())] if begin is not None else ""
+    fonts: dict[int, dict[int, str]] = {}
+    starts = [*_FONT.finditer(table)]
+    for font, after in zip(starts, [*(font.start() for font in starts[1:]), len(table)], strict=False):
+        described = re.sub(r"\{[^{}]{0,200}\}", "", table[font.end() : min(after, font.end() + _LONGEST_FONT)])
+        name = re.sub(r"\\[*a-z]+-?\d*", " ", described).partition(";")[0]
+        if (signs := signs_of(name)) is not None:
+            fonts[int(font[0][2:])] = signs
+    return fonts
+
+
 def _group_end(source: str, start: int) -> int:
     """Return the place after the bracket that closes the group which begins at ``start``."""
     deep, at = 0, start
@@ -163,19 +241,24 @@ class _State:
     deleted: bool = False
     level: int | None = None  # of a heading, from 0
     in_table: bool = False
+    hidden: bool = False
+    font: int = -1
 
     @property
     def code(self) -> int:
         return self.shift + 1 + 3 * self.struck
 
 
-def _with_marks(source: str) -> str:
-    """Put marks before words of a form and before headings; leave out words that a writer deleted."""
+def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int]:
+    """Put marks before words of a form and before headings; leave out words that a writer deleted or hid.
+
+    Return the source and the number of hidden words. ``signs`` are those of fonts without letters.
+    """
     sheet = _STYLES.search(source)
     styles = source[sheet.start() : _group_end(source, sheet.start())] if sheet is not None else ""
     levels = {int(style): int(level) for style, level in _STYLE.findall(styles)}
     state, groups, parts = _State(), [], list[str]()
-    form, begun, at = 1, False, 0
+    form, begun, at, hidden = 1, False, 0, 0
     while (token := _TOKEN.match(source, at)) is not None:
         at, text, word, number = token.end(), token[0], token[1], token[2]
         if text == "{":
@@ -189,8 +272,13 @@ def _with_marks(source: str) -> str:
             if word in _ENDS or word == "pard":
                 begun = begun and word == "line"
         elif text.strip("\r\n") and not (text[0] == "\\" and text[1] in "*\r\n"):
-            if state.deleted:
+            if state.deleted or state.hidden:
+                hidden += 0 if state.deleted or text[0] == "\\" else len(text.split())
                 continue
+            if not _LEAD.match(parts[-1] if parts else ""):
+                text = _BAR.sub(_BAR_MARK, text)
+            if (font := signs.get(state.font)) is not None:
+                text = _as_signs(text, font)
             if not begun and text.strip():
                 begun = True
                 if state.level is not None and state.level < _LEVELS and not state.in_table:
@@ -199,7 +287,15 @@ def _with_marks(source: str) -> str:
                 form = state.code
                 parts.append(f"{_FORM}{form}")
         parts.append(text)
-    return "".join((*parts, source[at:]))
+    return "".join((*parts, source[at:])), hidden
+
+
+def _as_signs(text: str, font: dict[int, str]) -> str:
+    """Return a token of the text with the signs that its font shows for its characters."""
+    codes = [int(text[2:], 16)] if text.startswith("\\'") else [] if text[0] == "\\" else list(map(ord, text))
+    return "".join(
+        f"{{\\uc0\\u{ord(font[code])} }}" if code in font and code != 32 else chr(code) for code in codes
+    ) or (text if text[0] == "\\" else "")
 
 
 def _changed(state: _State, word: str, number: str | None, levels: dict[int, int]) -> _State:
@@ -212,7 +308,11 @@ def _changed(state: _State, word: str, number: str | None, levels: dict[int, int
     if word == "deleted":
         return replace(state, deleted=not off)
     if word == "plain":
-        return replace(state, shift=0, struck=False, deleted=False)
+        return replace(state, shift=0, struck=False, deleted=False, hidden=False, font=-1)
+    if word == "v":
+        return replace(state, hidden=not off)
+    if word == "f" and number:
+        return replace(state, font=int(number))
     if word == "pard":
         return replace(state, level=None, in_table=False)
     if word == "intbl":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from indexers.formats.office.number_formats import general
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (_NS % name for name in ("office", "text", "table", "drawing", "style"))
+_SVG = _NS % "svg-compatible"
 _SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
 _GROUPS = ("table-row-group", "table-rows", "table-header-rows")
 _MOST_REPEATED = 1_000
@@ -32,7 +34,13 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
     root = package.xml("content.xml")
     warnings += package.warnings
     raised = text_shifts(root)
-    return _ods_sheets(root, path, limits, raised)
+    styles = list(root.iter(f"{_STYLE}style"))
+    looks = ((style.get(f"{_STYLE}name"), style.find(f"{_STYLE}table-properties")) for style in styles)
+    unshown = {name for name, look in looks if look is not None and look.get(f"{_TABLE}display") == "false"}
+    tables = list(root.iter(f"{_TABLE}table"))
+    if hidden := sum(table.get(f"{_TABLE}style-name") in unshown for table in tables):
+        warnings.append(f"{hidden} of its {len(tables)} sheets are hidden; they were read as the others")
+    return _ods_sheets(root, path, limits, raised, warnings)
 
 
 def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
@@ -50,26 +58,49 @@ def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
 
 
 def _ods_sheets(
-    root: etree._Element, path: Path, limits: ParseLimits, raised: dict[str, tuple[int, bool]]
+    root: etree._Element, path: Path, limits: ParseLimits, raised: dict[str, tuple[int, bool]], warnings: list[str]
 ) -> Iterator[tuple[str, Grid]]:
     for table in root.iter(f"{_TABLE}table"):
         if any(str(node.tag) == f"{_TABLE}table" for node in table.iterancestors()):
             continue
         grid = Grid(limits, f"{path}: a sheet")
-        number = 0
+        number = hidden = 0
+        name = table.get(f"{_TABLE}name") or "Sheet"
         for row in _row_elements(table, 0):
             times = _int(row.get(f"{_TABLE}number-rows-repeated"), 1)
             cells, spans, notes = _read_row(row, number + 1, raised)
             for again in range(min(times, _MOST_REPEATED) if cells else 0):
                 grid.add(number + 1 + again, cells)
+            hidden += bool(cells) and row.get(f"{_TABLE}visibility", "visible") != "visible"
             grid.merged += spans
             grid.apart += notes
             number += times
+        columns = [at for at in _hidden_columns(table) if grid.first <= at <= grid.last]
+        for count, what in ((hidden, "rows"), (len(columns), "columns")):
+            if count:
+                warnings.append(f"sheet «{name}»: {count} {what} are hidden; they were read as the others")
         for shape in table.findall(f"{_TABLE}shapes"):
+            grid.apart += [(0, Paragraph(text)) for text in _descriptions(shape)]
             for paragraph in list(shape.iter(f"{_TEXT}p"))[:_MOST_REPEATED]:
                 if text := _paragraph(paragraph, raised).strip():
                     grid.apart.append((0, Paragraph(text)))
-        yield table.get(f"{_TABLE}name") or "Sheet", grid
+        yield name, grid
+
+
+def _hidden_columns(table: etree._Element) -> Iterator[int]:
+    at = 0
+    for column in table.iter(f"{_TABLE}table-column"):
+        times = _int(column.get(f"{_TABLE}number-columns-repeated"), 1)
+        if column.get(f"{_TABLE}visibility", "visible") != "visible":
+            yield from range(at, at + min(times, _MOST_REPEATED))
+        at += times
+
+
+def _descriptions(shape: etree._Element) -> Iterator[str]:
+    """Yield the alternative texts of a drawn shape."""
+    for node in list(shape.iter(f"{_SVG}title", f"{_SVG}desc"))[:_MOST_REPEATED]:
+        if text := " ".join((node.text or "").split()):
+            yield text
 
 
 def _row_elements(parent: etree._Element, deep: int) -> Iterator[etree._Element]:
@@ -97,6 +128,7 @@ def _read_row(
                 text = " ".join(filter(None, (_paragraph(p, raised) for p in node.iter(f"{_TEXT}p"))))
                 apart.append((number, Note(text, "comment")))
             elif str(node.tag).startswith(_DRAW):
+                apart += [(number, Paragraph(text)) for text in _descriptions(node)]
                 apart += [(number, Paragraph(text)) for p in node.iter(f"{_TEXT}p") if (text := _paragraph(p, raised))]
             else:
                 lines += [_paragraph(p, raised) for p in node.iter(f"{_TEXT}p", f"{_TEXT}h")]
@@ -125,8 +157,14 @@ def _stored_value(cell: etree._Element) -> str:
                 return f"{hours}:{minutes:02}:{seconds:02}" if seconds else f"{hours}:{minutes:02}"
             return stored.removesuffix("T00:00:00").replace("T", " ") if name == "date-value" else stored
     stored = cell.get(f"{_OFFICE}value") or ""
+    kind = cell.get(f"{_OFFICE}value-type")
     try:
-        return general(float(stored), stored) if stored else _formula(cell)
+        if stored and kind == "percentage":
+            return f"{general(float(Decimal(stored) * 100))}%"
+        number = general(float(stored), stored) if stored else _formula(cell)
+        return f"{number} {cell.get(f'{_OFFICE}currency') or ''}".strip() if kind == "currency" else number
+    except ArithmeticError:
+        return stored
     except ValueError:
         return stored
 

@@ -19,11 +19,14 @@ from indexers.formats.flow.blocks import Block, Flow, Heading, Note, Paragraph, 
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
+from indexers.formats.office.flat_odf import open_odf
 from indexers.formats.office.grid import Grid, Span
 from indexers.formats.office.number_formats import general, show
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
-from indexers.formats.office.xlsx import XlsxBook
+from indexers.formats.office.text_tables import table_rows
+from indexers.formats.office.xlsb import XlsbBook
+from indexers.formats.office.xlsx import XlsxBook, column_name
 
 _MOST_MERGED, _MOST_NOTES = 20_000, 2_000
 _SHIFTS = {1: 1, 2: -1}  # escapement of a font: above the line, below it
@@ -48,7 +51,7 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
         try:
             sheet = book.sheet_by_index(at)
             grid.merged += [Span(a + 1, c, b, d - 1) for a, b, c, d in sheet.merged_cells[:_MOST_MERGED]]
-            hidden_rows = _fill(grid, book, sheet)
+            hidden_rows, hidden_columns = _fill(grid, book, sheet)
             grid.apart += [
                 (row + 1, Note(note.text.strip(), "comment"))
                 for (row, _), note in sorted(sheet.cell_note_map.items())[:_MOST_NOTES]
@@ -57,15 +60,18 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             warnings.append(f"sheet «{name}» is damaged, and was read only in part ({type(error).__name__})")
         else:
-            if hidden_rows:
-                warnings.append(f"sheet «{name}»: {hidden_rows} rows are hidden; they were read as the others")
+            for count, what in ((hidden_rows, "rows"), (hidden_columns, "columns")):
+                if count:
+                    warnings.append(f"sheet «{name}»: {count} {what} are hidden; they were read as the others")
         book.unload_sheet(at)
         yield name, grid
 
 
-def _fill(grid: Grid, book: Any, sheet: Any) -> int:
-    """Read a sheet's rows into a grid. Return how many of them are hidden."""
+def _fill(grid: Grid, book: Any, sheet: Any) -> tuple[int, int]:
+    """Read a sheet's rows into a grid. Return how many rows and columns of them are hidden."""
     hidden = 0
+    columns = {at for at, look in sheet.colinfo_map.items() if look.hidden}
+    seen: set[int] = set()
     for row in range(sheet.nrows):
         cells: dict[int, str] = {}
         values, kinds, styles = sheet.row_values(row), sheet.row_types(row), sheet._cell_xf_indexes[row]
@@ -75,7 +81,8 @@ def _fill(grid: Grid, book: Any, sheet: Any) -> int:
         grid.add(row + 1, cells)
         look = sheet.rowinfo_map.get(row)
         hidden += bool(cells and look is not None and look.hidden)
-    return hidden
+        seen |= columns & cells.keys() if columns else set()
+    return hidden, len(seen)
 
 
 def _cell_text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: int, style: int) -> str:
@@ -116,13 +123,11 @@ _LEAST_ROWS, _MOST_ROWS = 50, 100
 _MANY = 4_000  # characters at which a page ends after so many rows
 _FULL = 12_000  # … and after any
 _LONGEST_CELL = 32_767
-_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.I)
 _BEFORE_1993 = re.compile(rb"\x09[\0\x02\x04][\x04\x06]\0")
+_FLAT = re.compile(rb"<(?:\w+:)?document\s[^>]{0,4000}urn:oasis:names:tc:opendocument")
 _OLE = b"\xd0\xcf\x11\xe0"
 _HEAD = 4096
 _FILE_PASS = 0x2F  # the record that says how a workbook is encrypted
-_DELIMITERS = ",;\t|"
-_SAMPLE = 64 * 1024
 
 
 def read_workbook(path: Path, limits: ParseLimits) -> Flow:
@@ -136,30 +141,26 @@ def read_workbook(path: Path, limits: ParseLimits) -> Flow:
         package = Package(path, limits)
         if "content.xml" in package:
             return Flow(_grids(read_ods(package, path, limits, warnings)), {}, warnings, close=package.close)
-        if not any(name.endswith("workbook.bin") for name in package.names):
-            book = XlsxBook(package, path, limits, warnings)
-            grids = ((name, book.read(name, target)) for name, target in book.sheets)
-            return Flow(_grids(grids), properties(package), warnings, close=package.close)
-        metadata = properties(package)
-        package.close()
-    else:
-        metadata = {}
-        if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
-            return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
-        if _BEFORE_1993.match(head):
-            raise DocumentError(f"{path}: a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.")
-        if not head.startswith(_OLE):
-            return read_table(path, limits)
-        try:
-            book97 = open_xls(path)
-        except Exception as error:  # noqa: BLE001 - xlrd raises many types; calamine says what a file is, and reads more
-            parts = _calamine(path, warnings, limits)
-            warnings.append(f"its number formats could not be read ({plain_reason(error, str(path))})")
-            return Flow(parts, metadata, warnings)
-        return Flow(
-            _grids(read_xls(book97, path, warnings, limits)), metadata, warnings, close=book97.release_resources
-        )
-    return Flow(_calamine(path, warnings, limits), metadata, warnings)
+        binary = any(name.endswith("workbook.bin") for name in package.names)
+        book = (XlsbBook if binary else XlsxBook)(package, path, limits, warnings)
+        grids = ((name, book.read(name, target)) for name, target in book.sheets)
+        return Flow(_grids(grids), properties(package), warnings, close=package.close)
+    if _FLAT.search(head):
+        package, _ = open_odf(path, limits)
+        return Flow(_grids(read_ods(package, path, limits, warnings)), {}, warnings, close=package.close)
+    if b"urn:schemas-microsoft-com:office:spreadsheet" in head:
+        return Flow(_grids(read_spreadsheetml(path, limits)), {}, warnings)
+    if _BEFORE_1993.match(head):
+        raise DocumentError(f"{path}: a file of Excel before 1993 (Excel 2 to 4).", "Save it as XLSX.")
+    if not head.startswith(_OLE):
+        return read_table(path, limits)
+    try:
+        book97 = open_xls(path)
+    except Exception as error:  # noqa: BLE001 - xlrd raises many types; calamine says what a file is, and reads more
+        parts = _calamine(path, warnings, limits)
+        warnings.append(f"its number formats could not be read ({plain_reason(error, str(path))})")
+        return Flow(parts, {}, warnings)
+    return Flow(_grids(read_xls(book97, path, warnings, limits)), {}, warnings, close=book97.release_resources)
 
 
 def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[Part]:
@@ -252,7 +253,7 @@ def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
         return
     grid.repeat_merged()
     heads = grid.heads()
-    columns = _column_name(grid.first), _column_name(grid.last)
+    columns = column_name(grid.first), column_name(grid.last)
     at = begin = 0
     while at < len(grid):
         shown: list[list[str]] = []
@@ -294,39 +295,16 @@ def _titles(rows: Sequence[Sequence[str]], place: str) -> Iterator[Block]:
 def read_table(path: Path, limits: ParseLimits) -> Flow:
     """Read a CSV or TSV file with any sign between its cells."""
     text, warnings = read_text(path)
-    delimiter = _delimiter(text[:_SAMPLE])
-    csv.field_size_limit(2**31 - 1)
     cells = 0
     grid = Grid(limits, f"{path}: it")
     try:
-        for at, row in enumerate(csv.reader(text.splitlines(keepends=True), delimiter=delimiter), 1):
+        for at, row in enumerate(table_rows(text), 1):
             cells += len(row)
             limits.check("max_cells", cells, f"{path}: it has {cells:,} cells or more")
-            if (
-                at == 1
-                and (row[0].lstrip("\ufeff").strip().lower() if row else "").startswith("sep=")
-                and len("".join(row)) < 6
-            ):
-                continue  # Excel's own line: which sign stands between the cells
-            grid.add(at, {place: text for place, cell in enumerate(row) if (text := cell.strip())})
+            grid.add(at, {place: cell for place, cell in enumerate(row) if cell})
     except csv.Error as error:
         raise DocumentError(f"{path}: its rows cannot be told apart ({error}).") from error
     return Flow(sheet_parts(path.stem, grid), {}, warnings)
-
-
-def _delimiter(text: str) -> str:
-    """Return the sign that cuts most of the first lines into the same number of cells."""
-    lines = text.splitlines()[:50]
-    if lines and (named := _SEPARATOR.fullmatch(lines[0].lstrip("\ufeff"))):
-        return named[1]
-    best, highest = ",", 0.0
-    for sign in _DELIMITERS:
-        widths = [len(row) for row in csv.reader(lines, delimiter=sign) if row]
-        if widths and (common := max(set(widths), key=widths.count)) > 1:
-            value = widths.count(common) / len(widths) + common / 1000
-            if value > highest:
-                best, highest = sign, value
-    return best
 
 
 def written(value: Any) -> str:
@@ -340,13 +318,3 @@ def written(value: Any) -> str:
     if isinstance(value, datetime.datetime):
         return value.isoformat(" ") if value.time() != datetime.time() else value.date().isoformat()
     return "" if value is None else str(value)
-
-
-def _column_name(column: int) -> str:
-    """Return a column's name, counted from 0."""
-    letters = ""
-    column += 1
-    while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(ord("A") + rest) + letters
-    return letters

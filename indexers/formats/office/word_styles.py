@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from indexers.formats.office.ooxml import W
+from indexers.formats.office.word_numbers import written
 
 _CODE_STYLE = re.compile(r"\bcode\b|source ?code|sourcetext|verbatim|preformatted|listing|console|terminal", re.I)
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|fixed", re.I)
@@ -23,8 +24,6 @@ _BODY = 9  # the outline level that stands for none
 
 _LEVELS = 9
 _PLACE = re.compile(r"%([1-9])")
-_HAN = "〇一二三四五六七八九"
-_BULLETS = frozenset(("bullet", "none"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,11 @@ class Numbering:
             for level in abstract.iter(f"{W}lvl"):
                 if (style := attribute(level, "pStyle")) is not None:
                     linked.setdefault(style, f"{name}/{level.get(f'{W}ilvl', '0')}")
+        styled = {attribute(abstract, "styleLink"): abstract.get(f"{W}abstractNumId", "")
+                  for abstract in _all(roots, f"{W}abstractNum")}  # fmt: skip
+        for abstract in _all(roots, f"{W}abstractNum"):
+            if (style := attribute(abstract, "numStyleLink")) is not None and style in styled:
+                abstracts[abstract.get(f"{W}abstractNumId", "")] = abstracts[styled[style]]
         for number in _all(roots, f"{W}num"):
             name, abstract_id = number.get(f"{W}numId", ""), attribute(number, "abstractNumId") or ""
             levels = dict(abstracts.get(abstract_id, {}))
@@ -106,37 +110,28 @@ class Numbering:
         ).strip()  # fmt: skip
 
 
-def written(number: int, kind: str) -> str:
-    """Return a number as Word's format of that name shows it."""
-    if kind in ("lowerLetter", "upperLetter"):
-        letter = chr(ord("a") + (number - 1) % 26) * min(((number - 1) // 26 + 1), 30) if number > 0 else ""
-        return letter.upper() if kind == "upperLetter" else letter
-    if kind in ("lowerRoman", "upperRoman"):
-        text = _roman(number)
-        return text.lower() if kind == "lowerRoman" else text
-    if kind == "decimalZero":
-        return f"{number:02}"
-    if kind.startswith(("chinese", "ideograph", "japanese", "taiwanese")) and 0 < number < 100:
-        return _han(number)
-    return "" if kind in _BULLETS else str(number)
+class NoteMarks:
+    """The marks of footnotes and endnotes, counted as they come."""
 
+    def __init__(self, roots: Sequence[etree._Element]) -> None:
+        self._kinds: dict[str, str] = {"footnote": "decimal", "endnote": "lowerRoman"}
+        self._counts: dict[str, int] = dict.fromkeys(self._kinds, 0)
+        self._marks: dict[tuple[str, str], str] = {}
+        for kind in self._kinds:
+            for how in _all(roots[::-1], f"{W}{kind}Pr"):
+                self._kinds[kind] = attribute(how, "numFmt") or self._kinds[kind]
+                self._counts[kind] = _int(attribute(how, "numStart"), 1) - 1
 
-def _roman(number: int) -> str:
-    if not 0 < number < 4000:
-        return str(number)
-    numeral = ""
-    for value, letters in (
-        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
-        (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
-    ):  # fmt: skip
-        numeral += letters * (number // value)
-        number %= value
-    return numeral
-
-
-def _han(number: int) -> str:
-    tens, ones = divmod(number, 10)
-    return ("" if not tens else "十" if tens == 1 else f"{_HAN[tens]}十") + (_HAN[ones] if ones else "")
+    def of(self, reference: etree._Element, kind: str) -> tuple[str, bool]:
+        """Return the mark of a note, and whether the writer typed it behind the reference."""
+        if reference.get(f"{W}customMarkFollows") in ("1", "true", "on"):
+            run = reference.getparent()
+            return ("" if run is None else "".join(node.text or "" for node in run.iter(f"{W}t"))).strip() or "*", True
+        key = kind, reference.get(f"{W}id", "")
+        if key not in self._marks:
+            self._counts[kind] += 1
+            self._marks[key] = written(self._counts[kind], self._kinds[kind])
+        return self._marks[key], False
 
 
 def _level(level: etree._Element) -> tuple[int, _Level]:

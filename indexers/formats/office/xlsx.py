@@ -14,15 +14,23 @@ from lxml import etree
 from hybrid_core.errors import DocumentError
 from indexers.formats.flow.blocks import Block, Note, Paragraph
 from indexers.formats.flow.linear import Piece, linear
-from indexers.formats.flow.safety import Package
+from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
+from indexers.formats.office.charts import is_chart
 from indexers.formats.office.grid import Grid, Span
 from indexers.formats.office.number_formats import BUILT_IN, show
-from indexers.formats.office.ooxml import CHART, R, drawn_lines, main_part, part, relations
+from indexers.formats.office.ooxml import R, choose_alternatives, drawn_lines, main_part, part, relations
 
-_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
-_REFERENCE = re.compile(r"([A-Z]{1,3})(\d{1,7})")
+_MERGED = re.compile(rb"""<(?:\w+:)?mergeCell\s[^>]*?ref=["']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})["']""")
+_REFERENCE = re.compile(r"([A-Za-z]{1,3})(\d{1,7})")
+_MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?$|(?<=:\d\d)\.0+$")
+_THREADED = re.compile(r"\s*\[[^\]]{3,60}\]\s+[^:]{20,400}(?:https?:\S+\s+)?[^:]{0,200}?\b[^\s:]{3,30}:\s+", re.S)
+_CELL = re.compile(
+    r"""(?P<quoted>"[^"]*"|'[^']*')|(?P<fixed>\$?)\b(?P<letters>[A-Z]{1,3})(?P<still>\$?)(?P<row>\d{1,7})\b(?![(!.])"""
+    r"""|(?P<name>[\w.]+)"""
+)
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+_UNCLOSED = re.compile(rb"<br\s*>", re.I)
 _CHUNK = 2**20
 _MOST_MERGED, _MOST_BLOCKS = 20_000, 2_000
 _LONGEST_CELL = 32_767
@@ -45,6 +53,8 @@ class XlsxBook:
         hidden = 0
         for sheet in root.iter("{*}sheet"):
             _, target = related.get(sheet.get(f"{R}id") or "", ("", ""))
+            if not related:
+                target = f"xl/worksheets/sheet{len(self.sheets) + 1}.xml"
             if target in package:
                 self.sheets.append((sheet.get("name") or f"Sheet{len(self.sheets) + 1}", target))
                 hidden += sheet.get("state") in ("hidden", "veryHidden")
@@ -69,6 +79,8 @@ class XlsxBook:
             )
         if rows.hidden:
             self._warnings.append(f"sheet «{name}»: {rows.hidden} rows are hidden; they were read as the others")
+        if columns := len(rows.hidden_columns):
+            self._warnings.append(f"sheet «{name}»: {columns} columns are hidden; they were read as the others")
         grid.apart += rows.heads
         try:
             grid.apart += self._read_apart(target)
@@ -95,7 +107,7 @@ class XlsxBook:
         return list(spans)
 
     def _shared(self) -> list[str]:
-        target = self._related.get("sharedStrings", "")
+        target = self._related.get("sharedStrings", "xl/sharedStrings.xml")
         inner: list[str] = []
         if target in self._package:
             try:
@@ -106,7 +118,7 @@ class XlsxBook:
 
     def _styles(self) -> list[str]:
         """Return the format's code of each cell style."""
-        target = self._related.get("styles", "")
+        target = self._related.get("styles", "xl/styles.xml")
         if target not in self._package:
             return []
         try:
@@ -129,33 +141,59 @@ class XlsxBook:
 
     def _read_apart(self, target: str) -> Iterator[tuple[int, Block]]:
         """Yield notes, boxes, shapes and charts of a sheet, each with the row at which it lies."""
-        for kind, inner in relations(self._package, target).values():
+        related = relations(self._package, target).values()
+        threaded = any(kind == "threadedComment" for kind, _ in related)
+        for kind, inner in related:
             if inner not in self._package:
                 continue
             if kind == "drawing":
-                yield from self._drawn(inner)
+                yield from drawn_blocks(self._package, inner)
+            elif kind == "vmlDrawing":
+                yield from _controls(self._package.read(inner))
             elif kind in ("comments", "threadedComment"):
                 for node in list(part(self._package, inner).iter("{*}comment", "{*}threadedComment"))[:_MOST_BLOCKS]:
                     reference = _REFERENCE.match(node.get("ref") or "")
-                    if text := _string(node).strip():
+                    text = _string(node).strip()
+                    if kind == "comments" and text.startswith("["):
+                        text = "" if threaded and _THREADED.match(text) else _THREADED.sub("", text, count=1)
+                    if text:
                         yield (
                             int(reference[2]) if reference else 0,
                             Note(text, f"comment {node.get('ref') or ''}".strip()),
                         )
 
-    def _drawn(self, target: str) -> Iterator[tuple[int, Block]]:
-        related = relations(self._package, target)
-        for anchor in list(part(self._package, target))[:_MOST_BLOCKS]:
-            row_text = anchor.findtext("{*}from/{*}row") or "0"
-            row = int(row_text) + 1 if row_text.isdigit() else 0
-            for line in drawn_lines(anchor):
-                yield row, Paragraph(line)
-            for chart in anchor.iter(f"{CHART}chart"):
-                _, inner = related.get(chart.get(f"{R}id") or "", ("", ""))
-                if inner in self._package:
-                    lines = list(drawn_lines(part(self._package, inner)))
-                    if lines:
-                        yield row, Paragraph(" · ".join(lines))
+
+def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
+    """Yield the boxes, shapes and charts that a part draws on a sheet, each with its row."""
+    related = relations(package, target)
+    root = part(package, target)
+    choose_alternatives(root)
+    for anchor in list(root)[:_MOST_BLOCKS]:
+        row_text = anchor.findtext("{*}from/{*}row") or "0"
+        row = int(row_text) + 1 if row_text.isdigit() else 0
+        for line in drawn_lines(anchor):
+            yield row, Paragraph(line)
+        for chart in anchor.iter():
+            _, inner = related.get(chart.get(f"{R}id") or "", ("", "")) if is_chart(str(chart.tag)) else ("", "")
+            if inner in package and (lines := list(drawn_lines(part(package, inner)))):
+                yield row, Paragraph(" · ".join(lines))
+
+
+def _controls(data: bytes) -> Iterator[tuple[int, Block]]:
+    """Yield the captions of check boxes, buttons and other controls of a sheet, each with its row."""
+    root, _ = read_xml(_UNCLOSED.sub(b"<br/>", data), "the controls of a sheet")
+    for shape in list(root.iter("{*}shape"))[:_MOST_BLOCKS]:
+        client = shape.find("{*}ClientData")
+        if client is None or client.get("ObjectType") == "Note":
+            continue
+        anchor = (client.findtext("{*}Anchor") or "").split(",")
+        row = int(anchor[2]) + 1 if len(anchor) > 2 and anchor[2].strip().isdigit() else 0
+        words = " ".join(" ".join(map(str, box.itertext())) for box in shape.iter("{*}textbox"))
+        mark = ""
+        if client.get("ObjectType") in ("Checkbox", "Radio"):
+            mark = "☒ " if (client.findtext("{*}Checked") or "0").strip() == "1" else "☐ "
+        if text := " ".join(words.split()):
+            yield row, Paragraph(f"{mark}{text}")
 
 
 class _Rows:
@@ -163,13 +201,21 @@ class _Rows:
         self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, struck: Collection[str]
     ) -> None:
         self._strings, self._formats, self._since_1904, self._struck = strings, formats, since_1904, struck
-        self._masters: dict[str, str] = {}  # shared formulas by their index
+        self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas, row and column, by their index
+        self._place = 0, 0  # row and column of the cell that is read
+        self._ranges: list[tuple[int, int]] = []  # hidden columns
+        self.hidden_columns: set[int] = set()  # those of them that hold anything
         self.uncomputed = self.hidden = 0
         self.heads: list[tuple[int, Block]] = []
 
     def read(self, stream: Any) -> Iterator[tuple[int, dict[int, str]]]:
         last = 0
-        for element in _elements(stream, "row", "oddHeader", "oddFooter"):
+        for element in _elements(stream, "row", "col", "oddHeader", "oddFooter"):
+            if str(element.tag).endswith("}col") or element.tag == "col":
+                first, end = element.get("min") or "", element.get("max") or ""
+                if element.get("hidden") in ("1", "true") and first.isdigit() and end.isdigit():
+                    self._ranges.append((int(first) - 1, int(end) - 1))
+                continue
             if not str(element.tag).endswith("}row") and element.tag != "row":
                 if text := " ".join(re.sub(r'&(?:"[^"]*"|K[0-9A-F]{6}|\d+|[A-Z])', " ", element.text or "").split()):
                     self.heads.append((0, Note(text, "header" if "Header" in element.tag else "footer")))
@@ -180,9 +226,12 @@ class _Rows:
             at = -1
             for cell in element:
                 reference = _REFERENCE.fullmatch(cell.get("r") or "")
-                at = column(reference[1]) if reference else at + 1
+                at = column(reference[1].upper()) if reference else at + 1
+                self._place = last, at
                 if text := self._cell(cell).strip()[:_LONGEST_CELL]:
                     cells[at] = f"~~{text}~~" if self._struck and cell.get("s") in self._struck else text
+            if self._ranges:
+                self.hidden_columns.update(at for at in cells if any(a <= at <= b for a, b in self._ranges))
             self.hidden += element.get("hidden") in ("1", "true") and bool(cells)
             yield last, cells
 
@@ -208,7 +257,7 @@ class _Rows:
         if kind in ("str", "e"):
             return unescaped(value)
         if kind == "d":
-            return value.removesuffix("T00:00:00").removesuffix("Z").replace("T", " ")
+            return _MIDNIGHT.sub("", value.removesuffix("Z")).replace("T", " ")
         try:
             number = float(value)
         except ValueError:
@@ -218,13 +267,30 @@ class _Rows:
         return show(number, code, self._since_1904, value)
 
     def _formula(self, formula: etree._Element) -> str:
+        """Return a formula as its cell has it; cells that share one name their own neighbours in it."""
         text, shared = formula.text or "", formula.get("si") or ""
         if text and shared:
-            self._masters[shared] = text
-        if not (text or self._masters.get(shared)):
+            self._masters[shared] = text, *self._place
+        elif shared in self._masters:
+            text, row, at = self._masters[shared]
+            text = _moved(text[:_LONGEST_FORMULA], self._place[0] - row, self._place[1] - at)
+        if not text:
             return ""
         self.uncomputed += 1
-        return f"={(text or f'{self._masters[shared]} (shared)')[:_LONGEST_FORMULA]}"
+        return f"={text[:_LONGEST_FORMULA]}"
+
+
+def _moved(formula: str, down: int, right: int) -> str:
+    """Return a formula whose relative references are moved by rows and columns."""
+
+    def move(part: re.Match[str]) -> str:
+        if part["quoted"] or part["name"]:
+            return part[0]
+        at, row = column(part["letters"]), int(part["row"])
+        letters = part["letters"] if part["fixed"] else column_name(max(0, at + right))
+        return f"{part['fixed']}{letters}{part['still']}{row if part['still'] else max(1, row + down)}"
+
+    return _CELL.sub(move, formula)
 
 
 def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
@@ -266,6 +332,16 @@ def unescaped(text: str) -> str:
     if "_x" not in text:
         return text
     return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
+
+
+def column_name(number: int) -> str:
+    """Return the letters of a column, counted from 0."""
+    letters = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
 
 
 def column(letters: str) -> int:

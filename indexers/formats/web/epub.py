@@ -69,14 +69,30 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) -> Iterator[_File]:
-    """Return the files to read, in order."""
+    """Return the files to read, in order: those of the spine, or all texts where it names none that exists."""
+    is_named = False
     for at, spine in enumerate(root.iterchildren("*"), 1):
         if etree.QName(spine).localname == "spine":
             above = f"/{2 * at}{cfi_assertion(spine.get('id', ''))}"
             for number, reference in enumerate(spine.iterchildren("*"), 1):
-                if (item := items.get(reference.get("idref", ""))) is not None:
+                if (item := _readable(items, reference.get("idref", ""))) is not None:
+                    is_named = True
                     step = f"{above}/{2 * number}{cfi_assertion(reference.get('id', ''))}"
                     yield _File(_resolve_reference(book, item.get("href", "")), item.get("media-type", ""), step)
+    for item in items.values() if not is_named else ():
+        if item.get("media-type", "") in _TEXT and "nav" not in (item.get("properties") or "").split():
+            yield _File(_resolve_reference(book, item.get("href", "")), item.get("media-type", ""), "/6")
+
+
+def _readable(items: dict[str, etree._Element], id: str) -> etree._Element | None:
+    """Return a file of the book, or the text that stands in for it where it is of a kind that readers need not know."""
+    first = item = items.get(id)
+    seen = set[str]()
+    while item is not None and item.get("media-type", "") not in _TEXT and id not in seen:
+        seen.add(id)
+        id = item.get("fallback") or ""
+        item = items.get(id)
+    return first if item is None else item
 
 
 def _pictured(package: Package, name: str, link: str) -> str:
@@ -122,9 +138,10 @@ def _book_parts(
         if kind not in _TEXT and not name.lower().endswith((".xhtml", ".html", ".htm", ".xml")):
             entries = [(0, entry) for entry in contents if entry.name == name]
             place = book_place(name, "", 0, 0, f"epubcfi({file.step})")
-            blocks, level = titled(
-                [Picture(posixpath.basename(name), place, picture_in(package, name))], entries, level
-            )
+            shown: list[Block] = [Picture(posixpath.basename(name), place, picture_in(package, name))]
+            if name.lower().endswith(".svg") and name in package and (drawn := _drawn_words(package, name)):
+                shown.append(Paragraph(drawn, place))
+            blocks, level = titled(shown, entries, level)
             yield Part(blocks, f"ch. {number}", whole=True)
             continue
         try:
@@ -145,6 +162,16 @@ def _book_parts(
                 at = min(ids.get(entry.id, 0), len(page.blocks) - 1)
                 marks[page.blocks[at].place] = f"p. {entry.title}"
         yield Part(blocks, f"ch. {number}")
+
+
+def _drawn_words(package: Package, name: str) -> str:
+    """Return the words of a drawing; "" where it is damaged."""
+    try:
+        root = package.xml(name)
+    except DocumentError:
+        return ""
+    lines = (" ".join(words_of(node).split()) for node in root.iter("{*}text", "{*}desc", "{*}title"))
+    return "\n".join(dict.fromkeys(filter(None, lines)))
 
 
 def titled(blocks: list[Block], entries: list[tuple[int, _Entry]], above: int) -> tuple[list[Block], int]:

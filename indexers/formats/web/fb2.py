@@ -31,7 +31,8 @@ def read_fb2(path: Path, limits: ParseLimits) -> Flow:
     reader = _Reader(binaries)
     cover = [block for page in info.iter("{*}coverpage") for block in reader.pictures(page, "cover")]
     bodies = [list(reader.blocks(body, 1)) for body in root.iter("{*}body")]
-    parts = [Part([*cover, *body] if not at else body) for at, body in enumerate(bodies)]
+    notes = [block for note in info.iter("{*}annotation") for block in reader.blocks(note, 1)]
+    parts = [Part([*cover, *notes, *body] if not at else body) for at, body in enumerate(bodies)]
     warnings = [] if whole else ["it is damaged, and was read only in part"]
     return Flow(
         iter(parts), {key: value for key, value in metadata.items() if value}, warnings,

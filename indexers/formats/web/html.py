@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -52,8 +53,10 @@ _CHARSET = re.compile(
 )
 _FIELDS = {"author": "author", "description": "subject", "keywords": "keywords", "dc.creator": "author",
            "dc.title": "title", "article:published_time": "date", "date": "date"}  # fmt: skip
-_XML = re.compile(r"\s*<\?xml\b|<html\b[^>]{0,1000}\bxmlns\b")
+_XML = re.compile(r"\s*<\?xml\b|<(?:[\w-]{1,40}:)?html\b[^>]{0,1000}\bxmlns\b")
 _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]{0,60})((?:\s[^<>]{0,4000}?)?)/>")
+_MARKED_TEXT = re.compile(r"(?<!//)(?<!/\*)<!\[CDATA\[(.*?)\]\]>", re.S)
+_PREFIX = re.compile(r"""<([\w-]{1,40}):html\b[^>]{0,2000}\bxmlns:\1\s*=""")
 _VOID = frozenset("area base br col embed hr img image input link meta param source track wbr".split())
 _NESTING = re.compile(  # or a comment or script, in which "<" opens nothing
     r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style|textarea|title)\b.*?(?:</(?P=raw)\b|\Z)|<(/?)([A-Za-z][^\s/<>]{0,60})",
@@ -102,7 +105,15 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
     label = (declared[1] or declared[2]).decode() if declared else ""
     text, warnings = decode(data, path, label)
     text = put_in_text(text)
-    return (_SELF_CLOSED.sub(_closed, text) if _XML.search(text[:2_000]) else text), warnings
+    return (_as_html(text) if _XML.search(text[:2_000]) else text), warnings
+
+
+def _as_html(text: str) -> str:
+    """Return a page of XML as HTML: elements without a prefix, none closed in itself, marked texts as texts."""
+    text = _MARKED_TEXT.sub(lambda section: html.escape(section[1], quote=False), text)
+    if (named := _PREFIX.search(text[:4_000])) is not None:
+        text = re.sub(rf"(</?){re.escape(named[1])}:(?=[A-Za-z])", r"\1", text)
+    return _SELF_CLOSED.sub(_closed, text)
 
 
 def _closed(tag: re.Match[str]) -> str:

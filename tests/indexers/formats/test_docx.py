@@ -54,7 +54,7 @@ def test_lists_tables_boxes_controls_and_notes_are_read(tmp_path: Path) -> None:
     assert "- a gull\n- a tern" in text
     assert "| Port | Ships |\n|---|---|\n| Oban | 44 |" in text
     assert "in a control" in text and "in a box" in text
-    assert "with a note[2]" in text and "[2] the keeper said so" in text
+    assert "with a note[1]" in text and "[1] the keeper said so" in text
 
 
 def test_what_was_inserted_is_kept_and_what_was_deleted_dropped(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ _STYLED = r"{\rtf1\ansi{\stylesheet{\s1\outlinelevel0 heading 1;}{\s2\sbasedon1 
         (r"due {\strike\b May 4} June \striked1 7\striked0  8", "due ~~May 4~~ June ~~7~~ 8"),
         (r"{\deleted gone }kelp {\b\deleted gone\b0 }reef", "kelp reef"),
         (r"{\shp{\*\shpinst{\sp{\sn a}{\sv 1}}{\shptxt kelp\par}}}The gull{\header top\par}.\par end",
-         "The gull.\nkelp\nend"),
+         "The gull.\nkelp\nend\ntop"),
         (r"\pard\s1 Ports\par\pard\s2 Dues\par\pard plain\par", "# Ports\n## Dues\nplain"),
         (r"\trowd\pard\intbl\s1 Port\cell Dues\cell\row\pard\intbl Oban\cell 10{\super 6}\cell\row\pard end",
          "| Port | Dues |\n|---|---|\n| Oban | 10^6 |\nend"),

@@ -1,0 +1,38 @@
+"""OpenDocument files that are one XML text (FODT, FODS, FODP, FODG), as the packages that their readers read."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+from lxml import etree
+
+from indexers.formats.flow.safety import Package, read_xml
+from indexers.formats.limits import ParseLimits
+
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_HEAD = 1024
+
+
+def open_odf(path: Path, limits: ParseLimits) -> tuple[Package, bytes | None]:
+    """Open a file of either form. Return its bytes too where it was no package. Pictures in a flat one are left out.
+
+    Raise as ``Package`` does, DocumentError where the text is damaged.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith(b"PK") or b"<" not in head or zipfile.is_zipfile(path):
+        return Package(path, limits), None
+    limits.check("max_expanded_bytes", path.stat().st_size, f"{path}: it has {path.stat().st_size:,} bytes")
+    root, whole = read_xml(path.read_bytes(), f"{path}: damaged, it")
+    etree.strip_elements(root, f"{_OFFICE}binary-data", with_tail=False)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as entries:
+        entries.writestr("content.xml", etree.tostring(root))
+        if (meta := root.find(f"{_OFFICE}meta")) is not None:
+            entries.writestr("meta.xml", etree.tostring(meta))
+    package = Package(path, limits, packed.getvalue())
+    if not whole:
+        package.warnings.append("it is damaged or nested too deeply, and was read only in part")
+    return package, packed.getvalue()

@@ -1,0 +1,92 @@
+"""Tables of text (CSV, TSV) -> rows: which sign stands between the cells, and quotes that do not close."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+_SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.I | re.S)
+_FORMULA = re.compile(r'="([^"]*)"')
+_DELIMITERS = "\t;|,^\x1f"  # of signs that cut equally well the first one counts
+_NO_SIGN = "\x1e"  # stands in no file: a table of one column
+_SAMPLE = 64 * 1024
+_MOST_LINES = 1_000  # that a cell in quotes reaches over
+_FEW = 3  # rows at the end of a sample that tell how a table below titles is cut
+
+
+def table_rows(text: str) -> Iterator[list[str]]:
+    """Yield the rows of a table of text as lists of cells; a row that only names the sign between cells is left out.
+
+    Raise csv.Error where they cannot be told apart.
+    """
+    text = text.removeprefix("\ufeff")
+    delimiter = find_delimiter(text[:_SAMPLE])
+    csv.field_size_limit(2**31 - 1)
+    lines = io.StringIO(text, newline="")
+    if _SEPARATOR.fullmatch(text[:8].split("\n")[0].rstrip("\r")):
+        next(lines)
+        yield []
+    escapes = '""' not in text and re.search(rf'\\"(?!\s*(?:{re.escape(delimiter)}|$))', text, re.M) is not None
+    if escapes:
+        rows: Iterator[list[str]] = csv.reader(
+            lines, delimiter=delimiter, skipinitialspace=True, escapechar="\\", doublequote=False
+        )
+    elif any(line.count('"') % 2 for line in io.StringIO(text, newline="")):
+        rows = _careful_rows(lines, delimiter)
+    else:
+        rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    for row in rows:
+        yield [shown[1] if (shown := _FORMULA.fullmatch(cell.strip())) else cell.strip() for cell in row]
+
+
+def find_delimiter(text: str) -> str:
+    """Return the sign that cuts most of the first lines into the same number of cells."""
+    lines = list(islice(io.StringIO(text, newline=""), 50))
+    if lines and (named := _SEPARATOR.fullmatch(lines[0].rstrip("\r\n"))):
+        return named[1]
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        best, highest = "", 0.0
+        for sign in _DELIMITERS:
+            rows = csv.reader(lines, delimiter=sign, quoting=quoting, skipinitialspace=True)
+            value = _evenness([len(row) for row in rows if row])
+            if value > highest:
+                best, highest = sign, value
+        if best:
+            return best
+    return _NO_SIGN if len(lines) > 1 else ","
+
+
+def _evenness(widths: list[int]) -> float:
+    """Return how many rows have as many cells as most of them; 0 where they are not cut as a table is."""
+    common, times = max(Counter(widths).items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))
+    below_titles = len(widths) > _FEW and set(widths[-_FEW:]) == {common}
+    is_table = common > 1 and (2 * times > len(widths) or below_titles or min(widths) > 1)
+    return times / len(widths) + common / 1000 if is_table else 0.0
+
+
+def _careful_rows(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
+    """Yield rows of lines with odd quotes: of a cell that goes on over lines, or that is not closed at all."""
+    waiting: list[str] = []
+    width = 0
+    while line := waiting.pop(0) if waiting else lines.readline():
+        joined = [line]
+        count = line.count('"')
+        while count % 2 and len(joined) < _MOST_LINES and (more := waiting.pop(0) if waiting else lines.readline()):
+            joined.append(more)
+            count += more.count('"')
+        plain = [_plain_row(part, delimiter) for part in joined] if len(joined) > 1 or count % 2 else []
+        if plain and (count % 2 or (width > 1 and all(len(row) == width for row in plain))):
+            yield plain[0]
+            waiting[:0] = joined[1:]
+            continue
+        for row in csv.reader(joined, delimiter=delimiter, skipinitialspace=True):
+            width = width or len(row)
+            yield row
+
+
+def _plain_row(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter, quoting=csv.QUOTE_NONE), [])

@@ -1,0 +1,72 @@
+"""Signs of fonts whose characters are no letters, check boxes and lists of forms: as they show on the page."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from indexers.formats.office.ooxml import W
+
+_GREEK = (  # the font Symbol from 0x20 on; "\0" where it has no sign
+    " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
+)
+_MATHS = (  # … from 0xA0 on
+    "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\0〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭"
+)
+_SIGNS = {  # by the last byte of a character
+    "symbol": {**dict(enumerate(_GREEK, 0x20)), **dict(enumerate(_MATHS, 0xA0))},
+    "wingdings": {
+        0x6F: "☐", 0xA8: "☐", 0x71: "☐", 0x72: "☐", 0xFE: "☒", 0xFD: "☒", 0x78: "☒", 0xFC: "✓", 0xFB: "✗", 0xE0: "→",
+        0xDF: "←", 0xE1: "↑", 0xE2: "↓", 0xE8: "→", 0xF0: "⇨", 0x6C: "●", 0x6E: "■", 0xA7: "▪", 0x9F: "•", 0x76: "❖",
+        0xD8: "➢", 0x4A: "☺", 0x4C: "☹", 0x28: "☎", 0x2A: "✉", 0x46: "☞", 0x45: "☜", 0xAB: "★", 0x80: "⓪",
+        **{0x81 + at: chr(0x2460 + at) for at in range(10)}, **{0x8C + at: chr(0x2776 + at) for at in range(10)},
+    },
+    "wingdings 2": {0x50: "✓", 0x4F: "✗", 0x51: "☒", 0x52: "☑", 0x53: "☒", 0x54: "☒", 0x56: "☒", 0xA3: "☐",
+                    0x97: "●", 0xA2: "■"},
+    "wingdings 3": {0x67: "↑", 0x68: "↓", 0x66: "←", 0x65: "→", 0x75: "▶", 0x7D: "▶", 0x84: "➤"},
+    "webdings": {0x61: "✓", 0x63: "☐", 0x67: "■", 0x72: "✗", 0x3D: "●"},
+}  # fmt: skip
+_BULLET = {0xB7: "•"}
+_PRIVATE = range(0xF020, 0xF100)  # where the characters of such fonts are stored
+
+
+def signs_of(font: str) -> dict[int, str] | None:
+    """Return the signs of a font by their last byte; None for a font of letters."""
+    name = " ".join(font.lower().split())
+    return _SIGNS.get(name) or (_SIGNS["symbol"] if name.startswith("symbol") else None)
+
+
+def symbol(sign: etree._Element) -> str:
+    """Return the sign that an element names by its font and code."""
+    try:
+        code = int(sign.get(f"{W}char") or "", 16)
+    except ValueError:
+        return ""
+    signs = signs_of(sign.get(f"{W}font") or "")
+    if signs is not None:
+        return signs.get(code & 0xFF, "").strip("\0")
+    return chr(code) if 0x20 <= code < 0xE000 and not 0xD800 <= code < 0xE000 else ""
+
+
+def decode_signs(text: str, properties: etree._Element | None) -> str:
+    """Return a run's text with the private characters of its font as the signs that they show."""
+    if not any(ord(sign) in _PRIVATE for sign in text):
+        return text
+    fonts = properties.find(f"{W}rFonts") if properties is not None else None
+    names = [fonts.get(f"{W}{kind}") or "" for kind in ("ascii", "hAnsi", "cs")] if fonts is not None else []
+    signs = next((table for name in names if (table := signs_of(name)) is not None), _BULLET)
+    return "".join(signs.get(ord(sign) & 0xFF, "") if ord(sign) in _PRIVATE else sign for sign in text)
+
+
+def form_field(data: etree._Element) -> str:
+    """Return a check box or drop-down list as it shows; text typed into a field stands in the text."""
+    if (box := data.find(f"{W}checkBox")) is not None:
+        state = box.find(f"{W}checked")
+        state = state if state is not None else box.find(f"{W}default")
+        return "☒" if state is not None and state.get(f"{W}val", "1") not in ("0", "false", "off") else "☐"
+    if (listed := data.find(f"{W}ddList")) is not None:
+        entries = [entry.get(f"{W}val") or "" for entry in listed.findall(f"{W}listEntry")]
+        state = listed.find(f"{W}result")
+        state = state if state is not None else listed.find(f"{W}default")
+        number = "0" if state is None else state.get(f"{W}val") or "0"
+        return entries[int(number)] if number.isdigit() and int(number) < len(entries) else ""
+    return ""

@@ -1,0 +1,277 @@
+"""Word documents as the page shows them: fields, signs, numbers of notes and lists, charts, joined files."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.indexers.formats.packages import W, docx, packed, paragraph, text_of, titles
+
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_CHART = "http://schemas.openxmlformats.org/drawingml/2006/chart"
+_LATER = "http://schemas.microsoft.com/office/drawing/2014/chartex"
+_MARKUP = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+
+
+def run(text: str, properties: str = "") -> str:
+    return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def line(*runs: str, properties: str = "") -> str:
+    return f"<w:p><w:pPr>{properties}</w:pPr>{''.join(runs)}</w:p>"
+
+
+def sign(font: str, code: str) -> str:
+    return f'<w:r><w:sym w:font="{font}" w:char="{code}"/></w:r>'
+
+
+def field(*parts: str) -> str:
+    """A field: its instruction, what it shows."""
+    marks = [f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")]
+    instruction, shown = parts
+    return f"{marks[0]}{instruction}{marks[1]}{shown}{marks[2]}"
+
+
+def code(text: str) -> str:
+    return f"<w:r><w:instrText>{text}</w:instrText></w:r>"
+
+
+def with_part(path: Path, name: str, content: str | bytes, kind: str, target: str = "") -> Path:
+    """Put a part into a package that its document refers to as «rc»."""
+    with zipfile.ZipFile(path) as package:
+        files = {entry: package.read(entry) for entry in package.namelist()}
+    listed = "word/_rels/document.xml.rels"
+    relation = f'<Relationship Id="rc" Type="{kind}" Target="{target or name}"/></Relationships>'
+    files[listed] = files[listed].replace(b"</Relationships>", relation.encode())
+    return packed(path, {**files, f"word/{name}": content})
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (line(run("Dear "), field(code("IF") + field(code("MERGEFIELD x"), run("JUNK")), run("Mr")), run(" Smith")),
+         "Dear Mr Smith"),
+        (line(run("a "), field(code("IF") + field(code("A"), run("J") + run("K")) + code("= 1"), run("b")), run(" c")),
+         "a b c"),
+        (line(run("x "), '<w:r><w:fldChar w:fldCharType="begin"/></w:r>', code("PAGE"), run("never ended")),
+         "x never ended"),
+        (line(run("Left"), "<w:r><w:ptab/></w:r>", run("Right")), "Left Right"),
+        (line(run("O"), properties='<w:framePr w:dropCap="drop"/>') + line(run("nce upon")), "Once upon"),
+        (line(run("W"), properties='<w:framePr w:dropCap="margin"/>') + line(run("hen", "<w:b/>"), run(" it")),
+         "When it"),
+        (line(run("E"), properties='<w:framePr w:dropCap="drop"/>'), "E"),
+    ],
+)  # fmt: skip
+def test_a_paragraph_reads_as_it_shows(tmp_path: Path, body: str, shown: str) -> None:
+    assert text_of(docx(tmp_path / "a.docx", body)) == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (sign("Symbol", "F061") + run(" and ") + sign("Symbol", "F068") + sign("SymbolMT", "0046"), "α and ηΦ"),
+        (run("20 ") + run("\uf0b0", '<w:rFonts w:ascii="Symbol"/>') + run("C"), "20 °C"),
+        (run("\uf0b3", '<w:rFonts w:hAnsi="Symbol"/>') + run(" 5"), "≥ 5"),
+        (sign("Wingdings 2", "F052") + run(" yes ") + sign("Wingdings 2", "F0A3") + run(" no"), "☑ yes ☐ no"),
+        (sign("Wingdings", "F0FC") + run(" done ") + sign("Webdings", "F061"), "✓ done ✓"),
+        (sign("Wingdings", "F081") + run("first"), "①first"),
+    ],
+)
+def test_signs_of_fonts_without_letters(tmp_path: Path, body: str, shown: str) -> None:
+    assert text_of(docx(tmp_path / "a.docx", line(body))) == shown
+
+
+def reference(kind: str, id: int, more: str = "", typed: str = "") -> str:
+    return f'<w:r><w:{kind}Reference w:id="{id}"{more}/>{f"<w:t>{typed}</w:t>" if typed else ""}</w:r>'
+
+
+def test_notes_bear_the_numbers_that_the_page_shows(tmp_path: Path) -> None:
+    def notes(kind: str, *said: tuple[int, str]) -> str:
+        return "".join(f'<w:{kind} w:id="{id}">{paragraph(text)}</w:{kind}>' for id, text in said)
+
+    body = line(
+        run("a"), reference("footnote", 2), run(" b"), reference("footnote", 3, ' w:customMarkFollows="1"', "*"),
+        run(" c"), reference("footnote", 7), run(" d"), reference("endnote", 5),
+    )  # fmt: skip
+    path = docx(tmp_path / "a.docx", body, footnotes=notes("footnote", (2, "one"), (3, "star"), (7, "two")),
+                endnotes=notes("endnote", (5, "end")))  # fmt: skip
+    assert text_of(path).split("\n\n") == ["a[1] b* c[2] d[i]", "[1] one", "[*] star", "[2] two", "[i] end"]
+    other = docx(tmp_path / "b.docx", line(run("a"), reference("footnote", 4)), settings=(
+        '<w:footnotePr><w:numFmt w:val="upperLetter"/><w:numStart w:val="3"/></w:footnotePr>'
+    ), footnotes=notes("footnote", (4, "third")))  # fmt: skip
+    assert text_of(other).split("\n\n") == ["a[C]", "[C] third"]
+    ranged = line('<w:commentRangeStart w:id="4"/>', run("ten"), '<w:commentRangeEnd w:id="4"/>')
+    other = docx(tmp_path / "c.docx", ranged, comments=notes("comment", (4, "why")))
+    assert text_of(other).split("\n\n") == ["ten", "[comment] why"]
+
+
+_LIST = '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>'
+
+
+def listed(kind: str, pattern: str) -> str:
+    return (
+        f'<w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:numFmt w:val="{kind}"/><w:lvlText w:val="{pattern}"/>'
+        '</w:lvl></w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "marks"),
+    [
+        ("ordinal", "%1", {1: "1st", 2: "2nd", 11: "11th", 23: "23rd"}),
+        ("decimalEnclosedCircle", "%1", {1: "①", 20: "⑳", 21: "㉑"}),
+        ("russianLower", "%1)", {1: "а)", 7: "ж)", 9: "и)"}),
+        ("chineseCountingThousand", "%1、", {10: "十、", 21: "二十一、", 102: "一百零二、"}),
+        ("ideographTraditional", "%1、", {1: "甲、", 3: "丙、"}),
+        ("chicago", "%1", {1: "*", 2: "†", 5: "**"}),
+    ],
+)  # fmt: skip
+def test_numbers_of_lists_in_their_scripts(tmp_path: Path, kind: str, pattern: str, marks: dict[int, str]) -> None:
+    body = "".join(paragraph(f"t{at}", "", _LIST) for at in range(1, max(marks) + 1))
+    lines = text_of(docx(tmp_path / "a.docx", body, numbering=listed(kind, pattern))).split("\n")
+    for at, mark in marks.items():
+        assert f"{mark} t{at}" in lines
+
+
+def test_lists_count_empty_paragraphs_and_follow_the_style_that_they_name(tmp_path: Path) -> None:
+    empty = f"<w:p><w:pPr>{_LIST}</w:pPr></w:p>"
+    gone = f"<w:p><w:pPr>{_LIST}<w:rPr><w:del/></w:rPr></w:pPr></w:p>"
+    body = paragraph("one", "", _LIST) + empty + gone + paragraph("three", "", _LIST)
+    assert text_of(docx(tmp_path / "a.docx", body, numbering=listed("decimal", "%1."))) == "1. one\n3. three"
+    numbering = (
+        listed("upperRoman", "%1)").replace("<w:lvl ", '<w:styleLink w:val="Legal"/><w:lvl ')
+        + '<w:abstractNum w:abstractNumId="9"><w:numStyleLink w:val="Legal"/></w:abstractNum>'
+        + '<w:num w:numId="2"><w:abstractNumId w:val="9"/></w:num>'
+    )
+    body = "".join(paragraph(text, "", _LIST.replace('numId w:val="1"', 'numId w:val="2"')) for text in ("one", "two"))
+    assert text_of(docx(tmp_path / "b.docx", body, numbering=numbering)) == "I) one\nII) two"
+
+
+def test_charts_are_tables_also_where_values_are_equal(tmp_path: Path) -> None:
+    def cache(values: tuple[str, ...]) -> str:
+        return "".join(f'<c:pt idx="{at}"><c:v>{value}</c:v></c:pt>' for at, value in enumerate(values))
+
+    chart = (
+        f'<c:chartSpace xmlns:c="{_CHART}" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><c:chart>'
+        "<c:title><c:tx><c:rich><a:p><a:r><a:t>Ships</a:t></a:r></a:p></c:rich></c:tx></c:title><c:plotArea><c:ser>"
+        f"<c:tx>{cache(('Count',))}</c:tx><c:cat>{cache(('North', 'South', 'East'))}</c:cat>"
+        f"<c:val>{cache(('5', '5', '7'))}</c:val></c:ser></c:plotArea></c:chart></c:chartSpace>"
+    )
+    shown = f'<w:r><w:drawing><c:chart xmlns:c="{_CHART}" xmlns:r="{_OFFICE}" r:id="rc"/></w:drawing></w:r>'
+    path = with_part(docx(tmp_path / "a.docx", line(shown)), "charts/c.xml", chart, f"{_OFFICE}/chart")
+    assert "Ships\n\n| | Count |" in text_of(path).replace("|  |", "| |")
+    assert all(row in text_of(path) for row in ("| North | 5 |", "| South | 5 |", "| East | 7 |"))
+    later = (
+        f'<x:chartSpace xmlns:x="{_LATER}"><x:data id="0"><x:strDim><x:lvl><x:pt idx="0">In</x:pt><x:pt idx="1">Out'
+        '</x:pt></x:lvl></x:strDim><x:numDim><x:lvl><x:pt idx="0">31</x:pt><x:pt idx="1">-4</x:pt></x:lvl></x:numDim>'
+        "</x:data></x:chartSpace>"
+    )
+    shown = (
+        f'<w:r><mc:AlternateContent {_MARKUP}><mc:Choice><w:drawing><x:chart xmlns:x="{_LATER}" xmlns:r="{_OFFICE}" '
+        f'r:id="rc"/></w:drawing></mc:Choice><mc:Fallback>{run("not available")}</mc:Fallback>'
+        "</mc:AlternateContent></w:r>"
+    )
+    path = with_part(docx(tmp_path / "b.docx", line(shown)), "charts/x.xml", later, f"{_OFFICE}/chartEx")
+    assert "| In | 31 |" in text_of(path) and "| Out | -4 |" in text_of(path) and "available" not in text_of(path)
+
+
+@pytest.mark.parametrize(
+    ("choice", "fallback", "shown"),
+    [("", paragraph("second"), "second"), (paragraph("first"), paragraph("second"), "first"), ("", "", "")],
+)
+def test_the_first_alternative_that_holds_anything_is_read(
+    tmp_path: Path, choice: str, fallback: str, shown: str
+) -> None:
+    either = f"<mc:Choice>{choice}</mc:Choice><mc:Fallback>{fallback}</mc:Fallback>"
+    body = f"<mc:AlternateContent {_MARKUP}>{either}</mc:AlternateContent>{paragraph('end')}"
+    assert text_of(docx(tmp_path / "a.docx", body)).split() == [*shown.split(), "end"]
+    inner = f"<w:r><mc:AlternateContent {_MARKUP}>{either.replace('<w:p>', '<w:txbxContent><w:p>')}"
+    inner = inner.replace("</w:p>", "</w:p></w:txbxContent>")
+    body = f"<w:p>{inner}</mc:AlternateContent></w:r></w:p>{paragraph('end')}"
+    assert text_of(docx(tmp_path / "b.docx", body)).split() == [*shown.split(), "end"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.rtf", rb"{\rtf1\ansi inner caf\'e9\par}"),
+        ("c.txt", "inner café".encode()),
+        ("c.htm", b"<html><body><p>inner caf&eacute;</p></body></html>"),
+        ("c.dat", b"<html><body>inner caf&eacute;</body></html>"),
+        ("c.mht", b"MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=b\r\n\r\n--b\r\nContent-Type: text"
+                  b"/html; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
+                  b"<p>inner caf=C3=A9</p>\r\n--b--"),
+        ("c.docx", None),
+    ],
+)  # fmt: skip
+def test_files_that_word_joins_are_read_in_their_place(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content is None:
+        content = docx(tmp_path / "inner.docx", paragraph("inner café")).read_bytes()
+    body = f'{paragraph("before")}<w:altChunk xmlns:r="{_OFFICE}" r:id="rc"/>{paragraph("after")}'
+    path = with_part(docx(tmp_path / "a.docx", body), name, content, f"{_OFFICE}/aFChunk")
+    assert text_of(path).split("\n\n") == ["before", "inner café", "after"]
+
+
+_FLAT = "http://schemas.microsoft.com/office/2006/xmlPackage"
+
+
+@pytest.mark.parametrize("name", ["a.doc", "a.docx", "a.xyz"])
+def test_documents_that_are_one_xml_text_are_read(tmp_path: Path, name: str) -> None:
+    head = '<?xml version="1.0"?><?mso-application progid="Word.Document"?>'
+    path = tmp_path / name
+    path.write_text(
+        f'{head}<p:package xmlns:p="{_FLAT}"><p:part p:name="/word/document.xml"><p:xmlData><w:document {W}><w:body>'
+        f"{paragraph('flat words')}</w:body></w:document></p:xmlData></p:part></p:package>"
+    )
+    assert text_of(path) == "flat words"
+    styles = '<w:styles><w:style w:type="paragraph" w:styleId="H"><w:name w:val="heading 1"/></w:style></w:styles>'
+    path.write_text(
+        f'{head}<w:wordDocument xmlns:w="http://schemas.microsoft.com/office/word/2003/wordml">{styles}<w:body>'
+        f"{paragraph('Old head', 'H')}{paragraph('old words')}</w:body></w:wordDocument>"
+    )
+    assert titles(path) == [(1, "Old head")] and "old words" in text_of(path)
+
+
+@pytest.mark.parametrize("how", ["case", "backslashes", "links", "bare"])
+def test_parts_are_found_however_their_names_are_spelt(tmp_path: Path, how: str) -> None:
+    styles = '<w:style w:type="paragraph" w:styleId="H"><w:name w:val="heading 1"/></w:style>'
+    with zipfile.ZipFile(docx(tmp_path / "a.docx", paragraph("Head", "H"), styles)) as package:
+        files = {name: package.read(name) for name in package.namelist()}
+    if how == "case":
+        files = {name.replace("word/document.xml", "Word/Document.xml"): data for name, data in files.items()}
+    elif how == "backslashes":
+        files = {name.replace("/", "\\"): data for name, data in files.items()}
+    elif how == "links":
+        listed = "word/_rels/document.xml.rels"
+        files[listed] = files[listed].replace(b'"styles.xml"', b'".\\styles.xml"')
+    else:
+        files = {name: data for name, data in files.items() if name.startswith("word/")}
+    assert titles(packed(tmp_path / "b.docx", files)) == [(1, "Head")]
+
+
+def test_strict_namespaces_of_every_kind(tmp_path: Path) -> None:
+    body = (
+        '<w:p><w:r><w:t>So </w:t></w:r><m:oMath xmlns:m="http://purl.oclc.org/ooxml/officeDocument/math"><m:f><m:num>'
+        "<m:r><m:t>x+1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath><w:r><w:drawing>"
+        '<wp:docPr xmlns:wp="http://purl.oclc.org/ooxml/drawingml/wordprocessingDrawing" descr="a map"/></w:drawing>'
+        "</w:r></w:p>"
+    )
+    with zipfile.ZipFile(docx(tmp_path / "a.docx", body)) as package:
+        files = {name: package.read(name) for name in package.namelist()}
+    name = "word/document.xml"
+    usual = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    files[name] = files[name].replace(usual, b"http://purl.oclc.org/ooxml/wordprocessingml/main")
+    assert text_of(packed(tmp_path / "b.docx", files)).split("\n\n") == ["So (x+1)/2", "![a map]"]
+
+
+def test_captions_of_tables_and_drawn_words_are_kept(tmp_path: Path) -> None:
+    cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
+    body = (
+        '<w:tbl><w:tblPr><w:tblCaption w:val="Prices"/><w:tblDescription w:val="of 2024"/></w:tblPr><w:tr>'
+        f"{cell.format('a')}{cell.format('b')}</w:tr></w:tbl>"
+    )
+    art = '<w:p><w:r><w:pict><v:textpath xmlns:v="urn:schemas-microsoft-com:vml" string="DRAFT"/></w:pict></w:r></w:p>'
+    text = text_of(docx(tmp_path / "a.docx", body, header=art))
+    assert "![Prices]" in text and "![of 2024]" in text and "DRAFT" in text

@@ -1,0 +1,177 @@
+"""Presentations as they show, and those that strict readers refuse."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pptx
+import pytest
+from lxml import etree
+from pptx.util import Emu, Inches
+
+from tests.indexers.formats.packages import packed, read, text_of
+
+_OFFICE = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_DRAWN = "http://schemas.openxmlformats.org/drawingml/2006/main"
+_MAIN = b"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"
+_FIRST = "ppt/slides/_rels/slide1.xml.rels"
+
+Files = dict[str, bytes]
+
+
+def box(slide: Any, text: str, left: float = 1, top: float = 1) -> Any:
+    shape = slide.shapes.add_textbox(Inches(left), Inches(top), Inches(2), Inches(0.5))
+    shape.text_frame.text = text
+    return shape
+
+
+def deck(path: Path, *fill: Callable[[Any], Any]) -> Path:
+    presentation = pptx.Presentation()
+    for put in fill:
+        put(presentation.slides.add_slide(presentation.slide_layouts[6]))
+    presentation.save(str(path))
+    return path
+
+
+def changed(path: Path, change: Callable[[Files], Files]) -> Path:
+    with zipfile.ZipFile(path) as package:
+        files = {name: package.read(name) for name in package.namelist()}
+    return packed(path.with_stem(f"{path.stem}-2"), change(files))
+
+
+def strict(files: Files) -> Files:
+    spaces = {b"presentationml/2006/": b"presentationml/", b"drawingml/2006/": b"drawingml/",
+              b"officeDocument/2006/relationships": b"officeDocument/relationships"}  # fmt: skip
+    for usual, other in spaces.items():
+        before, after = b"http://schemas.openxmlformats.org/" + usual, b"http://purl.oclc.org/ooxml/" + other
+        files = {name: data.replace(before, after) for name, data in files.items()}
+    return files
+
+
+def dead_link(files: Files) -> Files:
+    link = b'<Relationship Id="rId99" Type="' + _OFFICE + b'/image" Target="../media/NULL"/></Relationships>'
+    return {**files, _FIRST: files[_FIRST].replace(b"</Relationships>", link)}
+
+
+def typed(name: str) -> Callable[[Files], Files]:
+    types = "[Content_Types].xml"
+    return lambda files: {**files, types: files[types].replace(_MAIN, f"application/vnd.{name}.main+xml".encode())}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        strict,
+        dead_link,
+        lambda files: {**dead_link(files), "ppt/media/NULL": b"x"},
+        lambda files: {name.replace("/", "\\"): data for name, data in files.items()},
+        lambda files: {name.replace("ppt/slides/slide", "ppt/Slides/Slide"): data for name, data in files.items()},
+        lambda files: {name: data for name, data in files.items() if name != "[Content_Types].xml"},
+        typed("ms-powerpoint.slideshow.macroEnabled"),
+        typed("ms-powerpoint.template.macroEnabled"),
+        typed("openxmlformats-officedocument.presentationml.template"),
+    ],
+)
+def test_presentations_that_powerpoint_opens_are_read(tmp_path: Path, change: Callable[[Files], Files]) -> None:
+    def second(slide: Any) -> None:
+        box(slide, "second words")
+        slide.notes_slide.notes_text_frame.text = "spoken words"
+
+    path = changed(deck(tmp_path / "a.pptx", lambda slide: box(slide, "first words"), second), change)
+    assert [page.text for page in read(path)[1]] == ["first words", "second words\n\n[notes] spoken words"]
+
+
+def test_a_missing_slide_costs_only_itself(tmp_path: Path) -> None:
+    path = deck(tmp_path / "a.pptx", *(lambda slide, at=at: box(slide, f"slide {at}") for at in range(3)))
+    path = changed(path, lambda files: {name: data for name, data in files.items() if "slides/slide2" not in name})
+    info, pages = read(path)
+    assert [page.text for page in pages] == ["slide 0", "slide 2"]
+    assert "1 of its slides are missing in it" in info.warnings
+
+
+def grouped(slide: Any, place: tuple[int, int], size: tuple[int, int], texts: list[tuple[str, int]]) -> None:
+    group = slide.shapes.add_group_shape()
+    for text, top in texts:
+        group.shapes.add_textbox(Emu(10), Emu(top), Emu(90), Emu(90)).text_frame.text = text
+    frame = group._element.grpSpPr.find(f"{{{_DRAWN}}}xfrm")
+    values = {"off": place, "ext": size, "chOff": (0, 0), "chExt": (1000, 400)}
+    for name, (first, second) in values.items():
+        part = frame.find(f"{{{_DRAWN}}}{name}")
+        keys = ("cx", "cy") if name.endswith("xt") else ("x", "y")
+        part.attrib.update({keys[0]: str(first), keys[1]: str(second)})
+
+
+@pytest.mark.parametrize("top", [0.3, 2.2, 6.0])
+def test_shapes_of_groups_stand_where_the_slide_shows_them(tmp_path: Path, top: float) -> None:
+    def fill(slide: Any) -> None:
+        box(slide, "other", 1, top)
+        grouped(slide, (Inches(1), Inches(2)), (Inches(3), Inches(2)), [("upper", 0), ("lower", 300)])
+
+    shown = text_of(deck(tmp_path / "a.pptx", fill)).split()
+    order = sorted([("other", top), ("upper", 2.0), ("lower", 3.5)], key=lambda pair: pair[1])
+    assert shown == [text for text, _ in order]
+
+
+def test_alternative_texts_of_every_shape_are_kept(tmp_path: Path) -> None:
+    def fill(slide: Any) -> None:
+        box(slide, "")._element.nvSpPr.cNvPr.set("descr", "an arrow")
+        table = slide.shapes.add_table(1, 2, Inches(1), Inches(3), Inches(4), Inches(1))
+        table._element.nvGraphicFramePr.cNvPr.set("descr", "prices of ships")
+        table.table.cell(0, 0).text, table.table.cell(0, 1).text = "k", "v"
+
+    text = text_of(deck(tmp_path / "a.pptx", fill))
+    assert "![an arrow]" in text and "![prices of ships]" in text and "| k | v |" in text
+
+
+def test_circled_numbers_hidden_slides_and_words_of_the_layout(tmp_path: Path) -> None:
+    def circled(slide: Any) -> None:
+        frame = box(slide, "alpha").text_frame
+        frame.add_paragraph().text = "beta"
+        for paragraph in frame.paragraphs:
+            mark = etree.SubElement(paragraph._p.get_or_add_pPr(), f"{{{_DRAWN}}}buAutoNum")
+            mark.set("type", "circleNumDbPlain")
+
+    def hidden(slide: Any) -> None:
+        slide._element.set("show", "0")
+        box(slide, "hidden words")
+
+    def add_words(files: Files) -> Files:
+        name = "ppt/slideLayouts/slideLayout7.xml"
+        shape = (
+            b'<p:sp><p:nvSpPr><p:cNvPr id="55" name="t"/><p:cNvSpPr txBox="1"/><p:nvPr/></p:nvSpPr><p:spPr/><p:txBody>'
+            b"<a:bodyPr/><a:p><a:r><a:t>Confidential</a:t></a:r></a:p></p:txBody></p:sp></p:spTree>"
+        )
+        return {**files, name: files[name].replace(b"</p:spTree>", shape)}
+
+    info, pages = read(changed(deck(tmp_path / "a.pptx", circled, hidden), add_words))
+    assert pages[0].text == "① alpha\n② beta\n\n[layout] Confidential"
+    assert pages[1].text == "hidden words"
+    assert "1 of its 2 slides are hidden; they were read as the others" in info.warnings
+
+
+_CHARTS = "http://schemas.microsoft.com/office/drawing/2014/chartex"
+
+
+def test_charts_of_later_versions_are_read(tmp_path: Path) -> None:
+    def fill(slide: Any) -> None:
+        slide.shapes._spTree.append(etree.fromstring(
+            '<mc:AlternateContent xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" xmlns:p="http://'
+            f'schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="{_DRAWN}"><mc:Choice><p:graphicFrame>'
+            '<p:nvGraphicFramePr><p:cNvPr id="9" name="c"/><p:cNvGraphicFramePr/><p:nvPr/></p:nvGraphicFramePr><p:xfrm>'
+            '<a:off x="0" y="0"/><a:ext cx="9" cy="9"/></p:xfrm><a:graphic><a:graphicData uri="u"><x:chart '
+            f'xmlns:x="{_CHARTS}" xmlns:r="{_OFFICE.decode()}" r:id="rId77"/></a:graphicData></a:graphic>'
+            "</p:graphicFrame></mc:Choice></mc:AlternateContent>"
+        ))  # fmt: skip
+
+    def chart(files: Files) -> Files:
+        inside = (
+            f'<x:chartSpace xmlns:x="{_CHARTS}"><x:data id="0"><x:strDim><x:lvl><x:pt idx="0">In</x:pt></x:lvl>'
+            '</x:strDim><x:numDim><x:lvl><x:pt idx="0">31</x:pt></x:lvl></x:numDim></x:data></x:chartSpace>'
+        )
+        link = b'<Relationship Id="rId77" Type="' + _OFFICE + b'/chartEx" Target="../charts/x1.xml"/></Relationships>'
+        return {**files, "ppt/charts/x1.xml": inside.encode(), _FIRST: files[_FIRST].replace(b"</Relationships>", link)}
+
+    assert "| In | 31 |" in text_of(changed(deck(tmp_path / "a.pptx", fill), chart))

@@ -1,0 +1,172 @@
+"""Workbooks written by hand: comments of two kinds, shared formulas, hidden columns, controls, odd names and links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import xlwt
+
+from indexers.formats.office.number_formats import show
+from tests.indexers.formats.packages import packed, read, text_of
+
+_MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def relation(id: str, kind: str, target: str) -> str:
+    return f'<Relationship Id="{id}" Type="{_OFFICE}/{kind}" Target="{target}"/>'
+
+
+def workbook(
+    path: Path, rows: str, *, before: str = "", after: str = "", links: str = "",
+    parts: Mapping[str, str | None] | None = None, formats: Sequence[str] = (),
+) -> Path:  # fmt: skip
+    """A workbook of a sheet. ``parts`` are more parts; None leaves one out."""
+    codes = "".join(f'<numFmt numFmtId="{200 + at}" formatCode="{code}"/>' for at, code in enumerate(formats))
+    looks = "".join(f'<xf numFmtId="{200 + at}"/>' for at in range(len(formats)))
+    book = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
+    files: dict[str, str | None] = {
+        "[Content_Types].xml": f'<Types><Override PartName="/xl/workbook.xml" ContentType="{book}"/></Types>',
+        "_rels/.rels": f"<Relationships>{relation('r', 'officeDocument', 'xl/workbook.xml')}</Relationships>",
+        "xl/workbook.xml": f'<workbook {_MAIN} xmlns:r="{_OFFICE}"><sheets><sheet name="S" sheetId="1" r:id="r1"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": "<Relationships>" + relation("r1", "worksheet", "worksheets/sheet1.xml")
+        + relation("r2", "styles", "styles.xml") + relation("r3", "sharedStrings", "sharedStrings.xml")
+        + "</Relationships>",
+        "xl/styles.xml": f"<styleSheet {_MAIN}><numFmts>{codes}</numFmts><cellXfs><xf/>{looks}</cellXfs></styleSheet>",
+        "xl/worksheets/sheet1.xml": f'<worksheet {_MAIN} xmlns:r="{_OFFICE}">{before}<sheetData>{rows}</sheetData>'
+        f"{after}</worksheet>",
+        "xl/worksheets/_rels/sheet1.xml.rels": f"<Relationships>{links}</Relationships>",
+        **(parts or {}),
+    }  # fmt: skip
+    return packed(path, {name: content for name, content in files.items() if content is not None})
+
+
+def row(number: int, *cells: str) -> str:
+    return f'<row r="{number}">{"".join(cells)}</row>'
+
+
+def word(place: str, text: str) -> str:
+    return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+_TWO = row(1, word("A1", "a"), word("B1", "b")) + row(2, word("A2", "1"), word("B2", "2"))
+_BOILERPLATE = {
+    "en": "[Threaded comment]\n\nYour version of Excel allows you to read this threaded comment; however, any edits to "
+    "it will get removed if the file is opened in a newer version of Excel. Learn more: https://go.microsoft.com/fwlink"
+    "/?linkid=870924\n\nComment:\n    ",
+    "de": "[Threadkommentar]\n\nIhre Version von Excel gestattet Ihnen das Lesen dieses Threadkommentars; jegliche "
+    "Bearbeitungen daran werden jedoch entfernt, wenn die Datei in einer neueren Version von Excel geöffnet wird. "
+    "Weitere Informationen: https://go.microsoft.com/fwlink/?linkid=870924\n\nKommentar:\n    ",
+}
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("both", [True, False])
+def test_threaded_comments_are_said_once_and_without_the_words_of_the_program(
+    tmp_path: Path, language: str, both: bool
+) -> None:
+    old = f'<comment ref="A2"><text><t>{_BOILERPLATE[language]}the real words</t></text></comment>'
+    plain = '<comment ref="B2"><text><t>[sic] so: stated</t></text></comment>'
+    parts: dict[str, str | None] = {"xl/c.xml": f"<comments {_MAIN}><commentList>{old}{plain}</commentList></comments>"}
+    links = relation("c1", "comments", "../c.xml")
+    if both:
+        parts["xl/t.xml"] = '<T><threadedComment ref="A2"><text>the real words</text></threadedComment></T>'
+        links += relation("c2", "threadedComment", "../t.xml")
+    text = text_of(workbook(tmp_path / "a.xlsx", _TWO, links=links, parts=parts))
+    assert text.count("the real words") == 1 and "Excel" not in text and "[sic] so: stated" in text
+
+
+def test_shared_formulas_without_values_name_the_cells_of_their_row(tmp_path: Path) -> None:
+    master = "SUM(A2:$B2)*A$1&amp;'A1 x'!C2&amp;\"A2\"+LOG10(A2)"
+    rows = row(1, word("A1", "n"), word("B1", "m")) + row(
+        2, '<c r="A2"><v>2</v></c>', f'<c r="B2"><f t="shared" ref="B2:C4" si="0">{master}</f></c>'
+    )
+    rows += row(
+        3, '<c r="A3"><v>3</v></c>', '<c r="B3"><f t="shared" si="0"/></c>', '<c r="C3"><f t="shared" si="0"/></c>'
+    )
+    text = text_of(workbook(tmp_path / "a.xlsx", rows))
+    assert "=SUM(A2:$B2)*A$1&'A1 x'!C2&\"A2\"+LOG10(A2)" in text
+    assert "=SUM(A3:$B3)*A$1&'A1 x'!C3&\"A2\"+LOG10(A3) | =SUM(B3:$B3)*B$1&'A1 x'!D3&\"A2\"+LOG10(B3)" in text
+
+
+@pytest.mark.parametrize(
+    ("parts", "rows", "shown"),
+    [
+        ({}, _TWO.replace('r="A2"', 'r="a2"').replace('r="B2"', 'r="c2"'), "| 1 |  | 2 |"),
+        ({"xl/_rels/workbook.xml.rels": None}, _TWO, "| 1 | 2 |"),
+        ({"xl/SharedStrings.xml": f"<sst {_MAIN}><si><t>shared</t></si></sst>"},
+         row(1, '<c r="A1" t="s"><v>0</v></c>', word("B1", "x")), "| shared | x |"),
+        ({"xl/_rels/workbook.xml.rels": f'<R>{relation("r1", "worksheet", "worksheets/sheet%201.xml")}</R>',
+          "xl/worksheets/sheet%201.xml": f"<worksheet {_MAIN}><sheetData>{_TWO}</sheetData></worksheet>"},
+         "", "| 1 | 2 |"),
+        ({"xl/_rels/workbook.xml.rels": f'<R>{relation("r1", "worksheet", "worksheets" + chr(92) + "sheet1.xml")}</R>'},
+         _TWO, "| 1 | 2 |"),
+    ],
+)  # fmt: skip
+def test_odd_names_of_parts_and_cells(tmp_path: Path, parts: dict[str, str | None], rows: str, shown: str) -> None:
+    assert shown in text_of(workbook(tmp_path / "a.xlsx", rows, parts=parts))
+
+
+def test_hidden_columns_are_counted_where_they_hold_anything(tmp_path: Path) -> None:
+    hidden = '<cols><col min="2" max="2" hidden="1"/><col min="3" max="16384" hidden="1"/></cols>'
+    note = "sheet «S»: 1 columns are hidden; they were read as the others"
+    assert note in read(workbook(tmp_path / "a.xlsx", _TWO, before=hidden))[0].warnings
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("S")
+    for at in range(4):
+        sheet.write(at % 2, at // 2, f"w{at}")
+    sheet.col(1).hidden = sheet.col(5).hidden = True
+    book.save(str(tmp_path / "a.xls"))
+    assert note in read(tmp_path / "a.xls")[0].warnings
+
+
+def test_captions_of_controls_are_read(tmp_path: Path) -> None:
+    def control(kind: str, words: str, more: str = "") -> str:
+        return (
+            f'<v:shape><v:textbox><div><font face="Arial">{words}</font></div></v:textbox><x:ClientData '
+            f'ObjectType="{kind}"><x:Anchor>0, 0, 1, 0, 1, 1, 4, 1</x:Anchor>{more}</x:ClientData></v:shape>'
+        )
+
+    drawing = (
+        '<xml xmlns:v="urn:schemas-microsoft-com:vml" xmlns:x="urn:schemas-microsoft-com:office:excel">'
+        + control("Checkbox", "agreed<br>fully", "<x:Checked>1</x:Checked>") + control("Radio", "other way")
+        + control("Button", "Send") + control("Note", "a comment") + "</xml>"
+    )  # fmt: skip
+    links = relation("v", "vmlDrawing", "../v.vml")
+    text = text_of(workbook(tmp_path / "a.xlsx", _TWO, links=links, parts={"xl/v.vml": drawing}))
+    assert "☒ agreed fully" in text and "☐ other way" in text and "Send" in text and "a comment" not in text
+
+
+def test_dates_that_are_texts_and_merges_in_single_quotes(tmp_path: Path) -> None:
+    rows = row(1, word("A1", "Group"), word("B1", "Day")) + row(
+        2, word("A2", "Alpha"), '<c r="B2" t="d"><v>2024-02-15T00:00:00.000</v></c>'
+    )
+    rows += row(3, '<c r="B3" t="d"><v>2024-02-15T10:30:00.000Z</v></c>')
+    text = text_of(workbook(tmp_path / "a.xlsx", rows, after="<mergeCells><mergeCell ref='A2:A3'/></mergeCells>"))
+    assert "| Alpha | 2024-02-15 |\n| Alpha | 2024-02-15 10:30:00 |" in text
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "shown"),
+    [
+        (5, 'General" units"', "5 units"),
+        (-5, 'General" up";General" down"', "5 down"),
+        (45337, "[$-804]aaaa;@", "2024-02-15"),
+        (0.00012, "0.0E+0", "1.2E-4"),
+        (12345678, "0.00E-00", "1.23E07"),
+        (90.5 / 86400, "mm:ss.0", "01:30.5"),
+        (0.5 + 1.25 / 86400, "h:mm:ss.00", "12:00:01.25"),
+    ],
+)
+def test_formats_of_words_weekdays_and_parts_of_seconds(number: float, code: str, shown: str) -> None:
+    assert show(number, code) == shown
+
+
+@pytest.mark.parametrize(("id", "shown"), [(44, "$1,234.50"), (7, "$1,234.50"), (41, "1,235"), (39, "1,234.50")])
+def test_formats_that_a_file_names_by_number(tmp_path: Path, id: int, shown: str) -> None:
+    styles = f'<styleSheet {_MAIN}><cellXfs><xf/><xf numFmtId="{id}"/></cellXfs></styleSheet>'
+    rows = row(1, word("A1", "n"), '<c r="B1" s="1"><v>1234.5</v></c>')
+    assert f"| n | {shown} |" in text_of(workbook(tmp_path / "a.xlsx", rows, parts={"xl/styles.xml": styles}))
