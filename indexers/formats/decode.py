@@ -33,6 +33,7 @@ _HIGH_WORD = re.compile(rb"[^\s\x00-\x20]{0,40}[\x80-\xff][^\s\x00-\x20]*")
 _C1_BYTES = re.compile(rb"[\x80-\x9f]")
 _SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _ISO_2022 = re.compile(rb"\x1b(?:\$[@AB()]|\([BIJ])")
+_JIS = re.compile(rb"\x1b\$[@B]")  # whose newer edition has the characters of NEC
 _ISO_2022_KR = b"\x1b$)C"
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\^_=>])|.\x08|\x1b")
 _SAMPLE = 200_000  # bytes that a guess rests on
@@ -171,10 +172,11 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
         raise BrokenFileError(f"{path}: not a text file (it holds binary data).")
     if _ISO_2022.search(data) and data.isascii():
-        try:
-            return data.decode("iso2022_jp_2"), []
-        except UnicodeDecodeError:
-            pass
+        for text_data, name in ((data, "iso2022_jp_2"), (_JIS.sub(b"\x1b$(Q", data), "iso2022_jp_2004")):
+            try:
+                return text_data.decode(name), []
+            except UnicodeDecodeError:
+                continue
     if codec.startswith(("utf-16", "utf-32")) or (codec == "utf-8" and not label):
         codec = ""  # without zeros it cannot be
     return _labelled(data, codec, label) if codec and codec != "utf-8" else _unlabelled(data, label)

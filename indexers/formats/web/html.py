@@ -98,11 +98,15 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
     """
     if not data:
         raise EmptyFileError(f"{path}: the file is empty.")
-    declared = _CHARSET.search(data[:4096])
-    label = (declared[1] or declared[2]).decode() if declared else ""
-    text, warnings = decode(data, path, label)
+    text, warnings = decode(data, path, declared_label(data))
     text = put_in_text(text)
     return (_SELF_CLOSED.sub(_closed, text) if _XML.search(text[:2_000]) else text), warnings
+
+
+def declared_label(data: bytes) -> str:
+    """Return the encoding that a page declares, "" where it does not."""
+    declared = _CHARSET.search(data[:4096])
+    return (declared[1] or declared[2]).decode() if declared else ""
 
 
 def _closed(tag: re.Match[str]) -> str:
