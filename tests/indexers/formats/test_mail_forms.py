@@ -58,10 +58,10 @@ def test_each_text_is_read_once(tmp_path: Path, body: str, present: list[str], a
 @pytest.mark.parametrize(
     ("kind", "body", "text"),
     [
-        ("text/plain; format=flowed", "The price is \ntwelve euros \na year.\nPaid.", "The price is twelve euros a year.\nPaid."),
+        ("text/plain; format=flowed", "The price is \ntwelve euros.\nPaid.", "The price is twelve euros.\nPaid."),
         ("text/plain; format=flowed; delsp=yes", "东京 \n都的价格", "东京都的价格"),
         ("text/plain; format=flowed", "> She said \n> yes.\n From Ann", "> She said yes.\nFrom Ann"),
-        ("text/enriched", "<bold>Bold</bold> <fontfamily><param>Times</param>words</fontfamily> << 5", "Bold words < 5"),
+        ("text/enriched", "<bold>Bold</bold> <color><param>red</param>words</color> << 5", "Bold words < 5"),
         ("text/rtf", "{\\rtf1\\ansi Hello \\b bold\\b0  words}", "Hello bold words"),
         ("text/plain", "Gr=C3=B6=C3=9Fe der K=C3=BCche", "Größe der Küche"),
         ("text/plain", "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n- -- It is agreed.\n"
@@ -69,7 +69,7 @@ def test_each_text_is_read_once(tmp_path: Path, body: str, present: list[str], a
         ("text/calendar", "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nDTSTART:20240510T100000\nSUMMARY:Budget\\, spri\n ng\n"
                           "ORGANIZER;CN=Ada:mailto:ada@x.org\nEND:VEVENT\nEND:VCALENDAR",
          "Start: 2024-05-10 10:00\nSummary: Budget, spring\nOrganizer: Ada <ada@x.org>"),
-        ("text/vcard", "BEGIN:VCARD\nFN:Ada Lovelace\nORG:Engines;Sales\nEND:VCARD", "Fn: Ada Lovelace\nOrg: Engines;Sales"),
+        ("text/vcard", "BEGIN:VCARD\nFN:Ada Byron\nORG:Engines;Sales\nEND:VCARD", "Fn: Ada Byron\nOrg: Engines;Sales"),
     ],
 )  # fmt: skip
 def test_the_code_of_a_form_is_no_text(tmp_path: Path, kind: str, body: str, text: str) -> None:
@@ -81,7 +81,7 @@ def test_the_code_of_a_form_is_no_text(tmp_path: Path, kind: str, body: str, tex
     ("body", "text"),
     [
         (parts("report", PLAIN + "It failed.", "Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx\n\n"
-               "Final-Recipient: rfc822; bob@x.org\nDiagnostic-Code: smtp; 550 No such user"), "smtp; 550 No such user"),
+               "Final-Recipient: rfc822; bob@x.org\nDiagnostic-Code: smtp; No such user"), "smtp; No such user"),
         (parts("report", PLAIN + "Read.", "Content-Type: message/disposition-notification\n\n"
                "Reporting-UA: mua\nDisposition: manual-action; displayed"), "manual-action; displayed"),
         (parts("mixed", PLAIN + "See", "Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n"
