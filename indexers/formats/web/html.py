@@ -324,7 +324,7 @@ class _Writer:
             self._words.append(apart)
 
     def _left_out(self, node: LexborNode, tag: str | None, style: Style, article: bool) -> bool:
-        if tag in _HIDDEN and not self._kept(node, tag, article):
+        if tag in _HIDDEN and not self._holds_text(node, tag, article):
             return True
         if (node.attributes.get("hidden", "until-found") or "") != "until-found" or hidden(style):
             self.unseen += bool(node.text(deep=True).strip())
@@ -333,7 +333,7 @@ class _Writer:
             return not (article or self._whole or _titles(node))
         return node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS and tag != "math"
 
-    def _kept(self, node: LexborNode, tag: str, article: bool) -> bool:
+    def _holds_text(self, node: LexborNode, tag: str, article: bool) -> bool:
         """Return whether an element that seldom holds text of the page does."""
         if tag == "noscript":
             return not self.scripts
