@@ -194,3 +194,27 @@ def test_outputs_without_a_text_are_read_in_another_form(tmp_path: Path, data: d
     cell = {"cell_type": "code", "source": "show()", "outputs": [output]}
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}))
     assert "the tide turns" in text_of(tmp_path / "a.ipynb") and "object>" not in text_of(tmp_path / "a.ipynb")
+
+
+_PROSE = "It was a bright cold day in April, and the clocks were striking thirteen."
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        ["SECTION 1. SHORT TITLE", "SEC. 2. FINDINGS", "SEC. 3. DEFINITIONS"], ["I", "II", "III"],
+        ["I. THE STORM", "II. THE MORNING", "III. THE WAY HOME", "IV. THE END"],
+        ["BOOK ONE: 1805", "CHAPTER I", "CHAPTER II", "BOOK TWO: 1806", "CHAPTER I", "CHAPTER II"],
+        ["Art. 1 Purpose", "Article 2 Duration", "Art. 3 Fees"],
+    ],
+)  # fmt: skip
+def test_chapters_of_books_and_laws_are_sections(tmp_path: Path, heads: list[str]) -> None:
+    dot = "." if heads[0].startswith("SECTION") else ""
+    (tmp_path / "a.txt").write_text("".join(f"{head}{dot}\n\n{_PROSE}\n\n" for head in heads))
+    assert [title for _, title in titles(tmp_path / "a.txt")] == heads
+
+
+@pytest.mark.parametrize("lines", [["I", "Dear Ann,"], ["C. Smith", "D. Jones", "L. Brown"], ["I. One", "I. Two"]])
+def test_names_and_single_letters_are_no_sections(tmp_path: Path, lines: list[str]) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n\n{_PROSE}\n\n" for line in lines))
+    assert titles(tmp_path / "a.txt") == []
