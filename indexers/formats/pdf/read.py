@@ -209,9 +209,9 @@ def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece
             (at for at, piece in enumerate(rest) if _is_left_of(piece.line, box)),
             key=lambda at: rest[at].line.x1, default=-1,
         )  # fmt: skip
-        if label < 0 and not ticked:
-            continue
         first = next((at for at, piece in enumerate(rest) if _is_right_of(piece.line, box)), len(rest))
+        if label < 0 and (not ticked or (state[1] == "/Off" and first == len(rest))):
+            continue
         at = label + 1 if label >= 0 else first
         pieces = [*rest[:at], *inside, *rest[at:]]
     return pieces
