@@ -107,6 +107,7 @@ def _flow_opener(read: str) -> Open:
 
 
 _EMBEDDED = "office.ooxml:office_members"
+_MAILS = "eml emlx mht mhtml"  # and web pages that a browser saved as one file
 _TARS = "tar tgz gz tbz2 bz2 txz xz lzma tlz"
 
 FLOWS = (
@@ -136,8 +137,8 @@ FLOWS = (
     _flow("rtf", "RTF", "rtf", "office.rtf:read_rtf", "paragraphs", version=3),
     _flow("csv", "table", "csv tsv", "office.sheets:read_table", "rows", version=2),
     _flow("ipynb", "Jupyter notebook", "ipynb", "plain_text:read_notebook", "cells", version=3),
-    _flow("subtitles", "subtitles", "vtt srt", "plain_text:read_subtitles", "times", version=2),
-    _flow("eml", "mail", "eml", "mail.message:read_eml", "message", "mail.message:eml_members", version=3),
+    _flow("subtitles", "subtitles", "vtt srt ass ssa sbv", "subtitles:read_subtitles", "times", version=2),
+    _flow("eml", "mail", _MAILS, "mail.message:read_eml", "message", "mail.message:eml_members", version=3),
     _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=3),
     _flow("msg", "Outlook mail", "msg", "mail.outlook:read_msg", "message", "mail.outlook:msg_members", version=3),
     _flow("archive", "archive", "zip", "archives:read_zip", "entries", "archives:zip_members", version=2),

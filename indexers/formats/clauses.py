@@ -11,8 +11,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from hybrid_core.text.identifiers import roman as roman_value
 from indexers.outline.candidates import run_in
-from indexers.outline.numbering import RANKS, han_value, numbering
+from indexers.outline.numbering import PARTS, RANKS, han_value, numbering
 
 _WORDS = frozenset(
     "part book title volume chapter section sec. article art. item note rule appendix annex schedule division "
@@ -31,6 +32,8 @@ _SECTION = re.compile(  # below the first level a title may begin "404 Not Found
     r"(?:(?P<deep>\d{1,3}(?:\.\d{1,3}){1,5}\.?)[ \t]{1,6}(?:[^\W_a-z]|[a-z](?=\S*(?:\s\S+){0,3}$))"
     r"|(?P<top>\d{1,3}\.?)[ \t]{1,6}[^\W\d_a-z]).{0,76}"
 )
+_ROMAN = re.compile(r"[ \t]{0,40}([IVXLC]{1,7})\.?(?:[ \t]{1,6}((?:[“\"'(]?[A-ZÀ-Þ]).{0,76})|[ \t]*)")  # "IV. The Pool"
+_SAME = {"sec.": "section", "art.": "article"}
 _WRAPPED = 45  # characters of a title from which on it may go on in a second line
 _LEADER = re.compile(r"\.{3,}|(?: \.){3,}|\s{2,}\d{1,4}$")
 _DECIMAL = "decimal"
@@ -65,7 +68,7 @@ def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: 
     clauses: list[Clause] = []
     for kind in {clause.kind for clause in candidates}:
         run = _consecutive_clauses([clause for clause in candidates if clause.kind == kind])
-        if len(run) >= (2 if kind in RANKS else _LEAST):
+        if len(run) >= (2 if kind in RANKS or kind in PARTS else _LEAST):
             clauses += (
                 run if kind != _DECIMAL else [replace(clause, kind=f"{kind}{len(clause.value)}") for clause in run]
             )
@@ -103,13 +106,21 @@ def _read_clause(at: int, line: str) -> Clause | None:
         number.kind not in RANKS and _SAYS.match(after) and not _NAME_IN_BRACKETS.match(after)
     ):
         return None
-    return Clause(at, number.kind, value, _clause_title(line, text, written, number.kind))
+    return Clause(at, _SAME.get(number.kind, number.kind), value, _clause_title(line, text, written, number.kind))
 
 
 def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
     """Read a numbered title that stands alone at the margin, as those of RFCs do: "3.1 Title"."""
+    if at and text[at - 1].strip():
+        return None
+    if (roman := _ROMAN.fullmatch(line.rstrip())) is not None and not (at + 1 < len(text) and text[at + 1].strip()):
+        number = numbering(f"{roman[1]}.")
+        title = (roman[2] or "").strip()
+        if number is None or number.kind not in ("roman-upper", "letter-upper") or _ENDED.search(title):
+            return None
+        return Clause(at, "roman", (roman_value(roman[1]),), " ".join(line.split()))
     titled = _SECTION.fullmatch(line.rstrip())
-    if titled is None or (at and text[at - 1].strip()):
+    if titled is None:
         return None
     below, after = (text[at + more].strip() if at + more < len(text) else "" for more in (1, 2))
     if below and not after and titled["deep"] and len(line) >= _WRAPPED and _is_title(below):
@@ -133,6 +144,8 @@ def _clause_title(line: str, text: str, written: str, kind: str) -> str:
     if bold and len(bold["words"]) <= _LONGEST_TITLE:
         return bold["words"].strip(_STOPS + " ")
     plain = text.replace("**", "").replace("__", "").strip()
+    if len(plain) <= _LONGEST_TITLE and plain.isupper() and plain.endswith("."):  # "SEC. 2. FINDINGS."
+        return plain[:-1]
     if len(plain) <= _LONGEST_TITLE and not _ENDED.search(plain) and kind not in ("han-条", "han-條"):
         return plain
     if kind in ("han-条", "han-條"):

@@ -33,10 +33,12 @@ _HIGH_WORD = re.compile(rb"[^\s\x00-\x20]{0,40}[\x80-\xff][^\s\x00-\x20]*")
 _C1_BYTES = re.compile(rb"[\x80-\x9f]")
 _SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _ISO_2022 = re.compile(rb"\x1b(?:\$[@AB()]|\([BIJ])")
+_JIS = re.compile(rb"\x1b\$[@B]")  # whose newer edition has the characters of NEC
 _ISO_2022_KR = b"\x1b$)C"
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\^_=>])|.\x08|\x1b")
 _SAMPLE = 200_000  # bytes that a guess rests on
 _MIN_WIDE, _WIDE_SAMPLE = 8, 16_384
+_ZEROS, _MOST_LATIN = 0.9, 0.3  # share of zeros among bytes that are zero in UTF-32; in UTF-16 of Latin letters
 _UNLABELLED = frozenset("us-ascii ascii iso646-us ansi_x3.4-1968 unknown-8bit x-unknown binary 8bit 7bit".split())
 _CODE_PAGE = re.compile(r"(?:x-)?(?:windows|ibm|cp|oem|dos|ms|mac)?-?(\d{3,5})")
 _NOT_TEXT = frozenset("idna punycode undefined unicode_escape raw_unicode_escape mbcs oem".split())
@@ -63,6 +65,10 @@ _GLUED = re.compile(r"(?<=[a-z])[\u3400-\u9fff\uac00-\ud7af\uff61-\uff9f]{1,2}(?
 _WIDE = re.compile(r"[\u3400-\u9fff\uac00-\ud7af\uff61-\uff9f]")
 _HALF_WIDTH = re.compile(r"[\uff61-\uff9f]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
+_BOX, _BOXES = re.compile(r"[\u2500-\u259f]"), re.compile(r"(?:[\u2500-\u259f] *){3,}")  # lines and blocks of DOS
+_MOST_STRAY = 0.1  # share of other signs that may be signs within words
+_LEAST_BOXES = 0.1  # share of other signs, above which they are lines only if they stand together
+_MOST_KANA = 0.5  # of a text's letters
 _FOREIGN = re.compile(r"[\u0370-\u06ff\u0e00-\u0e7f]")
 _C1 = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
 
@@ -132,6 +138,8 @@ def guess_encoding(data: bytes, only: frozenset[str] = frozenset(_GUESSED)) -> G
 
     sample = data[:_SAMPLE]
     run = mean_run(sample)
+    if "cp932" in only and _is_kana(sample):
+        return Guess("cp932", 0.0)
     if "cp1252" in only and len(_HIGH.findall(sample)) <= _FEW and _plausible(sample.decode("cp1252", "replace"), run):
         return Guess("cp1252", 0.0)
     scores: dict[str, float] = {}
@@ -146,6 +154,16 @@ def guess_encoding(data: bytes, only: frozenset[str] = frozenset(_GUESSED)) -> G
             euro = codec == "cp1252" and b"\xa4" in sample and not _C1_BYTES.search(sample)
             return Guess("iso8859_15" if euro else codec, scores[codec])
     return None
+
+
+def _is_kana(data: bytes) -> bool:
+    """Return whether bytes are Japanese in Shift_JIS, mostly kana, whose bytes are rare in any other encoding."""
+    try:
+        text = data.decode("cp932")
+    except UnicodeDecodeError:
+        return False
+    others = sum(not character.isascii() for character in text)
+    return len(_KANA.findall(text)) > max(1.0, _MOST_KANA * others)
 
 
 def encoding_name(codec: str) -> str:
@@ -164,6 +182,7 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     codec = codec_of(label) if label else "iso2022_kr" if data.startswith(_ISO_2022_KR) else ""
     if codec in ("hz", "iso2022_kr", "utf-7") and data.isascii():
         return _replaced(data, codec, [])
+    data = data.rstrip(b"\x1a") or data  # the end of a file, as DOS marks it
     zeros = data.count(0)
     controls = len(_CONTROLS.findall(data))
     if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
@@ -171,10 +190,11 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
         raise BrokenFileError(f"{path}: not a text file (it holds binary data).")
     if _ISO_2022.search(data) and data.isascii():
-        try:
-            return data.decode("iso2022_jp_2"), []
-        except UnicodeDecodeError:
-            pass
+        for text_data, name in ((data, "iso2022_jp_2"), (_JIS.sub(b"\x1b$(Q", data), "iso2022_jp_2004")):
+            try:
+                return text_data.decode(name), []
+            except UnicodeDecodeError:
+                continue
     if codec.startswith(("utf-16", "utf-32")) or (codec == "utf-8" and not label):
         codec = ""  # without zeros it cannot be
     return _labelled(data, codec, label) if codec and codec != "utf-8" else _unlabelled(data, label)
@@ -253,10 +273,23 @@ def _plausible(text: str, run: float) -> bool:
         return False
     if wide and sum(map(len, _GLUED.findall(text))) > 0.3 * wide:
         return False
-    inner = sum(text[at].isupper() and text[at - 1 : at].islower() and text[at + 1 : at + 2].islower() for at in others)
+    inner = sum(text[at].isupper() and text[at - 1 : at].islower() for at in others)
     if inner > 0.1 * len(others):
         return False
+    if sum(_is_stray(text, at) for at in others) > _MOST_STRAY * len(others):
+        return False
+    boxes = len(_BOX.findall(text)) if _BOX.search(text) is not None else 0
+    if boxes and boxes > _LEAST_BOXES * len(others) and sum(map(len, _BOXES.findall(text))) < 0.5 * boxes:
+        return False
     return len(_C1.findall(text)) + 3 * text.count("\ufffd") <= 0.02 * len(others)
+
+
+def _is_stray(text: str, at: int) -> bool:
+    """Return whether a sign, which is no letter, mark, dash or apostrophe, stands within a word."""
+    sign = text[at]
+    if not (text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha()) or sign in "\u2019\u2026\u00b7\u30fb":
+        return False
+    return unicodedata.category(sign) in ("Sc", "Sk", "So", "Sm", "No", "Po", "Pi", "Pf", "Ps", "Pe")
 
 
 def mean_run(data: bytes) -> float:
@@ -272,6 +305,8 @@ def _wide(data: bytes, sure: bool) -> str:
     """
     if len(data) < _MIN_WIDE or (not sure and (len(data) % 2 or data.isascii())):
         return ""
+    if codec := _by_zeros(data[:_WIDE_SAMPLE]):
+        return codec
     best, best_share = "", 0.9
     for codec in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
         unit = 4 if codec.startswith("utf-32") else 2
@@ -283,6 +318,30 @@ def _wide(data: bytes, sure: bool) -> str:
         if share > best_share:
             best, best_share = codec, share
     return best
+
+
+def _by_zeros(data: bytes) -> str:
+    """Return the UTF-16 or UTF-32 in which most letters are Latin: their zero bytes stand in the same places."""
+    zeros = [data[at::4].count(0) / max(1, len(data) // 4) for at in range(4)]
+    for codec, high, low in (("utf-32-le", (2, 3), 0), ("utf-32-be", (0, 1), 3)):
+        if min(zeros[at] for at in high) > _ZEROS and zeros[low] < 1 - _ZEROS and _decodes(data, codec, 4):
+            return codec
+    even, odd = (zeros[0] + zeros[2]) / 2, (zeros[1] + zeros[3]) / 2
+    for codec, high_share, low_share in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if high_share > _MOST_LATIN and low_share < 0.1 * high_share and _decodes(data, codec, 2):
+            return codec
+    return ""
+
+
+def _decodes(data: bytes, codec: str, unit: int) -> bool:
+    """Return whether bytes are text in an encoding, of characters that are assigned."""
+    try:
+        text = data[: len(data) // unit * unit].decode(codec)
+    except UnicodeDecodeError as error:
+        if error.end < len(data) - 4:
+            return False
+        text = data[: error.start].decode(codec)
+    return not any(unicodedata.category(c) in ("Cc", "Cn", "Co") and c not in "\t\n\r\f\x1b" for c in text)
 
 
 def _one_script(text: str) -> float:

@@ -1,8 +1,7 @@
-"""TXT, subtitles (WebVTT, SRT) and Jupyter notebooks as blocks."""
+"""TXT and Jupyter notebooks as blocks."""
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hybrid_core.errors import BrokenFileError, DocumentError
+from hybrid_core.errors import BrokenFileError
 from indexers.formats.decode import read_text
 from indexers.formats.flow.blocks import Block, Code, Flow, Heading, Paragraph, Part, Picture
 from indexers.formats.limits import ParseLimits
@@ -50,73 +49,6 @@ def _line_blocks(text: str, before: int) -> Iterator[Block]:
         elif block:
             yield Paragraph("\n".join(block), f"line {first}")
             block = []
-
-
-_TIME = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})[.,]\d{1,3}"
-_CUE = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>")
-_TAG = re.compile(r"</?[a-zA-Z0-9:.][^<>]*>|\{\\[^{}]*\}")
-_ENDED = (".", "!", "?", "。", "！", "？", "…")
-_LONGEST = 600  # characters of cues that are put together
-
-
-def read_subtitles(path: Path, limits: ParseLimits) -> Flow:
-    """Raise DocumentError if no line says a time."""
-    text, warnings = read_text(path)
-    blocks = list(_sentences(text))
-    if not blocks and not text.lstrip("\ufeff").startswith("WEBVTT"):
-        raise DocumentError(f"{path}: not subtitles (no line in it says from when to when).")
-    return Flow(iter([Part(blocks)]), {}, warnings)
-
-
-def _sentences(text: str) -> Iterator[Block]:
-    """Join cues to sentences, or to what one person says."""
-    sentence, begun, speaker = "", "", ""
-    for time, cue in _cues(text):
-        voice = _VOICE.search(cue)
-        words = _strip_tags(cue)
-        now = f"{voice[1].strip()}: " if voice else ""
-        if sentence and (sentence.endswith(_ENDED) or len(sentence) > _LONGEST or now != speaker):
-            yield Paragraph(f"[{begun}] {sentence}", begun)
-            sentence = ""
-        if words:
-            sentence, begun = (f"{sentence} {words}", begun) if sentence else (now + words, time)
-        speaker = now
-    if sentence:
-        yield Paragraph(f"[{begun}] {sentence}", begun)
-
-
-def _cues(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the time of each cue and what it adds: captions that roll show the lines of the one before again."""
-    before: list[str] = []
-    for time, lines in _read_cues(text):
-        plain = list(map(_strip_tags, lines))
-        again = next((n for n in range(min(len(before), len(lines)), 0, -1) if before[-n:] == plain[:n]), 0)
-        if not again and before and " " in before[-1] and plain[0].startswith(f"{before[-1]} "):
-            lines = [plain[0][len(before[-1]) :].strip(), *lines[1:]]  # a line that grows word by word
-        before = plain
-        if len(lines) > again:
-            yield time, " ".join(lines[again:])
-
-
-def _strip_tags(text: str) -> str:
-    return " ".join(html.unescape(_TAG.sub("", text)).split())
-
-
-def _read_cues(text: str) -> Iterator[tuple[str, list[str]]]:
-    time = ""
-    text_lines: list[str] = []
-    lines = text.split("\n")
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        if cue := _CUE.match(line):
-            time, text_lines = f"{int(cue[1] or 0):02}:{int(cue[2]):02}:{cue[3]}", []
-        elif line.strip() and time and not (_CUE.match(after) and not text_lines):
-            text_lines.append(line.strip())
-        if time and text_lines and (not line.strip() or not after.strip()):
-            yield time, text_lines
-            time, text_lines = "", []
-    if time and text_lines:
-        yield time, text_lines
 
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -209,9 +141,33 @@ def _printed(output: dict[str, Any], place: str) -> Iterator[Block]:
         message = f"{_join_source(output.get('ename') or '')}: {_join_source(output.get('evalue') or '')}"
         trace = _COLOURS.sub("", "\n".join(map(str, output.get("traceback") or ())))
         text = trace if _join_source(output.get("evalue") or "") in trace and trace else f"{message}\n{trace}"
-    elif not text.strip() and (source := _join_source(data.get("text/html") or data.get("text/markdown") or "")):
-        yield from (replace(block, place=place) for block in parse_html(source, whole=True).blocks)
+    elif not text.strip() or _OBJECT.fullmatch(text.strip()):
+        blocks = list(_other_forms(data, place))
+        yield from blocks
+        text = "" if blocks else text
     yield Code(text[:_LONGEST_OUTPUT], role="plain", place=place)
+
+
+_OBJECT = re.compile(r"<[^<>]*>")  # what Python prints for a thing without a text
+_FORMS = ("text/markdown", "text/html", "text/latex", "image/svg+xml", "application/json")
+
+
+def _other_forms(data: dict[str, Any], place: str) -> Iterator[Block]:
+    """Yield what a cell showed in the first of its forms that holds words, other than plain text."""
+    for kind in _FORMS:
+        value = data.get(kind)
+        if not value:
+            continue
+        source = _join_source(value) if kind != _FORMS[-1] else json.dumps(value, ensure_ascii=False, indent=1)
+        if kind == "text/markdown":
+            blocks = list(markdown(source, place))
+        elif kind in ("text/html", "image/svg+xml"):
+            blocks = [replace(block, place=place) for block in parse_html(source, whole=kind == "text/html").blocks]
+        else:
+            blocks = [Code(source[:_LONGEST_OUTPUT], role="plain", place=place)]
+        if blocks:
+            yield from blocks
+            return
 
 
 def markdown(source: str, place: str) -> Iterator[Block]:

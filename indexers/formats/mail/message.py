@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import mimetypes
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from email.message import EmailMessage, Message
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -17,25 +16,25 @@ from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
 from indexers.formats.flow.blocks import Block, Flow, Heading, Item, Paragraph, Part, Picture
 from indexers.formats.format import Member
 from indexers.formats.limits import ParseLimits
+from indexers.formats.mail.mend import StrayLine, message_of
 from indexers.formats.mail.parts import (
     Mailbox,
+    OutlookContent,
     ShownPictures,
-    StrayLine,
     content,
     content_id,
+    encryption,
     is_shown,
     leaves,
-    message_of,
     outlook_content,
-    part_text,
     safe,
 )
+from indexers.formats.mail.texts import Text, is_text, read_part, without_copies
 from indexers.formats.web.html import parse_html
 
-_HEAD = ("From", "To", "Cc", "Date")
+_HEAD = ("From", "To", "Cc", "Bcc", "Date")
 _DEEPEST = 10  # messages inside messages
 _LONGEST_SUBJECT = 250
-_HTML = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|body)\b", re.IGNORECASE | re.DOTALL)
 
 
 def read_eml(path: Path, limits: ParseLimits) -> Flow:
@@ -96,42 +95,56 @@ def message_blocks(
         head += strays
     yield Paragraph("\n".join(head), place)
     attached: list[str] = []
-    texts: dict[str, list[str]] = {"plain": [], "html": [], "packed": [], "packed html": []}
+    texts: list[Text] = []
+    packed: list[OutlookContent] = []
     pictures: dict[str, str] = {}
-    for part in _walk(message, inner):
+    for part, group in _walk(message, inner):
         name = safe(lambda part=part: part.get_filename()) or ""
-        if (packed := outlook_content(part)) is not None:
-            texts["packed"].append(packed.text)
-            texts["packed html"].append(packed.html)
-            warnings += packed.warnings
-            attached += [title for title, _ in packed.files]
+        if (outlook := outlook_content(part)) is not None:
+            packed.append(outlook)
+            attached += [title for title, _ in outlook.files]
             continue
-        if part.get_content_maintype() == "text" and not (name and part.get_content_disposition() == "attachment"):
-            text, notes = part_text(part)
-            warnings += notes
-            untyped = part["content-type"] is None and _HTML.match(text) is not None
-            texts["html" if untyped or part.get_content_subtype() == "html" else "plain"].append(text)
-            continue
+        if is_text(part):
+            if (text := read_part(part, group)) is not None and text not in texts:
+                texts.append(text)
+                warnings += text.warnings
+                attached += [title for title, _ in text.files]
+            if not (name and part.get_content_disposition() == "attachment"):
+                continue
         if id(part) in names:
             pictures[f"cid:{content_id(part)}"] = names[id(part)]
+        if kind := encryption(part):
+            warnings.append(f"it is encrypted with {kind}, so its text cannot be read")
         if name or part.get_content_disposition() == "attachment":
             attached.append(name or part.get_content_type())
-    if packed_text := next((text for text in texts["packed"] if text.strip() and text not in texts["plain"]), ""):
-        texts["plain"].append(packed_text)
-    elif not any(text.strip() for text in (*texts["plain"], *texts["html"])):
-        texts["html"] += texts["packed html"]
-    plain = "\n\n".join(texts["plain"])
-    if plain.strip() or not texts["html"]:
-        for at, text in enumerate(plain.replace("\r\n", "\n").split("\n\n"), 1):
-            yield Paragraph(text, f"{place} paragraph {at}")
-    else:
-        for source in texts["html"]:
-            page = parse_html(source, whole=True, place=f"{place} ", image=partial(_picture_of_link, pictures))
-            yield from map(_below, page.blocks)
+    warnings += [note for outlook in packed for note in outlook.warnings]
+    yield from _text_blocks(without_copies(_with_packed(texts, packed)), place, partial(_picture_of_link, pictures))
     for name in pictures.values():
         yield Picture("", place, name)
     for name in attached:
         yield Item(f"Attached: {name}", place=place)
+
+
+def _with_packed(texts: list[Text], packed: Sequence[OutlookContent]) -> list[Text]:
+    """Return the texts of a message with that of its winmail.dat, or with its HTML if nothing else has words."""
+    plain = [text.text for text in texts if text.kind == "plain"]
+    if words := next((body.text for body in packed if body.text.strip() and body.text not in plain), ""):
+        return [*texts, Text("plain", words)]
+    if not any(text.text.strip() for text in texts):
+        return [*texts, *(Text("html", outlook.html) for outlook in packed)]
+    return texts
+
+
+def _text_blocks(texts: Sequence[Text], place: str, image: Callable[[str], str]) -> Iterator[Block]:
+    paragraphs = 0
+    for text in texts:
+        if text.kind == "html":
+            page = parse_html(text.text, whole=True, place=f"{place} ", image=image)
+            yield from map(_below, page.blocks)
+            continue
+        for paragraph in text.text.split("\n\n"):
+            paragraphs += 1
+            yield Paragraph(paragraph, f"{place} paragraph {paragraphs}")
 
 
 def _picture_of_link(pictures: Mapping[str, str], link: str) -> str:
@@ -143,15 +156,17 @@ def _below(block: Block) -> Block:
     return Heading(block.level + 1, block.text, place=block.place) if isinstance(block, Heading) else block
 
 
-def _walk(message: Message, inner: list[EmailMessage], deep: int = 0) -> Iterator[Any]:
+def _walk(message: Message, inner: list[EmailMessage], deep: int = 0, group: int = 0) -> Iterator[tuple[Any, int]]:
+    """Yield the parts of a message that hold no others, with the number of the alternatives that they are of."""
     if message.get_content_type() == "message/rfc822" and deep:
         payload = message.get_payload()
         inner += [child for child in payload if isinstance(child, EmailMessage)] if isinstance(payload, list) else []
     elif message.is_multipart() and deep < 50:
+        group = group or (id(message) if message.get_content_type() == "multipart/alternative" else 0)
         for part in cast(list[Message], message.get_payload()):
-            yield from _walk(part, inner, deep + 1)
+            yield from _walk(part, inner, deep + 1, group)
     else:
-        yield message
+        yield message, group
 
 
 def _field(message: Message, name: str) -> str:
@@ -189,6 +204,9 @@ def mbox_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 def attached(message: EmailMessage) -> Iterator[Member]:
     unnamed = Counter[str]()
     for part in leaves(message):
+        if is_text(part) and (text := read_part(part, 0)) is not None:
+            for title, data in text.files:
+                yield Member(title, partial(_bytes, data))
         name = safe(part.get_filename) or ""
         kind = part.get_content_type()
         disposition = part.get_content_disposition()

@@ -21,7 +21,7 @@ from indexers.formats.format import Member
 from indexers.formats.limits import ParseLimits
 from indexers.formats.mail.parts import rtf_text, safe
 from indexers.formats.pictures import may_show_words
-from indexers.formats.web.html import parse_html
+from indexers.formats.web.html import declared_label, parse_html
 
 _SUBJECT, _BODY, _HTML, _SENDER, _ADDRESS, _TO, _CC = "0037", "1000", "1013", "0C1A", "5D01", "0E04", "0E03"
 _SENT = (0x00390040, 0x0E060040)  # submitted, delivered: times in 100 ns since 1601
@@ -140,7 +140,8 @@ def _string(file: Any, folder: str, tag: str) -> str:
 
 def _html(file: Any, path: Path) -> str:
     if file.exists(f"__substg1.0_{_HTML}0102"):
-        return decode(file.openstream(f"__substg1.0_{_HTML}0102").read().rstrip(b"\0"), path)[0]
+        data = file.openstream(f"__substg1.0_{_HTML}0102").read().rstrip(b"\0")
+        return decode(data, path, declared_label(data))[0]
     return _string(file, "", _HTML)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import binascii
 import codecs
+import quopri
 import re
 from collections.abc import Callable, Iterator
-from email import message_from_bytes, policy
-from email.errors import MessageDefect
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +17,10 @@ from hybrid_core.errors import DocumentError
 from indexers.formats.decode import decode
 from indexers.formats.limits import plain_reason
 from indexers.formats.pictures import picture_of_kind
+from indexers.formats.web.html import declared_label
 
 _DEEPEST = 50
+_BASE64 = re.compile(r"(?:[ \t]*[A-Za-z0-9+/]+={0,2}[ \t]*(?:\r?\n|\Z)|\s*\n)+")
 _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
 
@@ -64,6 +66,15 @@ class ShownPictures:
 
 
 def content(part: Any) -> bytes:
+    """Return the bytes of a part. What a mailing list adds below Base64 in plain letters is kept."""
+    packing = str(safe(lambda: part["content-transfer-encoding"]) or "").strip().lower()
+    payload = part.get_payload() if packing == "base64" else None
+    if isinstance(payload, str) and (packed := _BASE64.match(payload)) is not None and payload[packed.end() :].strip():
+        rest = payload[packed.end() :].strip().encode("utf-8", "surrogateescape")
+        try:
+            return binascii.a2b_base64(packed[0]) + b"\n" + (rest if part.get_content_maintype() == "text" else b"")
+        except binascii.Error:
+            pass
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else str(part.get_payload()).encode("utf-8", "replace")
 
@@ -84,11 +95,34 @@ def safe(get: Any) -> Any:
 def part_text(part: Any) -> tuple[str, list[str]]:
     """Return the text of a part by its label, and warnings; a part of binary data has none."""
     label = str(safe(lambda: part.get_param("charset")) or "")
+    data = content(part)
+    if not label and part.get_content_subtype() == "html":
+        label = declared_label(data)
     try:
-        text, warnings = decode(content(part), Path(), label)
+        text, warnings = decode(_unquoted(data) if part["content-transfer-encoding"] is None else data, Path(), label)
     except DocumentError:
         return "", ["a part of it that is called a text holds binary data and was left out"]
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
+
+
+def encryption(part: Any) -> str:
+    """Return the name of what encrypts a part, "" where nothing does."""
+    kind = part.get_content_type()
+    if kind == "application/pgp-encrypted":
+        return "PGP"
+    smime = str(safe(lambda: part.get_param("smime-type")) or "enveloped-data").lower()
+    return "S/MIME" if kind.endswith("pkcs7-mime") and "enveloped" in smime else ""
+
+
+_QUOTED_LETTER = re.compile(rb"=[CD][0-9A-F]=[89AB][0-9A-F]|=E[0-9A-F](?:=[89AB][0-9A-F]){2}")
+
+
+def _unquoted(data: bytes) -> bytes:
+    """Return a text in quoted-printable that no field calls so, decoded: it has letters of UTF-8 in it."""
+    if not data.isascii() or len(_QUOTED_LETTER.findall(data)) < 2:
+        return data
+    plain = quopri.decodestring(data)
+    return data if safe(lambda: plain.decode("utf-8")) is None else plain
 
 
 class OutlookContent(NamedTuple):
@@ -136,11 +170,8 @@ _DAY = rb"(?:mon|tue|wed|thu|fri|sat|sun|\d{4}-\d\d-\d\d|\d{1,2} (?:jan|feb|mar|
 _BORDER = re.compile(rb"From \S.*?\b" + _DAY + rb"\b.*\d{4}|From \S.*\d\d:\d\d|From \S+\s*$", re.IGNORECASE)
 _FULL = re.compile(rb"From \S+ +[a-z]{3} [a-z]{3} +\d{1,2} \d\d:\d\d(?::\d\d)? .*\d{4}", re.IGNORECASE)
 _FIELD = re.compile(rb"[!-9;-~]{1,200}[ \t]*:")
-_SPACED = re.compile(rb"([!-9;-~]{1,200})[ \t]+:")
 _QUOTED = re.compile(rb"^>(>*From )", re.MULTILINE)
-_HEAD_END = re.compile(rb"\r?\n\r?\n|\r\r")
 _MAX_LINE = 1_000_000
-_LINE_ENDS = re.compile(rb"\r\n|\n|\r")
 
 
 class Mailbox:
@@ -183,36 +214,3 @@ def _spans(path: Path) -> Iterator[tuple[int, int]]:
             line = after
         if start >= 0:
             yield start, at
-
-
-def message_of(data: bytes) -> EmailMessage:
-    """Parse a message. Lines of its head that are no fields go to its ``defects`` as ``StrayLine``, not to its text."""
-    head, mended = _mended(data)
-    message = message_from_bytes(mended, policy=policy.default)
-    message.defects += [StrayLine(line) for line in head]
-    return message
-
-
-class StrayLine(MessageDefect):
-    """A line of a head that is no field."""
-
-
-def _mended(data: bytes) -> tuple[list[str], bytes]:
-    """Return stray lines of the head, and the message without them, its byte order mark and blank lines before it."""
-    data = data.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n\t ")
-    end = _HEAD_END.search(data)
-    if end is None:
-        return [], data
-    lines = _LINE_ENDS.split(data[: end.start()])
-    last = max((at for at, line in enumerate(lines) if _FIELD.match(line)), default=-1)
-    strays = [
-        at for at, line in enumerate(lines[: last + 1])
-        if not _FIELD.match(line) and line[:1] not in (b" ", b"\t") and not (at == 0 and line.startswith(b"From "))
-    ]  # fmt: skip
-    if len(strays) > 0.5 * len(lines):
-        return [], data
-    if not strays and not any(map(_SPACED.match, lines)):
-        return [], data
-    fields = [_SPACED.sub(rb"\1:", line, count=1) for at, line in enumerate(lines) if at not in strays]
-    mended = b"\r\n".join(fields) + data[end.start() :]
-    return [lines[at].decode("utf-8", "replace") for at in strays], mended

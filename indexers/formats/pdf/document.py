@@ -245,6 +245,14 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 
 
 def _readable(name: str) -> str:
+    """Return a name as letters: PyMuPDF gives some as the bytes of UTF-8, letter by letter."""
+    try:
+        return _named_as_text(name.encode("latin-1").decode("utf-8"))
+    except UnicodeError:
+        return _named_as_text(name)
+
+
+def _named_as_text(name: str) -> str:
     """Return a name under which a file is read: an electronic invoice's XML (ZUGFeRD, Factur-X) as text."""
     return f"{name}.txt" if name.lower().endswith(".xml") else name
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pymupdf
 
 _DRAWN = 16 | 32  # bits of a span's ``char_flags``: its glyphs are filled, stroked
+_CLIPS = 64  # the same: what is drawn next fills them
 _TRANSPARENT = 12  # of 255: an opacity below which nothing is seen
 _TINY = 1.0  # points
 _LIGHT = 0xD8  # of 255: the darkest channel of a colour that may vanish on paper
@@ -52,6 +53,8 @@ class Visibility:
             return False
         if not has_word(text_of(span)):
             return False
+        if span["char_flags"] & _CLIPS:
+            return self._blank(span["bbox"])  # a picture or a gradient may fill its letters
         if invisible:
             return not self._on_picture(span["bbox"])
         return span["size"] < _TINY or not self._seen(span["bbox"], span["color"])
@@ -108,13 +111,21 @@ class Visibility:
 
     def _seen(self, box: Box, colour: int) -> bool:
         """Return whether the drawn page has the text's colour, and another one, where the text stands."""
-        left, top, right, bottom = (round(side * self._scale) for side in box)
-        part = self._drawn[max(0, top) : max(0, bottom) + 1, max(0, left) : max(0, right) + 1].astype(int)
+        part = self._part(box)
         if not part.size:
             return True
         share = float((np.abs(part - np.array(_channels(colour))).max(axis=2) <= 2 * _ALIKE).mean())
         uniform = int(np.ptp(part.reshape(-1, 3), axis=0).max()) <= _ALIKE
         return share > _VISIBLE_SHARE and not uniform
+
+    def _blank(self, box: Box) -> bool:
+        """Return whether the drawn page has one colour alone where a text stands."""
+        part = self._part(box)
+        return not part.size or int(np.ptp(part.reshape(-1, 3), axis=0).max()) <= _ALIKE
+
+    def _part(self, box: Box) -> npt.NDArray[np.int_]:
+        left, top, right, bottom = (round(side * self._scale) for side in box)
+        return self._drawn[max(0, top) : max(0, bottom) + 1, max(0, left) : max(0, right) + 1].astype(int)
 
     @property
     def _scale(self) -> float:

@@ -57,6 +57,7 @@ _WORD = re.compile(  # a word, a number or a sign by itself, as a text has them
 )
 _MOST_TORN, _FEWEST = 0.5, 20  # share of what is no word in a text that is rubbish, and its tokens
 _SLASHES = ("/", "⁄")
+Glyph = tuple[float, float, str]  # left edge, right edge, character
 _SPACED = re.compile(r"(?:[^\W\d_] +){3,}[^\W\d_]")
 _LETTERS = 5  # of a spaced word
 
@@ -105,6 +106,42 @@ def close_up(texts: Sequence[str]) -> str:
     letters = words.replace(" ", "")
     ordered = all(ord(after) - ord(before) == 1 for before, after in pairwise(letters))
     return "" if len(letters) < _LETTERS or ordered else words
+
+
+_LEAST_SPACED, _SINGLE = 5, 0.7  # tokens of a spaced line, and share of them that are single letters
+_WIDEST_LETTER_GAP, _WORD_STEP = 0.6, 0.15  # of the size: the most between letters, the least that a word adds
+
+
+def is_spaced(text: str) -> bool:
+    """Return whether a line may have its letters set apart, so that its words cannot be told by its spaces."""
+    tokens = text.split()
+    return len(tokens) >= _LEAST_SPACED and sum(len(t) == 1 and t.isalpha() for t in tokens) >= _SINGLE * len(tokens)
+
+
+def read_spaced(glyphs: Sequence[Glyph], size: float) -> str:
+    """Return the words of a level line whose letters stand apart, by the gaps; "" where it is no such line."""
+    letters = [glyph for glyph in glyphs if not glyph[2].isspace()]
+    gaps = [after[0] - before[1] for before, after in pairwise(letters)]
+    if len(gaps) < _LETTERS - 1:
+        return ""
+    usual = sorted(gaps)[len(gaps) // 2]
+    if not 0 < usual <= _WIDEST_LETTER_GAP * size:
+        return ""
+    text = letters[0][2]
+    for gap, (_, _, letter) in zip(gaps, letters[1:], strict=True):
+        text += f" {letter}" if gap > usual + max(usual, _WORD_STEP * size) else letter
+    plain = text.replace(" ", "")
+    ordered = all(ord(after) - ord(before) == 1 for before, after in pairwise(plain))
+    return "" if ordered or max(map(len, text.split())) < _LETTERS - 1 else text
+
+
+_CODES = dict(zip("345678Hlnouq", "✓✔✕✖✗✘★●■❏◆❑", strict=True))  # of Zapf Dingbats
+_NAMES = dict(zip((19, 20, 21, 22, 23, 24, 35, 71, 73, 74, 75, 76, 77, 78), "✓✔✕✖✗✘★●■❏❑▲▼◆", strict=True))  # "a19"
+
+
+def dingbats(text: str) -> str:
+    """Return the signs of Zapf Dingbats, which MuPDF gives by their codes or by the numbers in their names."""
+    return "".join(_CODES.get(sign) or _NAMES.get(ord(sign)) or sign for sign in text)
 
 
 def mend_sizes(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -181,8 +218,6 @@ _MIRROR = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 
 _THIN, _TOUCH = 0.01, 0.5  # points
 _GAP = 0.2  # font sizes between glyphs that make a space where the file has none
-
-Glyph = tuple[float, float, str]  # left edge, right edge, character
 
 
 def is_right_to_left(text: str) -> bool:

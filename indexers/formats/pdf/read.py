@@ -25,12 +25,15 @@ from indexers.formats.pdf.hidden import Visibility, has_word, text_of
 from indexers.formats.pdf.line_text import (
     RIGHT_TO_LEFT,
     close_up,
+    dingbats,
     fold_forms,
     is_right_to_left,
     is_rubbish,
+    is_spaced,
     keep_unknown,
     mend_sizes,
     read_line,
+    read_spaced,
     shift_words,
 )
 from indexers.formats.pdf.reading_order import Piece, arrange, said_once
@@ -44,6 +47,7 @@ _UNTEXTED = frozenset(
         pymupdf.mupdf.PDF_ANNOT_FREE_TEXT,
     }
 )  # whose text stands on the page, or who have none
+_UNSEEN = pymupdf.mupdf.PDF_ANNOT_IS_HIDDEN | pymupdf.mupdf.PDF_ANNOT_IS_NO_VIEW
 _MOST, _LONGEST = 1_000, 20_000  # comments of a page, characters of one
 
 
@@ -71,6 +75,7 @@ _LONGEST_FIELD = 2_000  # characters of a metadata field
 _EVERYWHERE = pymupdf.INFINITE_RECT()
 _HANGUL, _RUN_ON_HANGUL = re.compile("[\uac00-\ud7a3]"), re.compile("[\uac00-\ud7a3]{9}")
 _WORD_GAP = 0.18  # of the font's size, between syllables of Hangul: a space that the file draws as a gap
+_MOST_SIGNS = 4  # of a font of signs, one beside another
 _STAMP = 20  # characters below which the text on a page-wide picture is not the page's
 _RUNNING_HEAD = 400  # the same, where all of it stands at the page's edges or across the page
 _EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # of the page's height and width
@@ -151,7 +156,10 @@ def _read_page(
     if any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces):
         from_right = is_right_to_left("".join(piece.line.text for piece in pieces))
         pieces = list(_text_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility, from_right))
-    elif not shown and any(_RUN_ON_HANGUL.search(piece.line.text) for piece in pieces):
+    elif not shown and any(
+        _RUN_ON_HANGUL.search(text) or (text[1:2] == " " and is_spaced(text))
+        for text in (piece.line.text for piece in pieces)
+    ):
         pieces = list(_text_pieces(textpage.extractRAWDICT()["blocks"], shown, visibility))
     if outside or any(piece.line.role for piece in pieces):
         texts = {piece.line.text for piece in pieces if piece.line.role != "hidden"}
@@ -159,6 +167,8 @@ def _read_page(
         pieces = [_unhidden(piece) if piece.line.text in texts else piece for piece in said_once(pieces)]
     else:
         pieces = said_once(pieces)
+    if shown is None and document.is_form_pdf:
+        pieces = _fields_beside_labels(page, pieces)
     lines = [*arrange(pieces), *comments(page)]
     return ParsedPage(
         number=number,
@@ -170,6 +180,53 @@ def _read_page(
         needs_ocr=_unread(page, pieces, pictures > 0) if pieces else pictures > 0 or _draws(page),
         places=hidden_places(lines),
     )
+
+
+def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces of a page with what its form's fields show after the words at their left.
+
+    Fields are drawn after the page. Boxes to tick are a sign, ticked or not.
+    """
+    numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind == pymupdf.mupdf.PDF_ANNOT_WIDGET][:_MOST]
+    for xref in numbers:
+        try:
+            box = page.load_widget(xref).rect
+            state = page.parent.xref_get_key(xref, "AS")
+            flags = page.parent.xref_get_key(xref, "F")
+            shown = flags[0] != "int" or not int(flags[1]) & _UNSEEN
+        except Exception:  # noqa: BLE001 - a damaged field must not cost the page
+            continue
+        inside = [piece for piece in pieces if _stands_in(piece.line, box)]
+        ticked = state[0] == "name"
+        if not shown or (ticked and any(len(piece.line.text) > 1 for piece in inside)) or not (ticked or inside):
+            continue
+        moved = {id(piece) for piece in inside}
+        rest = [piece for piece in pieces if id(piece) not in moved]
+        if ticked:
+            sign = "☐" if state[1] == "/Off" else "☒"
+            inside = [Piece(Line(sign, box.x0, box.y0, box.x1, box.y1, round(box.height, 1)), True)]
+        label = max(
+            (at for at, piece in enumerate(rest) if _is_left_of(piece.line, box)),
+            key=lambda at: rest[at].line.x1, default=-1,
+        )  # fmt: skip
+        first = next((at for at, piece in enumerate(rest) if _is_right_of(piece.line, box)), len(rest))
+        if label < 0 and (not ticked or (state[1] == "/Off" and first == len(rest))):
+            continue
+        at = label + 1 if label >= 0 else first
+        pieces = [*rest[:at], *inside, *rest[at:]]
+    return pieces
+
+
+def _stands_in(line: Line, box: pymupdf.Rect) -> bool:
+    return bool(box.x0 - 2 <= line.x0 and line.x1 <= box.x1 + 2 and box.y0 <= (line.y0 + line.y1) / 2 <= box.y1)
+
+
+def _is_left_of(line: Line, box: pymupdf.Rect) -> bool:
+    return bool(line.x1 <= box.x0 + 2 and box.y0 <= (line.y0 + line.y1) / 2 <= box.y1)
+
+
+def _is_right_of(line: Line, box: pymupdf.Rect) -> bool:
+    return bool(line.x0 >= box.x1 - 2 and box.y0 <= (line.y0 + line.y1) / 2 <= box.y1)
 
 
 def _text_of(
@@ -284,9 +341,9 @@ def _text_pieces(
             level = (along_x if shown is None else along_x * shown.a + along_y * shown.c) > 0.99
             for spans, hidden in _parted(block["number"], raw["spans"], visibility):
                 if len(spans) == 1:
-                    text = text_of(spans[0])
+                    text = _text_of_span(spans[0])
                 else:
-                    texts = [text_of(span) for span in spans]
+                    texts = [_text_of_span(span) for span in spans]
                     sizes = {span["size"] for span in spans} if along_x > 0.99 else ()
                     text = shift_words(spans, texts) if len(sizes) > 1 else "".join(texts)
                     if text[1:2] == " " == text[3:4]:
@@ -296,6 +353,9 @@ def _text_pieces(
                     text = read_line(glyphs, spans[0]["size"], from_right)
                 elif "chars" in spans[0] and level and _HANGUL.search(text):
                     text = _spaced(spans)
+                elif "chars" in spans[0] and level and is_spaced(text):
+                    spaced = [(*glyph["bbox"][::2], glyph["c"]) for span in spans for glyph in span["chars"]]
+                    text = read_spaced(spaced, spans[0]["size"]) or text
                 if not text.isprintable() or not text.isascii():
                     text = clean(fold_forms(keep_unknown(text)))
                 elif "  " in text:
@@ -311,6 +371,11 @@ def _text_pieces(
                 role: LineRole = "hidden" if hidden else ""
                 line = Line(text, x0, y0, x1, y1, round(main["size"], 1), bold, bool(flags & _ITALIC), font, role)
                 yield Piece(line, level, raw["wmode"] == 1)
+
+
+def _text_of_span(span: dict[str, Any]) -> str:
+    text = text_of(span)
+    return dingbats(text) if len(text) < _MOST_SIGNS and "Dingbats" in span["font"] else text
 
 
 def _spaced(spans: list[dict[str, Any]]) -> str:

@@ -17,6 +17,9 @@ from indexers.formats.pdf.line_text import RIGHT_TO_LEFT, is_right_to_left, rais
 
 _CELL_GAP = "  "  # between pieces of one row; inside a piece white space is always single
 _LONG = 18  # characters of a piece that may be a line of running text in a column
+_LEAST_RISING = 4  # lines of a page that is stored from its foot
+_LARGE = 1.6  # font sizes of the text beside it that a large first letter has at least
+_WORDS_OF_A_LETTER = frozenset("AIYÀÉ")
 _STACK = 3  # single characters one below the other that make a vertical line
 _BINS = 120
 _LEAST_ROWS = 2  # of a table that is as wide as a page of columns, and columns that a row of it stands in
@@ -70,10 +73,34 @@ def arrange(pieces: Sequence[Piece]) -> list[Line]:
         pieces = list(_stacks(pieces))
     if any(piece.vertical for piece in pieces):
         pieces = _from_the_right(pieces)
+    if _rises(pieces):
+        pieces = _from_the_top(pieces)
     turned = any(not piece.line.text.isascii() and RIGHT_TO_LEFT.search(piece.line.text) for piece in pieces)
     if _interleaved(pieces):
         pieces = _by_columns(pieces, turned) or pieces
     return list(_rows_from_right(pieces) if turned else _join_rows(pieces))
+
+
+def _rises(pieces: Sequence[Piece]) -> bool:
+    """Return whether a page is stored from its foot to its head, line by line."""
+    if len(pieces) < _LEAST_RISING:
+        return False
+    steps = 0
+    for before, after in pairwise(pieces):
+        if not after.level or after.line.y0 > before.line.y0 + 1:
+            return False
+        steps += after.line.y1 <= before.line.y0 + 0.5 * before.line.size
+    return steps >= _LEAST_RISING - 1
+
+
+def _from_the_top(pieces: Sequence[Piece]) -> list[Piece]:
+    rows: list[list[Piece]] = []
+    for piece in pieces:
+        if rows and _same_height(rows[-1][0].line, piece.line):
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return [piece for row in reversed(rows) for piece in row]
 
 
 def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:
@@ -90,8 +117,8 @@ def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:
                 else ""
             )
             row = (
-                _join(row, replace(line, text=mark), "")
-                if mark
+                _join(row, replace(line, text=mark) if mark else line, "")
+                if mark or _begins_word(row, line, gap)
                 else _join(row, line, _CELL_GAP if gap > 0.6 * line.size else " ")
             )
             continue
@@ -100,6 +127,14 @@ def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:
         row, row_level = line, level
     if row is not None:
         yield row
+
+
+def _begins_word(initial: Line, line: Line, gap: float) -> bool:
+    """Return whether a large first letter, of a chapter for example, and a line beside it make one word."""
+    return (
+        len(initial.text) == 1 and initial.text.isupper() and initial.text not in _WORDS_OF_A_LETTER
+        and initial.size >= _LARGE * line.size and line.text[:1].islower() and gap < line.size
+    )  # fmt: skip
 
 
 def _rows_from_right(pieces: Sequence[Piece]) -> Iterator[Line]:

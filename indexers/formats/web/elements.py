@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -115,7 +115,11 @@ _RULE = re.compile(r"(@[^{};]*)[{;]|([^{}@;][^{}]*)\{([^{}]*)\}|\}")
 _EVERY_SCREEN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)\s*|supports\b.*|layer\b.*)", re.I | re.S)
 _NAME = re.compile(r"[.#]([\w-]+)")
 _STATE = re.compile(r"::?[\w-]+(?:\([^()]*\))?")
-_PROPERTIES = ("display", "visibility", "text-decoration", "vertical-align", "list-style")
+_PROPERTIES = (
+    "display", "visibility", "text-decoration", "vertical-align", "list-style", "flex-direction", "flex-flow", "order",
+)  # fmt: skip
+_LINES = frozenset("block flex grid flow-root list-item table table-row table-caption".split())
+_CELLS = frozenset("inline-block inline-flex inline-grid inline-table table-cell".split())
 _NUMBERS = {"decimal": "1", "lower-alpha": "a", "lower-latin": "a", "upper-alpha": "A", "upper-latin": "A",
             "lower-roman": "i", "upper-roman": "I"}  # fmt: skip
 
@@ -168,6 +172,67 @@ def form(style: Mapping[str, str]) -> str:
     if "line-through" in style.get("text-decoration", ""):
         return "del"
     return {"super": "sup", "sub": "sub"}.get(style.get("vertical-align", ""), "")
+
+
+def gap(style: Mapping[str, str]) -> str:
+    """Return the white space that sets an inline element of this style apart from what is beside it."""
+    display = style.get("display", "")
+    return "\n" if display in _LINES else " " if display in _CELLS else ""
+
+
+def lays_out(style: Mapping[str, str]) -> bool:
+    """Return whether an element of this style sets out what is in it (flex, grid), each part by itself."""
+    return style.get("display", "").removeprefix("inline-") in ("flex", "grid")
+
+
+def in_order(children: Sequence[LexborNode], style: Mapping[str, str], styles: Styles) -> list[LexborNode]:
+    """Return what an element sets out, in the order in which it shows."""
+    shown = [node for node in children if node.tag != "-text" or (node.text_content or "").strip()]
+    places = {node.mem_id: _whole_number(styles.of(node).get("order")) or 0 for node in shown if node.tag != "-text"}
+    shown.sort(key=lambda node: places.get(node.mem_id, 0))
+    flow = f"{style.get('flex-direction', '')} {style.get('flex-flow', '')}"
+    return shown[::-1] if "-reverse" in flow and "flex" in style["display"] else shown
+
+
+def preformatted(node: LexborNode) -> str:
+    """Return the text of an element whose line breaks count, those by elements too."""
+    words: list[str] = []
+    for child in node.traverse(include_text=True):
+        if child.tag == "-text":
+            words.append(child.text_content or "")
+        elif child.tag == "br" or (child.tag in ("div", "p", "li", "tr") and words and not words[-1].endswith("\n")):
+            words.append("\n")
+    return "".join(words)
+
+
+def words_of_drawing(node: LexborNode) -> str:
+    """Return the labels in a drawing (SVG)."""
+    return " ".join(" ".join(label.text(deep=True, separator="").split()) for label in node.css("text"))
+
+
+_SWITCH = ("aria-expanded", "aria-controls", "data-target", "data-bs-target")
+_FOLDED = re.compile(r"accordion|collaps|faq|question|toggle|tab", re.I)
+_FURNITURE = re.compile(
+    r"side-?bar|widget|related|share|social|promo|advert|\bads?\b|newsletter|subscribe|banner|menu|\bnav|breadcrumb|"
+    r"cookie|recommend|comments?\b|trending|popular",
+    re.I,
+)
+_MOST_LINKED = 0.5  # share of words in links, above which an aside is a list of other pages
+
+
+def opens_text(button: LexborNode) -> bool:
+    """Return whether a button is the title of a part that it opens, as in lists of questions."""
+    attributes = button.attributes
+    return any(name in attributes for name in _SWITCH) or _FOLDED.search(attributes.get("class") or "") is not None
+
+
+def is_remark(aside: LexborNode) -> bool:
+    """Return whether an aside is a remark on the text, and no part of the site."""
+    name = f"{aside.attributes.get('class') or ''} {aside.attributes.get('id') or ''} "
+    if _FURNITURE.search(name + (aside.attributes.get("aria-label") or "")) or aside.css_first("nav, form, iframe"):
+        return False
+    linked = sum(len(link.text(deep=True)) for link in aside.css("a"))
+    return linked <= _MOST_LINKED * len(aside.text(deep=True))
 
 
 def numbering(style: Mapping[str, str]) -> str:

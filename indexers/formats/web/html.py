@@ -6,7 +6,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,17 @@ from indexers.formats.web.elements import (
     field_text,
     form,
     formula,
+    gap,
     hidden,
+    in_order,
+    is_remark,
+    lays_out,
     next_mark,
     numbering,
     open_list,
+    opens_text,
+    preformatted,
+    words_of_drawing,
 )
 
 _HIDDEN = frozenset(
@@ -42,9 +49,12 @@ _FURNITURE = frozenset(("header", "footer"))  # of the page; inside an article t
 _BLOCKS = frozenset(
     "address article blockquote body center dd details dir div dl dt fieldset figcaption figure footer h1 h2 h3 h4 h5 "
     "h6 header hgroup hr html li main menu ol p pre section summary table tbody td tfoot th thead tr ul "
-    "caption title legend".split()
+    "caption title legend listing xmp plaintext".split()
 )
-_SECTIONS = frozenset(("article", "main", "section"))
+_SECTIONS = frozenset(
+    "article main section blockquote figure details dialog fieldset dd li td th".split()
+)  # which have heads and feet of their own
+_PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
 _STRUCK = frozenset(("del", "s", "strike"))
 _GAZETTE = re.compile(r"(?:oj-)?ti-(?:(?P<art>art)|section-\d|grseq-\d)")  # titles in the Official Journal of the EU
 _LONGEST_ALT = 2_000
@@ -101,11 +111,15 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
     """
     if not data:
         raise EmptyFileError(f"{path}: the file is empty.")
-    declared = _CHARSET.search(data[:4096])
-    label = (declared[1] or declared[2]).decode() if declared else ""
-    text, warnings = decode(data, path, label)
+    text, warnings = decode(data, path, declared_label(data))
     text = put_in_text(text)
     return (_as_html(text) if _XML.search(text[:2_000]) else text), warnings
+
+
+def declared_label(data: bytes) -> str:
+    """Return the encoding that a page declares, "" where it does not."""
+    declared = _CHARSET.search(data[:4096])
+    return (declared[1] or declared[2]).decode() if declared else ""
 
 
 def _as_html(text: str) -> str:
@@ -130,12 +144,18 @@ class HtmlPage:
 
 
 def parse_html(
-    source: str, *, whole: bool = False, place: str = "", image: Callable[[str], str] = picture_in_link
+    source: str,
+    *,
+    whole: bool = False,
+    place: str = "",
+    image: Callable[[str], str] = picture_in_link,
+    framed: bool = False,
 ) -> HtmlPage:
     """Read a page's blocks in order. ``whole``: of a book's file, where nothing is navigation.
 
     ``place`` begins every block's; the block's number is put behind it. ``image`` gives the name of the picture that a
-    link means, "" where there is none that may show words.
+    link means, "" where there is none that may show words. ``framed``: of a page inside another, whose own frames are
+    not read.
     """
     tree = LexborHTMLParser(flattened(source))
     page = HtmlPage()
@@ -150,6 +170,7 @@ def parse_html(
     page.metadata = {key: value for key, value in page.metadata.items() if value}
     if tree.body is not None:
         writer = _Writer(page, place, whole, image, Styles(tree))
+        writer.framed = framed
         main = tree.body if whole else _main(tree.body)
         writer.walk(main, 0, article=main.tag != "body")
         writer.end()
@@ -159,6 +180,10 @@ def parse_html(
             writer.end()
         if writer.unseen:
             page.warnings.append(f"{writer.unseen:,} elements that the page hides were left out")
+    elif not framed and (frames := tree.css_first("noframes")) is not None:
+        inner = parse_html(frames.text(deep=True), whole=whole, place=place, image=image, framed=True)
+        inner.metadata = page.metadata or inner.metadata
+        return inner
     return page
 
 
@@ -215,6 +240,7 @@ class _Writer:
         self._readings: list[str] = []  # of the ruby in the block that is being gathered
         self._rubies = 0  # that are open
         self.unseen = 0  # hidden elements with words
+        self.framed = False  # whether frames are left out
         self.scripts = True  # whether what stands for missing scripts is left out
         self._kind: tuple[str, int, str] = ("p", 0, "")  # what the words being gathered are: tag, depth, mark
 
@@ -246,9 +272,19 @@ class _Writer:
         else:
             self._page.blocks.append(Paragraph(text, self._place()))
 
+    def put(self, page: HtmlPage) -> None:
+        """Put the blocks of a page inside the page here."""
+        self.end()
+        self._page.blocks += (replace(block, place=self._place()) for block in page.blocks)
+
     def walk(self, node: LexborNode, deep: int, lists: _Lists = (), article: bool = False) -> None:
-        for child in node.iter(include_text=True):
+        children = node.iter(include_text=True)
+        if laid_out := lays_out(style_of_node := self._styles.of(node)):
+            children = iter(in_order(list(children), style_of_node, self._styles))
+        for child in children:
             tag = child.tag
+            if laid_out:
+                self._words.append(" ")
             style = "" if tag == "-text" else child.attributes.get("style") or ""
             sides = {match[1].lower() for match in _BREAK.finditer(style)} if "break-" in style else ()
             if "before" in sides:
@@ -270,27 +306,52 @@ class _Writer:
             self._picture(child)
         elif self._left_out(child, tag, style := self._styles.of(child), article):
             return
+        elif tag == "svg" and not self._whole:
+            self._words.append(f" {words_of_drawing(child)} ")
+        elif tag == "iframe":
+            self.put(parse_html(child.attributes["srcdoc"] or "", whole=True, image=self._image, framed=True))
+        elif tag == "q":
+            self._words.append("“")
+            self.walk(child, deep + 1, lists, article)
+            self._words.append("”")
         elif tag in _INLINE or (style and tag not in _BLOCKS and form(style)):
             self._inline(child, tag if tag in _INLINE else form(style), deep, lists, article)
         elif deep > _DEEPEST:
             self._words.append(child.text(deep=True, separator=" "))
-        elif tag in _BLOCKS:
-            self._block(child, tag, style, deep, lists, article)
+        elif tag in _BLOCKS or child.attributes.get("role") == "heading":
+            self._block(child, tag or "", style, deep, lists, article)
         else:
             self._note_id(child)
+            apart = gap(style)
+            if "-" in (tag or ""):
+                self._picture(child)
+                apart = apart or (" " if child.prev is not None and "-" in (child.prev.tag or "-text")[1:] else "")
+            self._words.append(apart)
             self.walk(child, deep + 1, lists, article)
+            self._words.append(apart)
 
     def _left_out(self, node: LexborNode, tag: str | None, style: Style, article: bool) -> bool:
-        if tag in _HIDDEN:
-            if tag == "noscript":
-                return self.scripts
-            return not ((self._whole and tag in ("aside", "svg")) or (article and tag == "aside"))
-        if "hidden" in node.attributes or hidden(style):
+        if tag in _HIDDEN and not self._holds_text(node, tag, article):
+            return True
+        if (node.attributes.get("hidden", "until-found") or "") != "until-found" or hidden(style):
             self.unseen += bool(node.text(deep=True).strip())
             return True
         if tag in _FURNITURE:
             return not (article or self._whole or _titles(node))
         return node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS and tag != "math"
+
+    def _holds_text(self, node: LexborNode, tag: str, article: bool) -> bool:
+        """Return whether an element that seldom holds text of the page does."""
+        if tag == "noscript":
+            return not self.scripts
+        if tag == "aside":
+            return self._whole or article or is_remark(node)
+        if tag == "button":
+            return self._kind[0][0] == "h" or opens_text(node)
+        return tag == "svg" or (tag, True) in (
+            ("dialog", "open" in node.attributes),
+            ("iframe", bool(node.attributes.get("srcdoc")) and not self.framed),
+        )  # fmt: skip
 
     def _inline(self, node: LexborNode, tag: str, deep: int, lists: _Lists, article: bool) -> None:
         """Gather words whose form carries meaning."""
@@ -332,12 +393,13 @@ class _Writer:
         self._note_id(node)
         before = self._kind
         if tag == "table" and (table := _read_table(node, self._styles)) is not None:
+            self.unseen += table[2]
             for caption in node.css("caption"):
                 self._page.blocks.append(Paragraph(" ".join(caption.text().split()), self._place()))
             self._page.blocks.append(Table(table[0], place=self._place(), heads=table[1]))
             return
-        if tag == "pre":
-            text = node.text(deep=True)
+        if tag in _PREFORMATTED:
+            text = preformatted(node)
             if text.strip():
                 self._page.blocks.append(Code(text, code_language(node), place=self._place()))
             return
@@ -348,6 +410,9 @@ class _Writer:
             self._kind = ("li", max(0, len(lists) - 1), mark)
         elif tag in ("h1", "h2", "h3", "h4", "h5", "h6"):
             self._kind = (tag, 0, "")
+        elif node.attributes.get("role") == "heading":
+            level = node.attributes.get("aria-level") or "2"
+            self._kind = (f"h{level if level in '123456' else 6}", 0, "")
         elif gazette := next(filter(None, map(_GAZETTE.fullmatch, (node.attributes.get("class") or "").split())), None):
             self._kind = ("h3" if gazette["art"] else "h2", 0, "")
         elif not (lists and before[0] == "li"):
@@ -367,8 +432,11 @@ class _Writer:
             self._words.append(f" {alt} ")
 
 
-def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int] | None:
-    """Return rows of cells, spans filled, and how many of them are heads.
+_PARTS = {"thead": 0, "tfoot": 2}  # order in which the parts of a table show, wherever they stand
+
+
+def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int, int] | None:
+    """Return rows of cells, spans filled, how many of them are heads, and how many rows and cells are hidden.
 
     None where the table only lays out the page: it holds tables, or one column.
     """
@@ -376,9 +444,17 @@ def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...]
         return None
     rows: list[tuple[str, ...]] = []
     below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its text
-    for row in node.css("tr"):
+    unseen = 0
+    shown = sorted(node.css("tr"), key=lambda row: _PARTS.get((row.parent and row.parent.tag) or "", 1))
+    for row in shown:
         cells: list[str] = []
+        if _is_hidden(row, styles):
+            unseen += 1
+            continue
         for cell in row.css("td, th"):
+            if _is_hidden(cell, styles):
+                unseen += 1
+                continue
             while len(cells) in below:
                 _reach(below, cells)
             text = _cell(cell, styles)
@@ -392,8 +468,12 @@ def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...]
         rows.append(tuple(cells))
     if max(map(len, rows), default=0) < 2:
         return None
-    heads = len(node.css("thead tr")) or sum(1 for _ in takewhile(_is_head, node.css("tr")))
-    return tuple(rows), max(1, heads)
+    heads = len(node.css("thead tr")) or sum(1 for _ in takewhile(_is_head, shown))
+    return tuple(rows), max(1, heads), unseen
+
+
+def _is_hidden(node: LexborNode, styles: Styles) -> bool:
+    return bool(("hidden" in node.attributes or hidden(styles.of(node))) and node.text(deep=True).strip())
 
 
 def _is_head(row: LexborNode) -> bool:

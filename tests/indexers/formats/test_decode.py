@@ -105,3 +105,24 @@ def test_no_label_names_what_is_no_encoding() -> None:
         ""
     }
     assert guess_encoding("Привет, мир".encode("cp1251"), frozenset({"cp866", "cp1251"})) is not None
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("text", ["plain letters only", "Grüße, 中文 and more", "a;b\r\n1;2 € – “net”\r\n"])
+def test_wide_encodings_are_known_by_their_zeros(encoding: str, text: str) -> None:
+    assert decode(text.encode(encoding), HERE)[0] == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("mac_roman", "“Quoted” – it’s 5 € …"), ("mac_roman", "café"), ("mac_roman", "Größe"), ("cp850", "Größe"),
+     ("cp1252", "5 €/m² – ½ “net”…"), ("cp1252", "São Paulo · coração"), ("cp1250", "Łódź"), ("cp1250", "świąteczny"),
+     ("cp932", "テスト"), ("cp932", "ありがとう"), ("cp932", "会議の記録です")],
+)  # fmt: skip
+def test_short_texts_hold_no_signs_within_words(encoding: str, text: str) -> None:
+    assert decode(text.encode(encoding), HERE)[0] == text
+
+
+@pytest.mark.parametrize("text", ["one\n", "Größe\n", "a\tb\n" * 9])
+def test_the_mark_of_dos_at_the_end_is_no_text(text: str) -> None:
+    assert decode(text.encode() + b"\x1a", HERE)[0] == text

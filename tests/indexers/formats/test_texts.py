@@ -157,3 +157,64 @@ def test_captions_that_roll_or_grow_are_said_once(tmp_path: Path, cues: list[str
     (tmp_path / "a.vtt").write_text(f"WEBVTT\n\n{body}\n")
     words = text_of(tmp_path / "a.vtt").split()
     assert len(words) == len(set(words)) and not any("<" in word for word in words)
+
+
+_EVENTS = "[Script Info]\nTitle: x\n\n[V4+ Styles]\nStyle: Default,Arial\n\n[Events]\nFormat: Start, End, Name, Text\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "text"),
+    [
+        ("a.srt", "1\n00:00:01,000 --> 00:00:02,000\nThe tide\n2\n00:00:03,000 --> 00:00:04,000\nturns.\n",
+         "[00:00:01] The tide turns."),
+        ("a.srt", "00:00:01 --> 00:00:02\n1999\n\n00:00:03 --> 00:00:04\n\n00:00:05 --> 00:00:06\nwas dry.",
+         "[00:00:01] 1999 was dry."),
+        ("a.sbv", "0:00:01.000,0:00:02.000\nThe tide\n\n0:00:03.000,0:00:04.000\nturns.", "[00:00:01] The tide turns."),
+        ("a.ass", _EVENTS + "Dialogue: 0:00:01.00,0:00:02.00,Ann,{\\\\i1}Yes{\\\\i0},\\\\Nthe tide.\n"
+         "Comment: 0:00:01.00,0:00:02.00,,not shown\nDialogue: 0:00:03.00,0:00:04.00,,{\\\\p1}m 0 0 l 9 9{\\\\p0}\n",
+         "[00:00:01] Ann: Yes, the tide."),
+    ],
+)  # fmt: skip
+def test_cues_of_each_kind_of_subtitles(tmp_path: Path, name: str, source: str, text: str) -> None:
+    (tmp_path / name).write_text(source.replace("\\\\", "\\"))
+    assert text_of(tmp_path / name) == text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"text/plain": "<IPython.core.display.HTML object>", "text/html": "<p>the tide turns</p>"},
+        {"text/plain": "<IPython.core.display.Markdown object>", "text/markdown": ["the tide ", "turns"]},
+        {"text/latex": "the tide turns"}, {"application/json": {"note": "the tide turns"}},
+        {"image/svg+xml": "<svg><text>the tide turns</text></svg>"},
+    ],
+)  # fmt: skip
+def test_outputs_without_a_text_are_read_in_another_form(tmp_path: Path, data: dict[str, object]) -> None:
+    output = {"output_type": "display_data", "data": data}
+    cell = {"cell_type": "code", "source": "show()", "outputs": [output]}
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4}))
+    assert "the tide turns" in text_of(tmp_path / "a.ipynb") and "object>" not in text_of(tmp_path / "a.ipynb")
+
+
+_PROSE = "It was a bright cold day in April, and the clocks were striking thirteen."
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        ["SECTION 1. SHORT TITLE", "SEC. 2. FINDINGS", "SEC. 3. DEFINITIONS"], ["I", "II", "III"],
+        ["I. THE STORM", "II. THE MORNING", "III. THE WAY HOME", "IV. THE END"],
+        ["BOOK ONE: 1805", "CHAPTER I", "CHAPTER II", "BOOK TWO: 1806", "CHAPTER I", "CHAPTER II"],
+        ["Art. 1 Purpose", "Article 2 Duration", "Art. 3 Fees"],
+    ],
+)  # fmt: skip
+def test_chapters_of_books_and_laws_are_sections(tmp_path: Path, heads: list[str]) -> None:
+    dot = "." if heads[0].startswith("SECTION") else ""
+    (tmp_path / "a.txt").write_text("".join(f"{head}{dot}\n\n{_PROSE}\n\n" for head in heads))
+    assert [title for _, title in titles(tmp_path / "a.txt")] == heads
+
+
+@pytest.mark.parametrize("lines", [["I", "Dear Ann,"], ["C. Smith", "D. Jones", "L. Brown"], ["I. One", "I. Two"]])
+def test_names_and_single_letters_are_no_sections(tmp_path: Path, lines: list[str]) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{line}\n\n{_PROSE}\n\n" for line in lines))
+    assert titles(tmp_path / "a.txt") == []
