@@ -156,11 +156,13 @@ class Refiner:
             stored = snapshot.versions(target.sha256)
         return next((version for version in stored if version.version == target), None)
 
-    def _regions(self, turn: Turn, copy: PrivateCopy, document: Document, most: int) -> tuple[RegionsByPage, list[str]]:
+    def _regions(
+        self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
+    ) -> tuple[RegionsByPage, list[str]]:
         """Return the regions of the first pages, and messages: pages that could not be read, and how many are left."""
         lines = self._lines_read(document)
         model = layout_model()
-        numbers = range(1, min(most, document.pages) + 1)
+        numbers = range(1, min(limit, document.pages) + 1)
         keys = {number: regions_key(copy.sha256, model, number, lines.get(number, ())) for number in numbers}
         regions: dict[int, Sequence[Region]] = {}
         for number, key in keys.items():

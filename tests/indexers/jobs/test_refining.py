@@ -268,10 +268,10 @@ def test_auto_reads_no_more_pages_than_its_budget_and_says_so(
         [file] = run(engine.index(path, outline="auto", workers=1)).files
     assert sorted(read) == [1, 2, 3] and "has read 3 of 8 pages" in file.note
     assert published(home).version.outline == f"{refiner.layout_model()}/3"
-    with closing(catalog_of(home)) as catalog, closing(Cache(home)) as cache:
+    with closing(catalog_of(home)) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
         regions = SharedCache(cache, catalog, "readings")
-        found = [page_regions(catalog, regions, published(home).content_id, number) for number in (3, 4)]
-    assert found[0] and found[1] is None
+        two_pages = [page_regions(catalog, regions, published(home).content_id, number) for number in (3, 4)]
+    assert two_pages[0] and two_pages[1] is None
     read.clear()
     assert index(home, path, "refined")[0] == "indexed" and sorted(read) == [4, 5, 6, 7, 8]
     assert published(home).version.outline == refiner.layout_model()

@@ -101,13 +101,13 @@ def test_wide_pages_full_of_text_are_no_slides() -> None:
 
 @pytest.mark.parametrize("again", ["What They Do (continued)", "What They Do (cont’d)", "What They Do – Continued"])
 def test_a_slide_that_carries_a_title_on_begins_no_section(again: str) -> None:
-    found = titles(
+    sections = titles(
         COVER,
         slide(2, ("Who the Keepers Are", 40, 50), (filler(1, 6), 200, 24)),
         slide(3, ("What They Do", 40, 50), (filler(2, 6), 200, 24)),
         slide(4, (again, 40, 50), (filler(3, 6), 200, 24)),
     )
-    assert [title for _, title, _ in found] == ["Who the Keepers Are", "What They Do"]
+    assert [title for _, title, _ in sections] == ["Who the Keepers Are", "What They Do"]
 
 
 @pytest.mark.parametrize("counted", ["({}/3)", "[{} of 3]", "({} von 3)"])
@@ -115,5 +115,5 @@ def test_slides_that_count_one_title_are_one_section(counted: str) -> None:
     pages = [
         slide(at + 1, (f"What They Do {counted.format(at)}", 40, 50), (filler(at, 6), 200, 24)) for at in (1, 2, 3)
     ]
-    found = titles(COVER, *pages, slide(5, ("Their Wages (2019)", 40, 50), (filler(9, 6), 200, 24)))
-    assert [title for _, title, _ in found] == [f"What They Do {counted.format(1)}", "Their Wages (2019)"]
+    sections = titles(COVER, *pages, slide(5, ("Their Wages (2019)", 40, 50), (filler(9, 6), 200, 24)))
+    assert [title for _, title, _ in sections] == [f"What They Do {counted.format(1)}", "Their Wages (2019)"]

@@ -82,8 +82,8 @@ def test_small_capitals_that_stand_alone_may_be_titles_below_others(text: str) -
     sheet.y += 14
     sheet.lines.append(_small(text)(sheet))
     sheet.y += 22
-    [found] = [c for c in candidates(view(document([sheet.prose(8)]).pages)) if c.title == text]
-    assert isinstance(found, PossibleHeading) and found.rise < 0
+    [heading] = [c for c in candidates(view(document([sheet.prose(8)]).pages)) if c.title == text]
+    assert isinstance(heading, PossibleHeading) and heading.rise < 0
 
 
 def test_small_capitals_between_lines_of_text_are_none() -> None:
