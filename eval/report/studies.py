@@ -181,7 +181,8 @@ def run_fit_headings(options: argparse.Namespace) -> int:
 def _compact(model: Mapping[str, Any]) -> str:
     """JSON with a line for each tree."""
     trees = ",\n  ".join(json.dumps(tree) for tree in model["trees"])
-    return f'{{\n "learned": {json.dumps(model["learned"])},\n "trees": [\n  {trees}\n ]\n}}\n'
+    head = f'{{\n "learned": {json.dumps(model["learned"])},\n "quality": {json.dumps(model["quality"])},\n'
+    return f'{head} "trees": [\n  {trees}\n ]\n}}\n'
 
 
 def _documents(options: argparse.Namespace) -> list[OutlinedDocument]:

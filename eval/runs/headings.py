@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eval.measures.learning import BoostingPlan, fit_trees
+from eval.measures.learning import BoostingPlan, fit_logistic, fit_trees
 from eval.records.progress import Progress
 from eval.records.questions import Dataset, HumanOutline, Row
 from eval.runs.trees import TreeScore, score
@@ -22,6 +22,7 @@ from hybrid_core.types.documents import ParsedDocument
 from hybrid_pageindex.engine.index.formats import (
     FEATURES,
     PRIOR,
+    SIGNS,
     BoostedTrees,
     Possible,
     bare,
@@ -39,6 +40,8 @@ NO_TREES = BoostedTrees(np.zeros((0, 1), np.int64), np.zeros((0, 1)), np.zeros((
 _ALIKE, _OTHER_PAGE = 0.85, 0.03  # how alike a title is, and what a page off costs
 _MODELS = 3
 _DIGITS = 5
+_QUALITY_L2 = 0.1
+_REFINED = 1 / 3  # of all pages: so many may be read by the layout model where the estimate decides
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +65,10 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTree:
-    """``milliseconds`` of processor time for a page, to make the tree of a parsed document."""
+    """``milliseconds`` of processor time for a page, to make the tree of a parsed document.
+
+    ``signs`` are those of its quality.
+    """
 
     dataset: str
     name: str
@@ -72,6 +78,7 @@ class JudgedTree:
     headings: int
     score: TreeScore
     milliseconds: float
+    signs: tuple[float, ...] = ()
 
 
 def outlined_documents(
@@ -88,12 +95,13 @@ def outlined_documents(
 def judge(document: OutlinedDocument, trees: BoostedTrees | None = None) -> JudgedTree:
     """Score a document's tree as the engine makes it, or as other trees or the rules alone (``NO_TREES``) do."""
     begun = time.process_time()
-    sections = make_tree(document.parsed, trees)
+    sections, signs = make_tree(document.parsed, trees)
     spent = time.process_time() - begun
     outline, pages = document.outline, len(document.parsed.pages)
     return JudgedTree(
         document.dataset, document.name, outline.kind, outline.language, pages,
         sum(not section.synthetic for section in sections), score(outline, sections), 1000 * spent / max(1, pages),
+        signs,
     )  # fmt: skip
 
 
@@ -172,6 +180,35 @@ def held_out(documents: Sequence[OutlinedDocument], lessons: Sequence[Lesson], p
     return out
 
 
+def learn_quality(judged: Sequence[JudgedTree], unseen: Callable[[JudgedTree], str]) -> tuple[dict[str, Any], Floats]:
+    """Learn to estimate the F1 of trees by their signs; return that as ``headings.json`` has it, and estimates.
+
+    Estimates (as many as trees with signs) come from trees of which ``unseen`` says something else: their kind. The
+    bound of a low estimate is that of the documents that have a third of all pages.
+    """
+    rows = [each for each in judged if each.signs]
+    weights, base = _quality_weights(rows)
+    groups = [unseen(each) for each in rows]
+    estimates = np.zeros(len(rows))
+    for group in dict.fromkeys(groups):
+        own_weights, own_base = _quality_weights([r for r, other in zip(rows, groups, strict=True) if other != group])
+        for at, (row, other) in enumerate(zip(rows, groups, strict=True)):
+            if other == group:
+                estimates[at] = 1 / (1 + np.exp(-own_base - np.dot(own_weights, row.signs)))
+    order = np.argsort(estimates)
+    pages = np.cumsum([rows[at].pages for at in order])
+    low = float(estimates[order[int(np.searchsorted(pages, _REFINED * pages[-1]))]])
+    named = {name: round(float(weight), _DIGITS) for name, weight in zip(SIGNS, weights, strict=True)}
+    return {"weights": named, "base": round(base, _DIGITS), "low": round(low, 3)}, estimates
+
+
+def _quality_weights(rows: Sequence[JudgedTree]) -> tuple[Floats, float]:
+    """Return logistic weights and base: each tree counts as right by its F1, and as wrong by the rest."""
+    signs, f1 = np.array([row.signs for row in rows]), np.array([row.score.f1 for row in rows])
+    right = np.repeat([True, False], len(rows))
+    return fit_logistic(np.vstack([signs, signs]), right, np.concatenate([f1, 1 - f1]), _QUALITY_L2)
+
+
 def means(judged: Sequence[JudgedTree]) -> dict[str, float]:
     """Return the mean of each figure over documents."""
     names = ("f1", "tolerant", "at_depth", "precision", "recall", "parent")
@@ -206,4 +243,5 @@ def written(
         )
     ]
     how = {"models": _MODELS, "trees": plan.trees, "depth": plan.depth, "rate": plan.rate, "l2": plan.l2}
-    return {"learned": {"sets": learned, **how, "seed": plan.seed}, "trees": rows}
+    quality, _ = learn_quality(unseen, lambda each: each.kind)
+    return {"learned": {"sets": learned, **how, "seed": plan.seed}, "quality": quality, "trees": rows}

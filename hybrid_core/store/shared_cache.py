@@ -74,7 +74,9 @@ def page_regions(
         raise NotFoundError(f"page {number} of content {content_id}: the catalog does not hold it.", "Search again.")
     if not stored.version.outline:
         return None
-    packed = cache.get(regions_key(stored.version.sha256, stored.version.outline, number, lines_read(pages[0])))
+    packed = cache.get(
+        regions_key(stored.version.sha256, stored.version.outline.partition("/")[0], number, lines_read(pages[0]))
+    )
     if packed is None:
         return None
     regions = sorted(unpack_regions(packed), key=lambda region: (region.box[1], region.box[0]))

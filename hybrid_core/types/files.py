@@ -52,7 +52,7 @@ class ContentVersion:
     ``ocr`` is a hash of what read its scans and in which languages; ``ocr_pages`` how many pages it was tried on, ""
     where those were all that need it. ``llm`` and ``vlm`` are hashes of the models that improved it and of how they
     were asked; ``models_partly`` one of what came out, where they did not do all they should. ``outline`` is the layout
-    model by which its section tree was refined.
+    model by which its section tree was refined, "/300" where it has read no more pages.
     """
 
     sha256: str

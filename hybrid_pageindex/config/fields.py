@@ -181,9 +181,13 @@ class IndexSettings:
         "eng", "Languages of scanned pages by Tesseract's names. RapidOCR needs none", pattern=r"^\w+(\+\w+)*$",
         advice="Join names with +, for example eng+deu.",
     )  # fmt: skip
-    outline: Literal["fast", "refined"] = setting(
+    outline: Literal["auto", "fast", "refined"] = setting(
         "fast",
-        "How section trees of PDFs are made. refined: a layout model improves them after the files are published",
+        "How section trees of PDFs are made. refined: a layout model improves them after the files are published. "
+        "auto: only those whose own estimate is low",
+    )
+    outline_pages: int = setting(
+        300, "Pages of a document, from its start, that the layout model reads where outline is auto", least=1
     )
     chunk_least: int = setting(
         800, "Characters from which on a chunk ends at the next end of a line or sentence", least=1

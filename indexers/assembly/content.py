@@ -33,7 +33,8 @@ from indexers.assembly.flags import find_flags, find_gaps, gaps_warning
 from indexers.assembly.spool import Spool, TermsByPage
 from indexers.assembly.summaries import prose
 from indexers.assembly.title import describe, find_title, marked_title
-from indexers.outline.tree import TreeLimits, build_tree
+from indexers.outline.quality import KEY, quality
+from indexers.outline.tree import TreeLimits, estimated_tree
 
 _STEP = 1.25
 _FIRST = 0.6  # of a step: a size that far from body text is another one
@@ -98,7 +99,7 @@ def build_content(
     parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]
     document = ParsedDocument(format, parsed, info.bookmarks, info.metadata, info.headings)
-    sections = build_tree(document, limits, regions)
+    sections, signs = estimated_tree(document, limits, regions)
     texts = [page.text for page in parsed]
     per_page = TermsByPage(terms)
     furniture = summaries.find_furniture(texts) if info.headings is None else frozenset()
@@ -133,6 +134,7 @@ def build_content(
             *text_warnings(pages),
             *gaps_warning(sections),
         ),
+        models={KEY: round(quality(signs), 3)} if signs else {},
     )
 
 

@@ -238,10 +238,10 @@ class Enricher:
         failed = work.unfinished
         if not work.refused and (pages, sections, description) == (base.pages, base.sections, base.description):
             return Enrichment(None, not failed, "", tuple(work.steps), tuple(work.notes))
-        names = {kind: guarded.model.name for kind, guarded in self._models.items()}
+        names: dict[str, Any] = {kind: guarded.model.name for kind, guarded in self._models.items()}
         content = rebuilt(
             base, pages, sections, description=description, notes=work.notes, moot=moot,
-            models=names | _record(work.steps), size=self._options.chunks,
+            models={**base.models, **names, **_record(work.steps)}, size=self._options.chunks,
         )  # fmt: skip
         return Enrichment(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
 

@@ -130,7 +130,8 @@ class FileStages:
         if result.unread:
             return Advance("waiting", "ocr", result=kept_result)
         bound = {need for need in turn.job.needs if need.startswith((SESSION, MACHINE))}
-        if turn.job.stage in ("parse", "ocr") and self._options.refine and refinable(turn.source):
+        wanted = self._options.outline == "refined" or (self._options.outline == "auto" and turn.rough)
+        if turn.job.stage in ("parse", "ocr") and wanted and refinable(turn.source):
             return Advance("waiting", "refine", needs=frozenset(bound), result=kept_result)
         if turn.job.stage != "enrich" and self._options.enrich_needs:
             return Advance("waiting", "enrich", needs=self._options.enrich_needs | bound, result=kept_result)

@@ -204,8 +204,8 @@ class Improver:
                 content = snapshot.content(document.content_id)
             if content is not None:
                 return published, content
-        if published.outline == layout_model() and not missing():
-            return self._refiner.refine_content(turn, document)
+        if published.outline.partition("/")[0] == layout_model() and not missing():
+            return self._refiner.refine_content(turn, document, published.outline)
         version = self._publisher.make(turn, document.sha256, self._options.seconds_per_file, lambda _: None)
         return version.version, version.content
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hybrid_core.store.jobs.claims import JobLimits
 from hybrid_core.system import Reach
@@ -39,7 +39,8 @@ class IndexOptions:
     ``parse`` limits what is read of a file; the others limit its work: indexers.workers.pool.WorkerLimits.
     ``ocr`` is called when a page needs it. ``ocr_seconds``: after so much time the pages of a file that were
     read are published, and the others follow when every other file has had its turn, each turn longer.
-    ``refine``: section trees are made again by what a layout model says of the pages, once they are published.
+    ``outline``: whether section trees are made again by what a layout model says of the pages, once they are published;
+    ``auto``: those whose own estimate is low, by at most ``outline_pages`` of their pages.
     ``machine``: whose files are read by their paths, "" where no other can be asked.
     ``needs`` is what a worker must have to read files so, ``enrich_needs`` to improve them, which is left out where
     that is empty; ``job_limits`` are kept by all processes. ``models`` are those of this process that improve files.
@@ -60,7 +61,8 @@ class IndexOptions:
     chunks: ChunkSize = field(default_factory=ChunkSize)
     ocr: Callable[[], Ocr | NoOcr] = lambda: OFF
     ocr_seconds: float = 5.0
-    refine: bool = False
+    outline: Literal["auto", "fast", "refined"] = "fast"
+    outline_pages: int = 300
     machine: str = ""
     needs: frozenset[str] = frozenset()
     enrich_needs: frozenset[str] = frozenset()

@@ -286,7 +286,9 @@ def _sort_files(
             version = stored.version(document)
             models = bool(options.enrich_needs)
             left = waiting.get(str(file))
-            coarse = options.refine and version is not None and (left == "refine" or unrefined(version.version, models))
+            coarse = version is not None and (
+                (options.outline != "fast" and left == "refine") or unrefined(document, version.version, options)
+            )
             if version is None or not (coarse or (models and left == "enrich") or unimproved(version)):
                 done[file] = result
                 tally.add(size=document.size, finished=result, settled=str(file))

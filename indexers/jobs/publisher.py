@@ -20,6 +20,7 @@ from indexers.jobs.reader import Maker, Parser, ReadScans
 from indexers.jobs.report import FileResult
 from indexers.jobs.turn import Turn
 from indexers.ocr.engines import Ocr
+from indexers.outline.quality import is_low
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Publisher:
         of the job is written with it. Raises LeaseLostError where another process has taken the job over.
         """
         result = turn.timed(result)
+        turn.rough = content is None or is_low(content.models, len(content.pages))
         self._catalog.publish(
             Publication(
                 library=turn.library, doc_id=result.doc_id or "", path=str(turn.file),

@@ -24,12 +24,14 @@ from indexers.jobs.options import IndexOptions
 from indexers.jobs.publisher import Publisher
 from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.turn import Turn
+from indexers.outline.quality import is_low
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 
 _RULES = "regions-2"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
 _LACKING = "could not be read by the layout model"
+_LEFT = "pages for the section tree; --outline refined reads all"
 _MAX_FAILED_PAGES = 5  # pages that could not be read which are named
 
 
@@ -53,14 +55,30 @@ def refinable(file: Path) -> bool:
     return format_of(file).regions is not None
 
 
-def unrefined(version: ContentVersion, models: bool) -> bool:
-    """Return whether the layout model should still process a content.
+def mark(document: Document, options: IndexOptions) -> str:
+    """Return how contents are marked whose tree these options refine: the model, and "/300" where it reads no more
+    than that many pages.
+    """
+    whole = options.outline != "auto" or document.pages <= options.outline_pages
+    return layout_model() if whole else f"{layout_model()}/{options.outline_pages}"
 
-    A content improved by models is left alone, unless ``models`` can improve the refined tree again.
+
+def unrefined(document: Document, version: ContentVersion, options: IndexOptions) -> bool:
+    """Return whether the layout model has something to say of a published document that it has not said.
+
+    A content that models improved is left as it is unless there are models to improve the refined tree again. With
+    ``auto`` a tree is left too whose own estimate is not low, or of which there is none.
     """
     entry = named(version.format)
-    can = entry is not None and entry.regions is not None
-    return can and version.outline != layout_model() and (models or version.unimproved == version)
+    if options.outline == "fast" or entry is None or entry.regions is None:
+        return False
+    if not (options.enrich_needs or version.unimproved == version):
+        return False
+    if options.outline == "auto":
+        model, _, pages = version.outline.partition("/")
+        enough = model == layout_model() and (not pages or int(pages) >= options.outline_pages)
+        return not enough and is_low(document.models, document.pages)
+    return version.outline != layout_model()
 
 
 class Refiner:
@@ -94,13 +112,15 @@ class Refiner:
 
     def _refined(self, turn: Turn, before: FileResult) -> FileResult:
         published_document = self._published(before.doc_id)
-        if published_document is None or not unrefined(published_document[1].version, bool(self._options.enrich_needs)):
+        if published_document is None:
             return before
         document, published = published_document
+        if not unrefined(document, published.version, self._options):
+            return before
         stamp, sha256 = fingerprint(turn.file, turn.source)
         if sha256 != document.sha256:
             raise DocumentError(f"{turn.file}: it changed since it was read.", "Index it again.")
-        target = replace(published.version.unimproved, outline=layout_model())
+        target = replace(published.version.unimproved, outline=mark(document, self._options))
         with self._publisher.content_lock(f"refine/{sha256}"):
             if (stored := self._stored_version(target)) is not None:
                 with self._catalog.snapshot() as snapshot:
@@ -108,22 +128,22 @@ class Refiner:
                 card = self._publisher.stored.card(turn.file, stored.content_id)
                 result = replace(before, status="indexed", pages=pages, sections=sections)
                 return self._publisher.switch(turn, stamp, stored.version, None, card, result)
-            version, content = self.refine_content(turn, document)
+            version, content = self.refine_content(turn, document, target.outline)
             now = self._published(document.doc_id)
             if now is None or now[1] != published:
                 return _noted(before, "it was changed or removed while its pages were read by the layout model")
-            warnings = [warning for warning in content.warnings if _LACKING in warning]
+            warnings = [warning for warning in content.warnings if _LACKING in warning or _LEFT in warning]
             note = "; ".join(filter(None, (before.note, *warnings)))
             result = replace(before, status="indexed", sections=len(content.sections), note=note)
             return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
 
-    def refine_content(self, turn: Turn, document: Document) -> tuple[ContentVersion, IndexedContent]:
-        """Make a published document again with a refined tree, without what models said of it."""
+    def refine_content(self, turn: Turn, document: Document, marked: str) -> tuple[ContentVersion, IndexedContent]:
+        """Make a published document again with a refined tree, ``marked`` so, without what models said of it."""
         with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
-            regions, warnings = self._regions(turn, copy, document)
+            regions, warnings = self._regions(turn, copy, document, int(marked.partition("/")[2] or document.pages))
             remade = self._publisher.make_of(turn, copy, self._options.seconds_per_file, lambda _: None, regions)
         content = replace(remade.content, warnings=(*remade.content.warnings, *warnings))
-        return replace(remade.version, outline=layout_model()), content
+        return replace(remade.version, outline=marked), content
 
     def _published(self, doc_id: str | None) -> tuple[Document, StoredVersion] | None:
         with self._catalog.snapshot() as snapshot:
@@ -136,11 +156,13 @@ class Refiner:
             stored = snapshot.versions(target.sha256)
         return next((version for version in stored if version.version == target), None)
 
-    def _regions(self, turn: Turn, copy: PrivateCopy, document: Document) -> tuple[RegionsByPage, list[str]]:
-        """Return the regions of the pages, and a message for each page that could not be read."""
+    def _regions(
+        self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
+    ) -> tuple[RegionsByPage, list[str]]:
+        """Return the regions of the first pages, and messages: pages that could not be read, and how many are left."""
         lines = self._lines_read(document)
         model = layout_model()
-        numbers = range(1, document.pages + 1)
+        numbers = range(1, min(limit, document.pages) + 1)
         keys = {number: regions_key(copy.sha256, model, number, lines.get(number, ())) for number in numbers}
         regions: dict[int, Sequence[Region]] = {}
         for number, key in keys.items():
@@ -148,16 +170,18 @@ class Refiner:
                 regions[number] = unpack_regions(cached)
         failed: list[str] = []
         waiting = [number for number in keys if number not in regions]
-        self._show(turn, document.pages - len(waiting), document.pages)
+        self._show(turn, len(numbers) - len(waiting), len(numbers))
         for number, answer in self._read(turn, copy, waiting, lines):
             if isinstance(answer, DocumentError):
                 failed.append(f"page {number} {_LACKING}: {str(answer).removesuffix('.')}")
             else:
                 self._cache.put({keys[number]: pack_regions(answer)})
                 regions[number] = answer
-            self._show(turn, len(regions) + len(failed), document.pages)
+            self._show(turn, len(regions) + len(failed), len(numbers))
         if len(failed) > _MAX_FAILED_PAGES:
             failed[_MAX_FAILED_PAGES:] = [f"{len(failed) - _MAX_FAILED_PAGES} more pages {_LACKING}"]
+        if len(numbers) < document.pages:
+            failed.append(f"the layout model has read {len(numbers):,} of {document.pages:,} {_LEFT}")
         return regions, failed
 
     def _show(self, turn: Turn, done: int, pages: int) -> None:

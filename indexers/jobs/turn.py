@@ -32,6 +32,8 @@ class Turn:
         self.stop = Stop()
         self.written = False
         """Whether its end is in the catalog already, with what it published."""
+        self.rough = True
+        """Whether the tree that it published is not known to be good, so that a layout model may help."""
         self.done, self.pages = 0, 0
         self._size, self._shown = size(source), 0.0
         self._began = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -30,6 +31,9 @@ class Prominence:
 
 
 _NONE = Prominence(0.0)
+
+
+_SMALL_CAPITALS = 0.62  # of body text: the size in which a file may have the small capitals of that text
 
 
 def look(unit: Unit) -> Style:
@@ -69,9 +73,11 @@ def prominence(
     leading = gap - body.size
     if sum(len(CELL.findall(unit.text)) for unit in run) > (1 if number else 0):
         return _NONE
-    if ratio < (0.8 if bold and capitals else 0.88) or (ratio < 0.97 and not (bold or capitals)):
-        return _NONE
     isolated = above > max(1.5 * leading, 0.35 * body.size)
+    small_capitals = _capitals(title[number.end if number else 0 :], 4) and isolated and below > 1.3 * leading
+    least = _SMALL_CAPITALS if small_capitals else 0.8 if bold and capitals else 0.88
+    if ratio < least or (ratio < 0.97 and not (bold or capitals)):
+        return _NONE
     short = bold and len(run) == 1 and first.x1 - first.x0 < 0.5 * width and title[-1] not in ".:"
     if not (isolated or ratio > 1.25 or short or (number and (bold or capitals))):
         return _NONE
@@ -135,8 +141,12 @@ _DATE = re.compile(
 _RUN_IN = re.compile(
     r"(?:(?:Section|SECTION|Article|ARTICLE|Clause)\s+)?"
     r"(?:\d{1,2}\.\d{1,2}(?:\.\d{1,2})?\.?|\d{1,2}[.)]|[IVX]{1,5}\.|[A-Z]\.|\([a-z]\))\s+"
-    r"(?P<words>[A-Z][\w’'/,&;() -]{2,70}?)(?:\.(?=\s+[“\"A-Z(])|:(?=\s)|\s[—–](?=\s))"
+    r"(?P<words>[A-Z][\w’'/,&;() -]{2,70}?)(?:\.(?=\s+[“\"A-Z(]|$)|:(?=\s)|\s[—–](?=\s))"
 )
+_BRACKETS = re.compile(r"\([^()]*\)")
+REMARK = re.compile(r"\([^()]*\)\W*")
+_UPPER_PART = 0.25  # of a page
+_UPPER, _NAME, _PAGES_OF_NAME = 4, 80, 3  # lines at the top of a page; characters of a name; titles that it is above
 _ROW = re.compile(r"(\D.*?)[\s.·…]+\d{1,4}")
 _SET_APART = re.compile(r"([A-Z]) {2,}(?=[A-Z])")
 _ATTACHED = re.compile(r"(?:exhibit|annex|appendix|schedule|attachment)\s+(?:\d[\w.()-]*|[A-Z])", re.IGNORECASE)
@@ -155,10 +165,11 @@ class PossibleHeading:
     number: Numbering | None
     prominence: float  # how much it stands out, 0 to 1
     plain: bool  # only its numbering, font or place tells it from body text
-    rise: float = 0.0  # how much larger than body text it is set, 0 where about as large
+    rise: float = 0.0  # how much larger than body text it is set, 0 where about as large; small capitals are less
     follows: bool = False  # stands right below another, larger candidate
     above: float = 0.0  # white space in points above it
     below: float = 0.0
+    named: bool = False  # a name that tops several pages stands right above it, in its look
 
     @property
     def sentence(self) -> bool:
@@ -197,10 +208,12 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Po
     if doc.body is None:
         return []
     possible: list[PossibleHeading] = []
-    listed = frozenset(_listed(doc, skip))
+    listed, names = frozenset(_listed(doc, skip)), names_above(doc)
     for page in doc.pages:
         if page.units:
-            on_page = _on_page(page, doc.body, doc.gap, listed)
+            body = page.body or doc.body
+            gap = doc.gap * (body.size / doc.body.size if doc.body.size else 1.0)
+            on_page = _on_page(page, body, gap, listed, names)
             possible += (c for c in on_page if opens_contents(c.title)) if page.page.number in skip else on_page
     return possible
 
@@ -213,7 +226,43 @@ def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
             yield from (compact(row[1]) for above, row in pairwise(rows) if above and row)
 
 
-def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> list[PossibleHeading]:
+def names_above(doc: DocumentView) -> frozenset[str]:
+    """Return lines that stand above different titles on several pages, in their look: the name of a company.
+
+    Where it is a running head, the page that has it first keeps it as a line.
+    """
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    heads: Counter[str] = Counter()
+    for page in doc.pages:
+        for unit, after in pairwise(page.units[:_UPPER]):
+            if look(unit) == look(after) and 0 < after.y0 - unit.y0 < 3 * unit.size and len(unit.text) < _NAME:
+                below[compact(unit.text)].add(compact(after.text))
+        lines = [page.page.lines[index] for index in page.running]
+        top = _UPPER_PART * (page.page.height or 1.0)
+        heads.update({compact(line.text) for line in lines if line.y0 < top and len(line.text) < _NAME})
+    names = {name for name, titles in below.items() if len(titles) >= _PAGES_OF_NAME}
+    return frozenset(name for name in names | {head for head, pages in heads.items() if pages > 1} if name)
+
+
+def _named(page: PageView, at: int, names: frozenset[str]) -> bool:
+    """Return whether a unit near the top stands right below a name of several pages, or a running head in its look."""
+    unit = page.units[at]
+    if at > _UPPER or unit.y0 > _UPPER_PART * (page.page.height or 1.0):
+        return False
+    above = [
+        index
+        for index, line in enumerate(page.page.lines)
+        if 0 < unit.y0 - line.y0 < 3 * unit.size
+        and line.x0 < unit.x1
+        and line.x1 > unit.x0
+        and (line.size, line.font, line.bold) == (unit.size, unit.font, unit.bold)
+    ]
+    return any(index in page.running or compact(page.page.lines[index].text) in names for index in above)
+
+
+def _on_page(
+    page: PageView, body: Line, gap: float, listed: frozenset[str], names: frozenset[str]
+) -> list[PossibleHeading]:
     units = page.units
     above, below = spacing(units)
     in_table = tabular(units)
@@ -221,9 +270,14 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
     i = 0
     while i < len(units):
         end = _run(units, i, body.size, gap)
+        if end > i + 1 and i < _UPPER and compact(units[i].text) in names:
+            i += 1  # it is of all of them
+        while end > i + 1 and REMARK.fullmatch(units[end - 1].text):
+            end -= 1
         if begun := [at for at in range(i + 1, end) if compact(units[at].text) in listed]:
             end = begun[0]  # the contents have it as a title of its own
-        if begins := run_in(units[i].text):
+        begins = run_in(units[i].text)
+        if begins and not _stands_alone(units[i], below[end - 1], body, gap):
             ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]。；：" or above[i] > 0.3 * body.size
             if ended and units[i].size > 0.97 * body.size:
                 number = numbering(begins)
@@ -251,9 +305,10 @@ def _on_page(page: PageView, body: Line, gap: float, listed: frozenset[str]) -> 
                         number,
                         stands.score,
                         stands.plain,
-                        rise=ratio - 1 if ratio > 1.06 else 0.0,
+                        rise=_rise(ratio),
                         above=above[i],
                         below=below[end - 1],
+                        named=_named(page, i, names),
                     )
                     _add(possible, c, above[i])
         i = end
@@ -270,8 +325,12 @@ def possible_heading(page: PageView, first: int, last: int, body: Line) -> Possi
     ratio = run[0].size / body.size if body.size else 1.0
     return PossibleHeading(
         title, page.page.number, first, last, style(run[0], title, number), number, _OUTSIDE_PROMINENCE, plain=True,
-        rise=ratio - 1 if ratio > 1.06 else 0.0,
+        rise=_rise(ratio),
     )  # fmt: skip
+
+
+def _rise(ratio: float) -> float:
+    return ratio - 1 if ratio > 1.06 or ratio < 0.8 else 0.0
 
 
 def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> None:
@@ -298,6 +357,14 @@ def run_in(text: str) -> str:
         return ""
     words = [word for word in match["words"].split() if len(word) > 3 and word[0].isalpha()]
     return match.group().strip().rstrip(".:—–- ") if words and all(word[0].isupper() for word in words) else ""
+
+
+def _stands_alone(unit: Unit, below: float, body: Line, gap: float) -> bool:
+    """Return whether white space parts a line from the text below it, which is set in another way: all of it is a
+    title, and no paragraph goes on in it.
+    """
+    other = (unit.bold and not body.bold) or (unit.italic and not body.italic) or unit.size > 1.08 * body.size
+    return other and below > max(1.3 * (gap - body.size), 0.35 * body.size)
 
 
 def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
@@ -337,7 +404,7 @@ def _plausible(title: str, number: Numbering | None) -> bool:
     """Return whether a text may be a title at all: words, of a title's length, no caption, leader or date."""
     if not 2 <= len(title) <= _MOST_LETTERS or _LEADER.search(title) or _CAPTION.match(title) or _DATE.fullmatch(title):
         return False
-    rest = title[number.end :] if number else title
+    rest = _BRACKETS.sub("", title[number.end :]) if number else title
     letters = sum(map(str.isalpha, rest))
     if letters < 2 and not (number and number.kind in STRONG):
         return False

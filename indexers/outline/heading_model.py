@@ -246,7 +246,7 @@ class _Rows:
 
 
 Floats = npt.NDArray[np.float64]
-_SHIPPED = Path(__file__).with_name("headings.json")
+SHIPPED = Path(__file__).with_name("headings.json")
 PRIOR = 1.5
 """Log odds of what the rules make a heading; of what they do not, its negative. The trees add to it."""
 _TOGETHER = 0.5  # how much the other lines of its style count for a line
@@ -297,7 +297,7 @@ def choose(chances: Floats) -> npt.NDArray[np.bool_]:
 @cache
 def heading_model() -> BoostedTrees:
     """Return the shipped trees."""
-    return read_trees(json.loads(_SHIPPED.read_text(encoding="utf-8")))
+    return read_trees(json.loads(SHIPPED.read_text(encoding="utf-8")))
 
 
 def read_trees(written: Mapping[str, Any]) -> BoostedTrees:

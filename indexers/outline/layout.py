@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hybrid_core.types.documents import ParsedPage
-from indexers.outline.candidates import WEAK, PossibleHeading, Style, look
+from indexers.outline.candidates import REMARK, WEAK, PossibleHeading, Style, look, names_above
 from indexers.outline.numbering import STRONG, as_letter, compact
 from indexers.outline.toc import opens_contents
 from indexers.outline.view import DocumentView, PageView
@@ -22,7 +22,13 @@ class Looks:
     """Shares of the looks (styles) among a document's lines."""
 
     def __init__(self, possible: list[PossibleHeading], doc: DocumentView) -> None:
-        lines = [(look(unit), unit.text) for page in doc.pages for unit in page.units]
+        names = names_above(doc)
+        lines = [
+            (look(unit), unit.text)
+            for page in doc.pages
+            for unit in page.units
+            if compact(unit.text) not in names and not REMARK.fullmatch(unit.text)
+        ]
         self._lines = Counter(style for style, _ in lines)
         self._capitals = Counter(style for style, text in lines if text.isupper() and "  " not in text)
         self._possible: Counter[Style] = Counter()
@@ -146,7 +152,7 @@ def settle(headings: list[PossibleHeading], doc: DocumentView) -> Settled:
         announced = c.number is None and c.sentence and c.title[-1] == ":"
         if announced or (c.counted and c.look in looks.steps):
             continue
-        well = opens_contents(c.title) or _numbered_well(c, in_order, ratio)
+        well = opens_contents(c.title) or _numbered_well(c, in_order, ratio) or (c.named and c.prominence > WEAK)
         if well or c.page not in plates:
             possible.append(c)
         if well:

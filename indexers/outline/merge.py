@@ -29,6 +29,7 @@ from indexers.outline.layout import Settled, settle
 from indexers.outline.nesting import FlatHeading, levels
 from indexers.outline.numbering import STRONG, bare, compact, numbering
 from indexers.outline.printed_toc import PrintedToc, from_printed_toc
+from indexers.outline.quality import signs_of_headings
 from indexers.outline.regions import Regions, propose, weigh
 from indexers.outline.toc import find_listings, opens_contents
 from indexers.outline.view import DocumentView, PageView
@@ -46,6 +47,8 @@ _CLOSING = re.compile(
     r"(?:summary|conclusions?|questions?|q ?& ?a|thank you|thanks|appendix|backup|references|agenda)\b[^\w]*$",
     re.I,
 )
+_NUMBERED_PART = re.compile(r"\s*[(\[]\s*\d{1,2}\s*(?:/|of|von|de|sur|di|из)\s*\d{1,2}\s*[)\]]\s*$")
+"""How slides that carry one title on are counted: "Results (2/3)"."""
 _WORD = re.compile(r"[^\W\d_]{3}|[\u3040-\u9fff\uac00-\ud7a3]{2}")
 
 
@@ -64,11 +67,18 @@ def slide_titles(doc: DocumentView) -> list[Heading]:
     """
     headings: list[Heading] = []
     dividers: set[int] = set()
+    parts: set[str] = set()
     for page in doc.pages[1:]:
         lines = _slide_title(page)
-        title = " ".join(" ".join(line.text for line in lines).split())
+        written = " ".join(" ".join(line.text for line in lines).split())
+        title = continues(written) or written
         if not _WORD.search(title) or "://" in title or len(title) > _LETTERS:
             continue
+        if part := _NUMBERED_PART.search(title):
+            series = compact(title[: part.start()])
+            if series in parts:
+                continue
+            parts.add(series)
         alone = len(page.page.text.split()) <= len(title.split()) + _BESIDE
         if alone and _MIDDLE[0] < lines[0].y0 / page.page.height < _MIDDLE[1]:
             dividers.add(page.page.number)
@@ -147,11 +157,13 @@ _AS_LARGE = 0.04  # of all headings: so many may be as large as the document's t
 class HeadingList:
     """A document's headings in reading order, levels from 1 (they may jump).
 
-    ``spare`` are weaker headings (level 0) for sections that turn out too large and have no others.
+    ``spare`` are weaker headings (level 0) for sections that turn out too large and have no others. ``signs``: what the
+    headings say of their own quality; empty where bookmarks or slides tell them.
     """
 
     headings: tuple[Heading, ...]
     spare: tuple[Heading, ...]
+    signs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,11 +194,8 @@ def outline(
         return HeadingList((), ())
     trees = heading_model() if trees is None else trees
     likely = np.array([item.likely for item in possible.items])
-    chosen = (
-        choose(likelihoods(trees, possible.evidence, likely, style_numbers(possible.items)))
-        if len(trees.columns)
-        else likely
-    )
+    chances = likelihoods(trees, possible.evidence, likely, style_numbers(possible.items))
+    chosen = choose(chances) if len(trees.columns) else likely
     pairs = []
     titles: set[str] = set()
     weak = [_heading(c) for c in possible.rules.spare]
@@ -202,9 +211,11 @@ def outline(
         elif item.likely and item.look:
             weak.append(_heading(item.look))
     depths = levels([item for _, item in pairs])
+    by_bookmarks = any(item.heading.source == "bookmark" for item in possible.items)
     return HeadingList(
         tuple(replace(h, level=level) for (h, _), level in zip(pairs, depths, strict=True)),
         tuple(sorted(weak, key=lambda h: (h.page, h.unit))),
+        () if by_bookmarks else signs_of_headings(possible.items, chances, chosen, len(doc.pages)),
     )
 
 

@@ -152,8 +152,11 @@ def _again(items: list[FlatHeading]) -> list[bool]:
 
 
 def _opens(item: FlatHeading) -> bool:
-    number = item.look.number if item.look else None
-    return bool(item.level) or (number is not None and number.kind in STRONG)
+    return bool(item.level) or _is_strong(item.look.number if item.look else None)
+
+
+def _is_strong(number: Numbering | None) -> bool:
+    return number is not None and number.kind in STRONG
 
 
 def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
@@ -192,6 +195,8 @@ def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger
         if number.kind in RANKS and outranked:
             del stack[outranked[0] :]
     kind = _heading_kind(item)
+    if number is None and c is not None and c.named:  # a page of its own: below what contents list, items and notes
+        return _close_to(stack, 1 + max((node.level for node in stack if _holds_pages(node)), default=0))
     if number is None and (sibling := _sibling(new, stack)):
         return _close_to(stack, sibling)
     if kind is not None and kind in ranks:
@@ -228,6 +233,11 @@ def _sibling(new: _Open, stack: list[_Open]) -> int:
             if node.stacked <= new.stacked:
                 fewer = node.level
     return fewer
+
+
+def _holds_pages(node: _Open) -> bool:
+    plural = node.item.title.split(" ", 1)[0].lower()
+    return bool(node.item.level) or _is_strong(node.number) or plural.removesuffix("s") in STRONG
 
 
 def _nested(number: Numbering | None, stack: list[_Open]) -> int:

@@ -15,6 +15,7 @@ from indexers.outline.heading import Heading
 from indexers.outline.heading_model import BoostedTrees
 from indexers.outline.merge import outline
 from indexers.outline.numbering import numbering
+from indexers.outline.quality import signs_of_tree
 from indexers.outline.regions import Regions
 from indexers.outline.view import DocumentView, view
 
@@ -79,9 +80,26 @@ def build_tree(
     ``regions`` of a layout model are a second opinion on headings without markup. ``trees`` replaces the shipped
     heading model.
     """
+    return estimated_tree(document, limits, regions, trees)[0]
+
+
+def estimated_tree(
+    document: ParsedDocument,
+    limits: TreeLimits = TreeLimits(),
+    regions: RegionsByPage | None = None,
+    trees: BoostedTrees | None = None,
+) -> tuple[tuple[Section, ...], tuple[float, ...]]:
+    """Return the sections and the signs of their quality, empty where the document itself tells its headings."""
     if not document.pages:
-        return ()
-    nodes, spare = _marked(document) if document.headings is not None else _looked_for(document, limits, regions, trees)
+        return (), ()
+    signs: tuple[float, ...] = ()
+    if document.headings is not None:
+        nodes, spare = _marked(document)
+    else:
+        doc = view(document.pages)
+        headings = outline(document, doc, limits.toc_pages, Regions(doc, regions) if regions else None, trees)
+        nodes, spare = _thin(_nodes(headings.headings, doc), limits.min_characters), _nodes(headings.spare, doc)
+        signs = headings.signs
     nodes = _cover(nodes)
     pages = len(document.pages)
     _close(nodes, pages)
@@ -90,7 +108,8 @@ def build_tree(
     _close(nodes, pages)
     nodes = _split_by_pages(nodes, tokens, limits)
     _close(nodes, pages)
-    return _sections(nodes)
+    sections = _sections(nodes)
+    return sections, signs_of_tree(signs, sections, pages) if signs else ()
 
 
 def tree_of(
@@ -105,15 +124,6 @@ def tree_of(
     nodes = _split_by_pages(nodes, _tokens(pages), limits)
     _close(nodes, len(pages))
     return _sections(nodes)
-
-
-def _looked_for(
-    document: ParsedDocument, limits: TreeLimits, regions: RegionsByPage | None, trees: BoostedTrees | None
-) -> tuple[list[_Node], list[_Node]]:
-    """Return headings by bookmarks, printed contents and layout, and weaker ones."""
-    doc = view(document.pages)
-    headings = outline(document, doc, limits.toc_pages, Regions(doc, regions) if regions else None, trees)
-    return _thin(_nodes(headings.headings, doc), limits.min_characters), _nodes(headings.spare, doc)
 
 
 def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hybrid_core.text.identifiers import roman
 from hybrid_core.types.documents import Line, ParsedPage
@@ -15,6 +15,9 @@ from indexers.outline.numbering import STRONG, compact, numbering
 _FRAGMENT = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}"
 )
+_PAGE_OF_TEXT = 150  # letters by which the size of a page's text is known
+_FIGURES_ON_PAGE = 0.3  # of its lines, at least, where a page is a statement
+_SMALLER = 0.9  # of body text: a page with hardly anything above it is set smaller
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 
@@ -39,6 +42,7 @@ class PageView:
     page: ParsedPage
     units: tuple[Unit, ...]
     running: frozenset[int]  # lines that are running heads, feet or page numbers
+    body: Line | None = None  # the document's, in the size of this page where all of it is set smaller
     _compact: list[str] | None = field(default=None)
     _beginning: dict[str, list[int]] | None = field(default=None)
 
@@ -99,10 +103,11 @@ class DocumentView:
 
 def view(pages: Sequence[ParsedPage]) -> DocumentView:
     body, gap = _body(pages)
-    running = running_lines(pages, body)
+    bodies = [_page_body(page, body) for page in pages]
+    running = running_lines(pages, body, bodies)
     views = tuple(
-        PageView(page, tuple(_units(page.lines, skip | _unseen(page.lines))), skip)
-        for page, skip in zip(pages, running, strict=True)
+        PageView(page, tuple(_units(page.lines, skip | _unseen(page.lines))), skip, own)
+        for page, skip, own in zip(pages, running, bodies, strict=True)
     )
     return DocumentView(views, body, gap)
 
@@ -166,13 +171,33 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
     return best, (gaps.most_common(1)[0][0] if gaps else 1.2) * best.size
 
 
-def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozenset[int]]:
+def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
+    """Return body text in the size that nearly all of a page of figures has, where that is smaller: a statement."""
+    if body is None:
+        return None
+    if sum(bool(_FIGURES.search(line.text)) for line in page.lines) < _FIGURES_ON_PAGE * len(page.lines):
+        return body
+    letters: Counter[float] = Counter()
+    for line in page.lines:
+        letters[line.size] += len(line.text)
+    if letters.total() < _PAGE_OF_TEXT:
+        return body
+    usual = letters.most_common(1)[0][0]
+    larger = sum(count for size, count in letters.items() if size > _SMALLER * body.size)
+    return replace(body, size=usual) if 0 < usual < _SMALLER * body.size and larger < 0.1 * letters.total() else body
+
+
+def running_lines(
+    pages: Sequence[ParsedPage], body: Line | None, bodies: Sequence[Line | None] = ()
+) -> list[frozenset[int]]:
     """Return per page the lines that repeat at the same height near the top or bottom, and page numbers there.
 
     A line is running where its words (numbers aside) stand at the same height on a page nearby, or
     where it has the height and style that such lines have throughout the document and is no larger
-    than ``body`` text (the title of a statement may stand where other pages have their head).
+    than ``body`` text (the title of a statement may stand where other pages have their head), or than that of its
+    page in ``bodies``.
     """
+    bodies = bodies or [body] * len(pages)
     edges: list[list[tuple[int, Line]]] = []
     seen: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     for at, page in enumerate(pages):
@@ -195,14 +220,15 @@ def running_lines(pages: Sequence[ParsedPage], body: Line | None) -> list[frozen
             words = _running_key(line, at, body)
             slot = int(line.y0 // 4)
             near = max(_near(seen[words, slot + d], at - 6, at + 6) for d in (0, 1))
-            first = _prominent(line, body) and not any(_near(seen[words, slot + d], at - 6, at - 1) for d in (0, 1))
+            again = any(_near(seen[words, slot + d], at - 6, at - 1) for d in (0, 1))
+            first = _prominent(line, bodies[at]) and not again
             if near >= (2 if len(line.text) < 80 else 3) and len(pages) > 2 and not first:
                 lines_of.add(i)
                 styles[int(line.y0 // 4), line.size, line.font] += 1
         running.append(lines_of)
     for at, edge in enumerate(edges):
         for i, line in edge:
-            if _prominent(line, body):
+            if _prominent(line, bodies[at]):
                 continue
             count = max(styles.get((int(line.y0 // 4) + d, line.size, line.font), 0) for d in (-1, 0, 1))
             if count >= max(4, 0.08 * len(pages)):

@@ -212,7 +212,7 @@ class NewSource(Body):
 
     folder: Annotated[Name, Field(min_length=1)]
     poll: bool = False
-    outline: Literal["fast", "refined"] | None = None
+    outline: Literal["auto", "fast", "refined"] | None = None
     vision: Literal["auto", "always", "never"] | None = None
     enrich: Literal["auto", "never"] | None = None
 
@@ -221,6 +221,6 @@ class PathsToIndex(Body):
     """Files, folders and globs on the server's disk."""
 
     paths: Names
-    outline: Literal["fast", "refined"] | None = None
+    outline: Literal["auto", "fast", "refined"] | None = None
     vision: Literal["auto", "always", "never"] | None = None
     enrich: Literal["auto", "never"] | None = None

@@ -12,7 +12,8 @@ from indexers.formats.registry import format_of, formats, open_file
 from indexers.outline.heading_model import FEATURES, PRIOR, BoostedTrees, Possible, read_trees
 from indexers.outline.merge import Possibilities, possible_headings
 from indexers.outline.numbering import bare, compact
-from indexers.outline.tree import TreeLimits, build_tree
+from indexers.outline.quality import SIGNS
+from indexers.outline.tree import TreeLimits, estimated_tree
 from indexers.outline.view import view
 
 
@@ -22,8 +23,8 @@ def suffixes_read() -> frozenset[str]:
 
 
 __all__ = [
-    "FEATURES", "PRIOR", "BoostedTrees", "Possibilities", "Possible", "bare", "compact", "make_tree", "parse_document",
-    "possibilities", "read_trees",
+    "FEATURES", "PRIOR", "SIGNS", "BoostedTrees", "Possibilities", "Possible", "bare", "compact", "make_tree",
+    "parse_document", "possibilities", "read_trees",
 ]  # fmt: skip
 
 
@@ -43,6 +44,10 @@ def possibilities(parsed: ParsedDocument) -> Possibilities:
     return possible_headings([], view(parsed.pages), TreeLimits().toc_pages)
 
 
-def make_tree(parsed: ParsedDocument, trees: BoostedTrees | None = None) -> tuple[Section, ...]:
-    """Return the section tree that the given heading model, by default the shipped one, makes of a document."""
-    return build_tree(parsed, trees=trees)
+def make_tree(
+    parsed: ParsedDocument, trees: BoostedTrees | None = None
+) -> tuple[tuple[Section, ...], tuple[float, ...]]:
+    """Return the sections that the shipped model, or another one, makes of a document, and the signs of their
+    quality.
+    """
+    return estimated_tree(parsed, trees=trees)

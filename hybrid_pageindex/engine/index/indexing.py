@@ -168,7 +168,7 @@ def index_paths(
         mark_used(home, library_id)
     empty_bin(catalog, parts.indexes, home, expired=True)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
-    if settings.outline == "refined" and (lacks := missing()):
+    if settings.outline != "fast" and report.files and (lacks := missing()):
         unmet += (lacks,)
     failed = tuple(FileResult(path, "failed", why) for path, why in lost)
     report = replace(
@@ -209,7 +209,8 @@ def index_options(
         chunks=settings.part(ChunkSize),
         ocr=functools.cache(partial(find_ocr, settings.ocr, settings.ocr_languages)),
         ocr_seconds=settings.ocr_seconds,
-        refine=settings.outline == "refined" and not missing(),
+        outline="fast" if missing() else settings.outline,
+        outline_pages=settings.outline_pages,
         machine=settings.own_machine,
         needs=_ocr_needs(settings),
         enrich_needs=model_needs(overrides["models"] if overrides else names),

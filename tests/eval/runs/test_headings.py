@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,3 +105,24 @@ def test_an_index_says_of_which_kind_and_language_documents_are(tmp_path: Path) 
     assert [(outlines[name].kind, outlines[name].language) for name in ("a.pdf", "b.pdf", "c.pdf")] == [
         ("manual, yard", "de"), ("thesis", "en"), ("", ""),
     ]  # fmt: skip
+
+
+def test_an_estimate_is_learned_without_the_kind_it_judges_and_a_third_of_pages_is_low() -> None:
+    first = headings.judge(_documents()[0], headings.NO_TREES)
+    signs = len(first.signs)
+    judged = [
+        replace(
+            first, kind=f"kind {at % 4}", pages=10, score=replace(first.score, f1=0.4 + 0.02 * at),
+            signs=(at / 30, *(0.0,) * (signs - 1)),
+        )
+        for at in range(30)
+    ]  # fmt: skip
+    quality, estimates = headings.learn_quality(judged, lambda each: each.kind)
+    assert len(quality["weights"]) == signs and quality["weights"]["expected"] > 0
+    assert sum(estimates < quality["low"]) == pytest.approx(10, abs=1)
+    assert estimates[-1] > estimates[0]
+    _, unseen = headings.learn_quality([*judged[:-1], replace(judged[-1], kind="own")], lambda each: each.kind)
+    _, changed = headings.learn_quality(
+        [*judged[:-1], replace(judged[-1], kind="own", score=replace(first.score, f1=0.0))], lambda each: each.kind
+    )
+    assert unseen[-1] == pytest.approx(changed[-1])

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pymupdf
@@ -24,6 +25,7 @@ from hybrid_core.types.files import StoredVersion
 from hybrid_core.types.jobs import JobRequest, JobStage
 from hybrid_pageindex import Engine, run
 from indexers.jobs import refiner
+from indexers.outline import quality
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 from tests import pdfs
@@ -225,3 +227,63 @@ def test_what_a_killed_command_left_waiting_is_done_by_the_next(tmp_path: Path, 
         assert JobReader(engine._catalog()).counts().waiting == 1
         run(engine.index(path, outline="refined", workers=1))
         assert JobReader(engine._catalog()).counts().waiting == 0
+
+
+def _estimated(monkeypatch: pytest.MonkeyPatch, bound: float) -> None:
+    """Have estimates below ``bound`` count as low. Workers leave an estimate with each content."""
+    weights, base, _ = quality._learned()
+    monkeypatch.setattr(quality, "_learned", lambda: (weights, base, bound))
+
+
+def test_auto_refines_a_tree_whose_estimate_is_low_once(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _estimated(monkeypatch, 1.0)
+    path, home = pdfs.numbered(tmp_path / "book.pdf", 7, "harbour"), tmp_path / "home"
+    assert index(home, path, "auto")[0] == "indexed"
+    assert published(home).version.outline == refiner.layout_model() and sorted(read) == [*range(1, 8)]
+    read.clear()
+    for outline in ("auto", "refined"):
+        assert index(home, path, outline)[0] == "unchanged" and not read
+
+
+def test_auto_leaves_a_tree_whose_estimate_is_high_and_short_documents(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for bound, pages in ((0.0, 7), (1.0, 5)):
+        _estimated(monkeypatch, bound)
+        path, home = pdfs.numbered(tmp_path / f"book{pages}.pdf", pages, "harbour"), tmp_path / f"home{pages}"
+        for status in ("indexed", "unchanged"):
+            assert index(home, path, "auto")[0] == status
+        assert not published(home).version.outline and not read
+
+
+def test_auto_reads_no_more_pages_than_its_budget_and_says_so(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _estimated(monkeypatch, 1.0)
+    path, home = pdfs.numbered(tmp_path / "book.pdf", 8, "harbour"), tmp_path / "home"
+    settings = replace(settings_of(home), outline_pages=3)
+    with closing(Engine(settings=settings)) as engine:
+        [file] = run(engine.index(path, outline="auto", workers=1)).files
+    assert sorted(read) == [1, 2, 3] and "has read 3 of 8 pages" in file.note
+    assert published(home).version.outline == f"{refiner.layout_model()}/3"
+    with closing(catalog_of(home)) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
+        regions = SharedCache(cache, catalog, "readings")
+        two_pages = [page_regions(catalog, regions, published(home).content_id, number) for number in (3, 4)]
+    assert two_pages[0] and two_pages[1] is None
+    read.clear()
+    assert index(home, path, "refined")[0] == "indexed" and sorted(read) == [4, 5, 6, 7, 8]
+    assert published(home).version.outline == refiner.layout_model()
+
+
+def test_auto_is_fast_where_the_layout_model_cannot_run(
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _estimated(monkeypatch, 1.0)
+    monkeypatch.setattr(refiner, "find_spec", lambda _: None)
+    path, home = pdfs.numbered(tmp_path / "book.pdf", 7, "harbour"), tmp_path / "home"
+    with closing(Engine(settings=settings_of(home))) as engine:
+        report = run(engine.index(path, outline="auto", workers=1))
+    assert report.files[0].status == "indexed" and not read
+    assert [note for note in report.notes if "layout model" in note] == [refiner.missing()]

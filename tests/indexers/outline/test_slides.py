@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hybrid_core.types.documents import Line, ParsedDocument, ParsedPage
 from indexers.outline.tree import build_tree
 from tests.indexers.outline.outline_pages import filler, outline_of
@@ -95,3 +97,23 @@ def test_a_title_carried_over_slides_stands_once_and_rubbish_never() -> None:
 def test_wide_pages_full_of_text_are_no_slides() -> None:
     page = tuple((filler(n, 12), 40 + 20 * n, 12.0) for n in range(20))
     assert titles(*(slide(n, *page) for n in range(1, 5))) == []
+
+
+@pytest.mark.parametrize("again", ["What They Do (continued)", "What They Do (cont’d)", "What They Do – Continued"])
+def test_a_slide_that_carries_a_title_on_begins_no_section(again: str) -> None:
+    sections = titles(
+        COVER,
+        slide(2, ("Who the Keepers Are", 40, 50), (filler(1, 6), 200, 24)),
+        slide(3, ("What They Do", 40, 50), (filler(2, 6), 200, 24)),
+        slide(4, (again, 40, 50), (filler(3, 6), 200, 24)),
+    )
+    assert [title for _, title, _ in sections] == ["Who the Keepers Are", "What They Do"]
+
+
+@pytest.mark.parametrize("counted", ["({}/3)", "[{} of 3]", "({} von 3)"])
+def test_slides_that_count_one_title_are_one_section(counted: str) -> None:
+    pages = [
+        slide(at + 1, (f"What They Do {counted.format(at)}", 40, 50), (filler(at, 6), 200, 24)) for at in (1, 2, 3)
+    ]
+    sections = titles(COVER, *pages, slide(5, ("Their Wages (2019)", 40, 50), (filler(9, 6), 200, 24)))
+    assert [title for _, title, _ in sections] == [f"What They Do {counted.format(1)}", "Their Wages (2019)"]

@@ -1,0 +1,87 @@
+"""How good a section tree is likely to be, estimated from the tree itself and what its heading model was sure of.
+
+Weights are in ``headings.json``, learned with the heading model from authors' outlines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import exp, log1p
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hybrid_core.types.documents import Section
+from indexers.outline.heading_model import SHIPPED, Possible
+
+KEY = "tree_quality"
+"""Of the estimate, 0 to 1, among the models of a content."""
+SIGNS = (
+    "expected", "agreement", "doubtful", "listed", "numbered", "proposed", "headings", "pages", "covered", "depth",
+    "largest",
+)  # fmt: skip
+"""What a tree is estimated by, in order."""
+_FEWEST = 6  # pages of a document whose tree may be worth the time
+_SURE = (0.15, 0.85)  # chances between these are doubtful
+
+
+def signs_of_headings(
+    items: Sequence[Possible], chances: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_], pages: int
+) -> tuple[float, ...]:
+    """Return the signs that headings give: those before "pages".
+
+    expected: the F1 to be expected of the chosen. agreement: F1 of the chosen beside the rules' own.
+    """
+    likely = np.array([item.likely for item in items], bool)
+    count, right = max(1, int(chosen.sum())), float(chances[chosen].sum())
+    doubtful = (chances > _SURE[0]) & (chances < _SURE[1])
+    inside = [item for item, is_chosen in zip(items, chosen.tolist(), strict=True) if is_chosen]
+    return (
+        2 * right / max(1.0, count + float(chances.sum())),
+        2 * float((likely & chosen).sum()) / max(1, count + int(likely.sum())),
+        float(doubtful.sum()) / count,
+        sum(item.entry for item in inside) / count,
+        sum(item.number is not None for item in inside) / count,
+        log1p(len(items) / max(1, pages)),
+        log1p(len(inside) / max(1, pages)),
+    )
+
+
+def signs_of_tree(headings: Sequence[float], sections: Sequence[Section], pages: int) -> tuple[float, ...]:
+    """Return all signs: those of the ``headings``, and of the tree that was made of them.
+
+    covered: the share of pages in no page group. largest: the share of pages that the longest section without others
+    has.
+    """
+    grouped = set[int]()
+    for section in sections:
+        if section.synthetic:
+            grouped.update(range(section.start_page, section.end_page + 1))
+    depth = max((section.level for section in sections if not section.synthetic), default=0)
+    holders = {section.parent_id for section in sections}
+    longest = max((s.end_page - s.start_page + 1 for s in sections if s.node_id not in holders), default=pages)
+    return (*headings, log1p(pages), 1 - len(grouped) / max(1, pages), depth, longest / max(1, pages))
+
+
+def quality(signs: Sequence[float]) -> float:
+    """Return the F1 that a tree with these signs is likely to have, 0 to 1."""
+    weights, base, _ = _learned()
+    return 1 / (1 + exp(-base - sum(weight * sign for weight, sign in zip(weights, signs, strict=True))))
+
+
+def is_low(models: Mapping[str, Any], pages: int) -> bool:
+    """Return whether a content's own estimate of its tree is so low that the layout model is worth its time.
+
+    A few pages are read as soon as their tree: there it never is.
+    """
+    estimate = models.get(KEY)
+    return pages >= _FEWEST and isinstance(estimate, float) and estimate < _learned()[2]
+
+
+@cache
+def _learned() -> tuple[tuple[float, ...], float, float]:
+    written = json.loads(SHIPPED.read_text(encoding="utf-8"))["quality"]
+    return tuple(written["weights"][name] for name in SIGNS), written["base"], written["low"]
