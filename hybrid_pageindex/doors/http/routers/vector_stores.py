@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -13,8 +12,8 @@ from starlette.responses import Response
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.errors import Fault, Refusal
-from hybrid_pageindex.doors.http.models import QUESTION, Strict
-from hybrid_pageindex.doors.http.replies import json_response
+from hybrid_pageindex.doors.http.models import QUESTION, LibraryName, Strict
+from hybrid_pageindex.doors.http.replies import json_response, unix_seconds
 from hybrid_pageindex.doors.http.server import (
     Server,
     ServerState,
@@ -34,7 +33,7 @@ _Limit = Annotated[int, Query(ge=1, le=100)]
 class NewStore(Strict):
     """A new library; files are uploaded to it by ``POST /api/v1/libraries/{library}/documents``."""
 
-    name: Annotated[str, Field(min_length=1, max_length=64)]
+    name: LibraryName
     file_ids: Annotated[list[str], Field(max_length=0)] | None = None
     expires_after: None = None
 
@@ -170,9 +169,9 @@ def _store_payload(size: LibrarySize) -> dict[str, Any]:
         "total": size.documents + size.failed + size.waiting,
     }  # fmt: skip
     return {
-        "id": size.name, "object": "vector_store", "created_at": _unix_seconds(size.changed_at), "name": size.name,
+        "id": size.name, "object": "vector_store", "created_at": unix_seconds(size.changed_at), "name": size.name,
         "status": "in_progress" if size.waiting else "completed", "usage_bytes": size.vector_bytes,
-        "file_counts": counts, "last_active_at": _unix_seconds(size.used_at) or None, "metadata": {"alias": size.alias},
+        "file_counts": counts, "last_active_at": unix_seconds(size.used_at) or None, "metadata": {"alias": size.alias},
         "expires_after": None, "expires_at": None,
     }  # fmt: skip
 
@@ -181,7 +180,7 @@ def _file_payload(document: Document, library: Library) -> dict[str, Any]:
     failed = None if document.published else {"code": "unsupported_file", "message": document.error}
     card = {"filename": document.name, "path": document.path, "title": document.title}
     return {
-        "id": document.doc_id, "object": "vector_store.file", "created_at": _unix_seconds(document.indexed_at),
+        "id": document.doc_id, "object": "vector_store.file", "created_at": unix_seconds(document.indexed_at),
         "vector_store_id": library.name, "status": "completed" if document.published else "failed",
         "usage_bytes": document.size, "last_error": failed, "attributes": card,
     }  # fmt: skip
@@ -191,7 +190,8 @@ def _list_payload(items: list[dict[str, Any]], limit: int, after: str) -> dict[s
     """Return the part of a list after the id ``after``."""
     ids = [item["id"] for item in items]
     if after and after not in ids:
-        raise _bad_parameter("after", "No such id in this list")
+        detail = "No such id in this list"
+        raise Refusal(404, "not_found", f"{detail}.", faults=[Fault("after", "query", detail)])
     start = ids.index(after) + 1 if after else 0
     shown = items[start : start + limit]
     ends = {"first_id": shown[0]["id"] if shown else None, "last_id": shown[-1]["id"] if shown else None}
@@ -213,10 +213,3 @@ def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
 
 def _bad_parameter(name: str, detail: str) -> Refusal:
     return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])
-
-
-def _unix_seconds(written: str) -> int:
-    try:
-        return int(datetime.fromisoformat(written).timestamp())
-    except ValueError:
-        return 0  # never
