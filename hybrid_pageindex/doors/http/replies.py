@@ -33,7 +33,7 @@ _RANGES_PER_REPLY = 100  # parts of one answer; a header that asks for more is i
 _ALIVE_SECONDS = 15.0  # seconds after which a silent stream says that it is there
 _RETRY_MS = 1000  # ms after which a client comes back
 _EVENT_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not wait for more
-_EVENT_CONTENT: dict[str, Any] = {"text/event-stream": {"schema": {}}}
+_EVENT_CONTENT: dict[str, Any] = {"text/event-stream": {"schema": {"description": "One event of the stream."}}}
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": _EVENT_CONTENT, "description": "Server-sent events."}
 }

@@ -125,16 +125,27 @@ class ChatQuestion:
     exchanges: tuple[Exchange, ...]
 
 
-def read_question(body: CompletionBody) -> ChatQuestion:
-    """Return the question. Raise Refusal where nothing is asked, or more than a question."""
-    turns = [message for message in body.messages if message.role in ("user", "assistant") and message.text.strip()]
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: str
+    text: str
+
+
+def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
+    """Return the question. Raise Refusal where nothing is asked, or more than a question.
+
+    ``parameter`` is the name of the messages in the request.
+    """
+    turns = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     if not turns or turns[-1].role != "user":
-        raise _bad_messages("invalid_value", "The last message is no question.", "Send one of the role user.")
+        raise _bad_messages(
+            parameter, "invalid_value", "The last message is no question.", "Send one of the role user."
+        )
     text = find_question(turns[-1].text)
     if len(text) > QUESTION:
         advice = "Upload documents to the library instead of sending them along."
         why = f"The question has {len(text):,} characters; {QUESTION:,} are read."
-        raise _bad_messages("string_above_max_length", why, advice)
+        raise _bad_messages(parameter, "string_above_max_length", why, advice)
     exchanges, question = list[Exchange](), ""
     for turn in turns[:-1]:
         if turn.role == "user":
@@ -145,8 +156,8 @@ def read_question(body: CompletionBody) -> ChatQuestion:
     return ChatQuestion(text, tuple(exchanges))
 
 
-def _bad_messages(code: str, message: str, advice: str) -> Refusal:
-    return Refusal(400, code, message, advice, faults=[Fault("messages", "body", message)])
+def _bad_messages(parameter: str, code: str, message: str, advice: str) -> Refusal:
+    return Refusal(400, code, message, advice, faults=[Fault(parameter, "body", message)])
 
 
 def _read_exchange(question: str, answer: str) -> Exchange:
@@ -308,7 +319,7 @@ async def complete_chat(request: Request, server: ServerState, body: CompletionB
             if body.stream
             else json_response(reply.whole(done, Usage()))
         )
-    question, base = read_question(body), str(request.base_url).rstrip("/")
+    question, base = _read_messages(body), str(request.base_url).rstrip("/")
     stopped = threading.Event()
 
     async def turn(tell: Callable[[str], None]) -> tuple[Turn, CitedSources]:
@@ -340,7 +351,11 @@ async def complete_chat(request: Request, server: ServerState, body: CompletionB
             tell(reply.spent(answered.answer.usage))
         return DONE_CHUNK
 
-    return stream_events(server, _stop_when_left(events_of_work(work), stopped), resumed=False)
+    return stream_events(server, stop_when_left(events_of_work(work), stopped), resumed=False)
+
+
+def _read_messages(body: CompletionBody) -> ChatQuestion:
+    return read_chat([ChatMessage(message.role, message.text) for message in body.messages], "messages")
 
 
 def _find_errand(body: CompletionBody) -> str | None:
@@ -357,7 +372,7 @@ async def find_model_library(request: Request, name: str) -> Library:
     return await find_openai_library(request, name, "model_not_found", detail, ("model", "body"))
 
 
-async def _stop_when_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:
+async def stop_when_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:
     """Stop the model where the client goes away: nobody could read the answer."""
     try:
         async for event in source:
