@@ -1,8 +1,8 @@
 """Build the one-file bundle for MCP clients: ``python scripts/bundle.py [FILE]``.
 
-The file is build/hybrid-pageindex.mcpb by default. The bundle is a zip file with manifest.json, pyproject.toml and the packages. The client's uv installs the libraries
-that pyproject.toml names when it first starts the server. ``python scripts/bundle.py --registry`` writes server.json,
-which describes the server to the MCP registry.
+The bundle, by default build/hybrid-pageindex.mcpb, is a zip file with manifest.json, pyproject.toml and the packages.
+The client's uv installs the libraries that pyproject.toml names when it first starts the server.
+``python scripts/bundle.py --registry`` writes server.json, which describes the server to the MCP registry.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What of a response is known before its answer."""
+    """Fields of a response that stand before its answer."""
 
     id: str
     model: str
@@ -187,10 +187,10 @@ def _annotations(answer: _Answered) -> list[dict[str, Any]]:
 
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
-    taken, given = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
+    prompt, completion = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
     return {
-        "input_tokens": taken, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": given, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": taken + given,
+        "input_tokens": prompt, "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": completion, "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": prompt + completion,
     }  # fmt: skip
 
 
@@ -318,8 +318,8 @@ def _stored_answer(message: ConversationMessage) -> _Answered:
 async def _searched_libraries(request: Request, body: ResponseBody, library: Library) -> list[Library]:
     """Return the libraries of the tool, else the one that the model names."""
     names = [name for tool in body.tools or () for name in tool.vector_store_ids]
-    found = [await find_store_library(request, name) for name in dict.fromkeys(names)]
-    return found or [library]
+    libraries = [await find_store_library(request, name) for name in dict.fromkeys(names)]
+    return libraries or [library]
 
 
 def _chat_messages(body: ResponseBody) -> list[ChatMessage]:
