@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from hybrid_core.types.results import Evidence
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.doors.mcp.payloads import evidence_payload
 from tests import pdfs
 from tests.doors.mcp_client import MODERN, Stdio, stdio
 
@@ -123,6 +125,11 @@ def test_a_search_links_the_pages_that_it_found(served: Stdio) -> None:
     [link] = [block for block in content if block["type"] == "resource_link"]
     assert link["name"] == "mill.md, page 1"
     assert "1987" in served.ask("resources/read", {"uri": link["uri"]})["result"]["contents"][0]["text"]
+
+
+@pytest.mark.parametrize(("score", "shown"), [(0.4987, 0.49), (0.5, 0.5), (0.29, 0.29), (1.0, 1.0), (0.0, 0.0)])
+def test_a_score_is_never_shown_above_its_level(score: float, shown: float) -> None:
+    assert evidence_payload(Evidence("weak", score))["score"] == shown
 
 
 def test_revisions_that_know_no_links_get_none(home: Path) -> None:
