@@ -269,6 +269,22 @@ def _folds_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="how groups are dealt (default %(default)s)")
 
 
+def _export_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("run", type=Path, metavar="RUN", help="folder of a finished run")
+    add("--out", type=Path, metavar="DIR", help="folder of the files (default: trec in the run's folder)")
+    add("--json", action="store_true", help="print JSON")
+
+
+def _import_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("folder", type=Path, metavar="DIR", help="a BEIR folder: corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv")
+    add("--out", type=Path, required=True, metavar="DIR", help="where documents/ and questions.jsonl are written")
+    add("--split", default="test", metavar="S", help="whose judgements (default: %(default)s)")
+    add("--documents", type=int, default=0, metavar="N", help="at most N, judged ones first (default: all)")
+    add("--json", action="store_true", help="print JSON")
+
+
 COMMANDS = {
     "list": Command(
         "the sets of questions: what they are, whether they are here", _list_arguments, "eval.cli:run_list"
@@ -302,6 +318,16 @@ COMMANDS = {
     ),
     "report": Command(
         "where a run lost its questions, its measures, its times", _report_arguments, "eval.report.commands:run_report"
+    ),
+    "export": Command(
+        "write a run as TREC files, so that other tools compute its figures",
+        _export_arguments,
+        "eval.report.exchange:run_export",
+    ),
+    "import": Command(
+        "turn a BEIR folder into documents and questions of custom",
+        _import_arguments,
+        "eval.report.exchange:run_import",
     ),
     "folds": Command(
         "what the choice among runs is worth across folds", _folds_arguments, "eval.report.commands:run_folds"

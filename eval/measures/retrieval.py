@@ -26,6 +26,9 @@ AMONG = 5
 OVERLAP_RESULTS = 5
 """Results whose snippets may be the citation that overlaps with the gold text."""
 
+LEVELS = {"pages": "", "sections": "section.", "documents": "document."}
+"""What is ranked, and what the names of its measures begin with."""
+
 Values = dict[str, float]
 
 
@@ -42,9 +45,8 @@ def per_question(records: Sequence[QuestionRecord]) -> dict[str, Values]:
     """
     by_id: dict[str, Values] = {record.id: answer_values(record) for record in records}
     answerable = [record for record in records if record.answerable]
-    _ranked(by_id, "", {r.id: (_page_gold(r), _page_ranking(r)) for r in answerable})
-    _ranked(by_id, "section.", {r.id: (_section_gold(r), _section_ranking(r)) for r in answerable})
-    _ranked(by_id, "document.", {r.id: ({g.document for g in r.gold}, list(r.documents)) for r in answerable})
+    for level, prefix in LEVELS.items():
+        _ranked(by_id, prefix, level_rankings(records, level))
     for record in answerable:
         values = by_id[record.id]
         if record.gold:
@@ -136,9 +138,22 @@ def unplaced(record: QuestionRecord) -> bool:
     return any(place.lost for place in record.gold) and all(place.page is None for place in record.gold)
 
 
+def level_rankings(records: Sequence[QuestionRecord], level: str) -> dict[str, tuple[set[str], list[str]]]:
+    """Return the gold and the ranking of each question that has gold at a level: pages, sections or documents."""
+    rows = {record.id: _gold_and_ranking(record, level) for record in records if record.answerable}
+    return {id: row for id, row in rows.items() if row[0]}
+
+
+def _gold_and_ranking(record: QuestionRecord, level: str) -> tuple[set[str], list[str]]:
+    if level == "pages":
+        return _page_gold(record), _page_ranking(record)
+    if level == "sections":
+        return _section_gold(record), _section_ranking(record)
+    return {place.document for place in record.gold}, list(record.documents)
+
+
 def _ranked(values: dict[str, Values], prefix: str, runs: Mapping[str, tuple[set[str], list[str]]]) -> None:
     """Add ir-measures' figures of the questions that have gold."""
-    runs = {id: run for id, run in runs.items() if run[0]}
     if not runs:
         return
     ir = require("ir_measures", "eval")

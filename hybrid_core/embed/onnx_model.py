@@ -38,7 +38,7 @@ from hybrid_core.embed.embedder import (
     unit_rows,
 )
 from hybrid_core.embed.local_models import LocalModel, ModelPlaces, file_digest, one_line, running
-from hybrid_core.errors import ModelError, PageIndexError, UsageError
+from hybrid_core.errors import Advice, ModelError, PageIndexError, UsageError
 from hybrid_core.system import require
 
 NETWORKS = ("model_int8.onnx", "model.onnx")
@@ -141,7 +141,10 @@ class _Network:
         if file is None:
             raise ModelError(
                 f"{model.name}: {model.folder} holds no exported network.",
-                f"Where PyTorch is, make one: embed --export {model.folder} --embedder sentence-transformers:PATH",
+                Advice(
+                    "Export one where PyTorch is (see the documentation of embedders).",
+                    f"Where PyTorch is, make one: embed --export {model.folder} --embedder sentence-transformers:PATH",
+                ),
             )
         try:
             options = runtime.SessionOptions()
@@ -249,7 +252,10 @@ def _pooling(config: Mapping[str, Any], name: str) -> str:
     pooling_of = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
     poolings = [pooling_of.get(name_of_mode) for name_of_mode in modes] or ["mean"]
     if len(poolings) != 1 or poolings[0] is None:
-        raise ModelError(f"{name} pools its tokens by {', '.join(modes)}.", "Export it with embed --export.")
+        raise ModelError(
+            f"{name} pools its tokens by {', '.join(modes)}.",
+            Advice("Export it from PyTorch.", "Export it with embed --export."),
+        )
     return poolings[0]
 
 

@@ -13,17 +13,19 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError, NoResultFound, NotSupportedError, ProgrammingError
 
-from hybrid_core.errors import BrokenReadError, DamageError
+from hybrid_core.errors import Advice, BrokenReadError, DamageError
 
 DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # of our statements, not of the store
 BUSY_SECONDS = 60
 CONNECTIONS = 10  # of one process to one database; whoever finds none free waits, and each is held for one short read
 _T = TypeVar("_T")
-DAMAGED = (
+DAMAGED = Advice(
+    "Whoever runs the server can recover it, or restore a backup: see Backup and restore in the documentation. Notes, "
+    "corrections, conversations, rights and the names of uploads are in it alone.",
     "Run «hybrid-pageindex recover»: it saves what can be read, and indexes the kept uploads again. A backup that is "
     "restored instead has everything until then. Without either, «sqlite3 catalog.sqlite .recover | sqlite3 "
     "saved.sqlite» may help. Do not just move it away: notes, corrections, conversations, rights and the names of "
-    "uploads are in it alone."
+    "uploads are in it alone.",
 )
 """What to do about a damaged catalog in a file."""
 DAMAGED_DATABASE = (

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from hybrid_core.errors import BusyError, DiskFullError, ReadOnlyError, StoreError
+from hybrid_core.errors import Advice, BusyError, DiskFullError, ReadOnlyError, StoreError
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -53,7 +53,9 @@ def open_home(home: Path) -> None:
     except OSError as error:
         raise StoreError(
             f"{home}: this home cannot be written ({error.strerror}).",
-            "Choose another with --home or PAGEINDEX_STORAGE_PATH.",
+            Advice(
+                "Choose another with PAGEINDEX_STORAGE_PATH.", "Choose another with --home or PAGEINDEX_STORAGE_PATH."
+            ),
         ) from error
     if unwritable(home):  # a copy to read keeps its rights
         return
@@ -194,7 +196,7 @@ def refusal(error: OSError, what: Path) -> StoreError:
     if error.errno in FULL:
         return DiskFullError(message, f"{FREE_SPACE}: the disk of {what.parent} is full.")
     kind = ReadOnlyError if error.errno in UNWRITABLE else StoreError
-    return kind(message, "Choose another --home.")
+    return kind(message, Advice("Choose another home.", "Choose another --home."))
 
 
 def _is_full(folder: Path) -> bool:

@@ -13,14 +13,16 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DatabaseError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from hybrid_core.errors import BrokenReadError, BusyError, DamageError, DiskFullError, ReadOnlyError, StoreError
+from hybrid_core.errors import Advice, BrokenReadError, BusyError, DamageError, DiskFullError, ReadOnlyError, StoreError
 from hybrid_core.store.database import BUSY_SECONDS, CONNECTIONS, DEFECTS, UNREADABLE, nothing
 from hybrid_core.store.home import FREE_SPACE, advice_of, is_there, make_file, open_home, unwritable
 from hybrid_core.store.sqlite_engine import ReadOnlyFile, open_read_only, writable_engine
 
 _DAMAGE = ("not a database", "malformed", "decode")
 _REFUSALS = ("unable to open", "disk I/O error", "is full", "readonly")  # what SQLite cannot write, it may still read
-_OTHER_HOME = "Choose another home with --home or PAGEINDEX_STORAGE_PATH."
+_OTHER_HOME = Advice(
+    "Choose another home with PAGEINDEX_STORAGE_PATH.", "Choose another home with --home or PAGEINDEX_STORAGE_PATH."
+)
 _ELSEWHERE = "Copy the home to a folder that can be written, or mount it so."
 
 
@@ -214,7 +216,11 @@ class SqliteFile:
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
         if not isinstance(error, DBAPIError) or any(sign in reason for sign in _DAMAGE):
             return self._damaged(reason)
-        advice = advice_of(reason, self.path.parent, "Check the folder's permissions, or choose another --home.")
+        other = Advice(
+            "Check the folder's permissions, or choose another home.",
+            "Check the folder's permissions, or choose another --home.",
+        )
+        advice = advice_of(reason, self.path.parent, other)
         return _failure(f"{self.path}: cannot be opened ({reason}).", advice)
 
     def _damaged(self, reason: str) -> DamageError:

@@ -68,6 +68,8 @@ from retrievers.pipeline.search import STAGES
 from retrievers.pipeline.state import Stages
 
 if TYPE_CHECKING:
+    from hybrid_core.embed.embedder import Kind as TextKind
+    from hybrid_core.embed.embedder import Vectors
     from hybrid_core.embed.onnx_model import ExportReport
     from hybrid_core.llm.client.chat_model import ChatModel
     from hybrid_core.store.access import AuditLog, ReplyStore
@@ -464,6 +466,16 @@ class Engine:
         name = _library_name(library, self.settings.library)
         progress = on_progress or _ignore_progress
         return await stoppable(lambda stop: embed_documents(self._parts(), name, model, self.settings, progress, stop))
+
+    async def embed_texts(self, texts: Sequence[str], kind: TextKind = "document") -> Vectors:
+        """Return one unit vector a row for texts, by the embedder of the setting ``embedding_model``.
+
+        Raises NotConfiguredError where none is set, ModelError where the model fails.
+        """
+        model = self.settings.embedding_model
+        if not model or model == "none":
+            raise NotConfiguredError("No embedder is configured.", "Set embedding_model.")
+        return await asyncio.to_thread(lambda: self._parts().embedders.load(model).embed(texts, kind))
 
     async def export_embedder(self, folder: str | Path, model: str | None = None) -> ExportReport:
         """Export a PyTorch model in int8 for use as "onnx:FOLDER": several times faster on a CPU, and without PyTorch.

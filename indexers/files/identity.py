@@ -36,12 +36,16 @@ def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine
     return [document for document in gone if not any(source.holds(document.path) for source in others)]
 
 
+def usual_id(library: str, path: str) -> str:
+    """Return the id of a path's document, unless a moved document has taken it along."""
+    return uuid.uuid5(_NAMESPACE, f"{library}\n{path}").hex[:12]
+
+
 def new_id(catalog: Catalog, library: str, file: Path) -> str:
     """Return a stable id for a path in a library; a different one if a moved document already uses it."""
     number = 0
     while True:
-        name = f"{library}\n{file}" + (f"\n{number}" if number else "")
-        doc_id = uuid.uuid5(_NAMESPACE, name).hex[:12]
+        doc_id = usual_id(library, f"{file}\n{number}" if number else str(file))
         with catalog.snapshot() as snapshot:
             path = snapshot.path_of(doc_id)
         if path is None or path == str(file):

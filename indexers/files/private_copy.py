@@ -90,7 +90,7 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
                     pictures.append((name, _read_file(file, picture, stream.write)[1]))
         except OSError as error:
             message = f"{file}: cannot be copied to {folder} to be read ({error.strerror})."
-            raise DocumentError(message, "Free some space, or choose another --home.") from error
+            raise DocumentError(message, "Free some space, or choose another home.") from error
         copy = PrivateCopy(target, _with(sha256, pictures), stat)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)

@@ -351,6 +351,6 @@ def _work(run: IndexRun, requests: Mapping[Path, JobRequest], tally: Tally, done
         if run.cancelled.is_set():
             raise Cancelled(
                 f"Indexing was stopped; {done + len(batch.results)} of {done + len(requests)} files are done and stay.",
-                "Run the same command again to complete the rest.",
+                "Index them again to complete the rest.",
             )
         return batch.results

@@ -385,5 +385,5 @@ def _nearest(name: str, documents: Sequence[Document]) -> str:
     if not names_by_stem:
         return "The library is empty."
     if not near:
-        return "See what there is with the list command."
+        return Advice("See the list of its documents.", "See what there is with the list command.")
     return "Did you mean " + " or ".join(f"'{names_by_stem[key]}'" for key in near[:3]) + "?"

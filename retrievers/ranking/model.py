@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hybrid_core.errors import UsageError
+from hybrid_core.errors import Advice, UsageError
 from hybrid_core.types.scoring import TIMES_NAMED, CandidateFeatures, weight_names
 from retrievers.features.pages import PageQuery
 from retrievers.features.table import FEATURES, GROUPS, FeatureTable
@@ -32,7 +32,10 @@ PAIRS = (
 """The features whose product with how surely the document is named has a weight of its own."""
 LEAST = 1e-6
 """What a candidate page is worth at least: a page worth 0 is no result."""
-_ADVICE = "Learn weights anew (hybrid-pageindex eval fit), or unset ranking_weights."
+_ADVICE = Advice(
+    "Learn weights anew, or unset ranking_weights.",
+    "Learn weights anew (hybrid-pageindex eval fit), or unset ranking_weights.",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

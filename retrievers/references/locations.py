@@ -23,6 +23,7 @@ from retrievers.trees.content import Content
 # Headings whose number stands by itself: "7. Warranties" is section 7, "G Error Cases" appendix G.
 _BARE = frozenset(("section", "chapter", "article", "clause", "note", "part", "appendix", "item"))
 _LEADING_NUMBER = re.compile(rf"\s*(?:[(\[]\s?)?(?P<number>{NUMBER})(?:[.:)\]]|\s[-–—:]|(?=\s))(?P<rest>.*)", re.DOTALL)
+_NOTES = re.compile(r"\W*(?:\d+\W+)?notes\b(?!\s*\d)", re.IGNORECASE)
 _AFTER_CAPTION = re.compile(r"\s?[.:|–—-]|\s*$|\s+[A-Z(\[]")
 _WORD_FIT, _NUMBER_FIT = 2, 1
 
@@ -174,8 +175,29 @@ def sections_called(reference: Reference, sections: Sequence[Section]) -> list[P
     if not surest:
         return []
     named = [section for rank, section in fits if rank == surest]
+    if surest == _NUMBER_FIT and reference.word == "note":
+        named = _among_notes(named, sections)
+    if not named:
+        return []
     top = min(section.level for section in named)
     return list(_unique(place for section in named if section.level == top for place in _pages_of(section)))
+
+
+def _among_notes(numbered_sections: list[Section], sections: Sequence[Section]) -> list[Section]:
+    """Return the sections with bare numbers that may be notes, all of them where no heading says where notes are.
+
+    "7 Management's Discussion" of a report whose notes come later is its item 7, not its note 7.
+    """
+    heads = [section for section in sections if _NOTES.match(section.title)]
+    if not heads:
+        return numbered_sections
+    inside = [
+        section
+        for section in numbered_sections
+        if any(head.start_page <= section.start_page <= head.end_page for head in heads)
+    ]
+    first = min(head.start_page for head in heads)
+    return inside or [section for section in numbered_sections if section.start_page >= first]
 
 
 def _pages_of(section: Section) -> Iterator[PlaceFound]:

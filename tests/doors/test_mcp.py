@@ -429,11 +429,11 @@ async def test_removing_asks_the_user_where_the_client_can(tmp_path: Path, mode:
     await engine.index(tmp_path / "a.pdf")
     engine.close()
     asked: list[str] = []
-    reply, agreed = "decline", True
+    reply = "decline"
 
     async def handler(message: str, *_: object) -> ElicitResult[Any]:
         asked.append(message)
-        return ElicitResult(action=reply, content={"value": agreed} if mode == "legacy" else {})  # type: ignore[arg-type]
+        return ElicitResult(action=reply, content={})  # type: ignore[arg-type]
 
     command = program(home)
     transport = StdioTransport(command[0], command[1:])
@@ -442,11 +442,6 @@ async def test_removing_asks_the_user_where_the_client_can(tmp_path: Path, mode:
         assert declined.structured_content == {"status": "declined", "removed": []}
         assert "a.pdf" in asked[0]
         reply = "accept"
-        if mode == "legacy":  # older forms have a box
-            agreed = False
-            unticked = await client.call_tool("remove_documents", {"documents": ["a.pdf"]})
-            assert unticked.structured_content == {"status": "declined", "removed": []}
-            agreed = True
         accepted = await client.call_tool("remove_documents", {"documents": ["a.pdf"]})
         assert accepted.structured_content == {"status": "success", "removed": ["a.pdf"]}
     assert (tmp_path / "a.pdf").exists()

@@ -21,7 +21,7 @@ from fastmcp.exceptions import MCPError
 from benchmarks.mcp_load import load
 from hybrid_core.errors import UsageError
 from hybrid_pageindex import Engine
-from hybrid_pageindex.doors.cli.servers import entry, install
+from hybrid_pageindex.doors.cli.servers import CLIENTS, entry, install
 from hybrid_pageindex.doors.mcp.transports import parse_address
 from tests.conftest import Cli
 from tests.doors.conftest import LongFile
@@ -148,14 +148,14 @@ async def test_fifty_clients_at_once(library: Engine) -> None:
     assert found["errors"] == [] and found["calls"] >= 50
 
 
-@pytest.mark.parametrize("client", ["claude-desktop", "claude-code", "cursor", "vscode"])
+@pytest.mark.parametrize("client", sorted(CLIENTS))
 def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp_path: Path, program: Cli) -> None:
     root = tmp_path / "papers"
     root.mkdir()
     first = json.loads(program("mcp", "--install", client, "--root", root, "--json").stdout)
     file = Path(first["file"])
     assert file.is_relative_to(tmp_path / "user") and first["backup"] is None
-    key = "servers" if client == "vscode" else "mcpServers"
+    key = {"vscode": "servers", "zed": "context_servers"}.get(client, "mcpServers")
     held = json.loads(file.read_text())
     held |= {"theme": "dark"}
     held[key]["other"] = {"command": "x"}
@@ -168,6 +168,8 @@ def test_install_writes_an_entry_that_starts_and_keeps_the_rest(client: str, tmp
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert json.loads(file.with_name(f"{file.name}.backup").read_text()) == held
     entry = now[key]["hybrid-pageindex"]
+    extra = {"vscode": {"type"}, "claude-code": {"type"}, "zed": {"source"}}.get(client, set())
+    assert entry.keys() == {"command", "args"} | extra
     assert entry["args"][-5:] == ["--root", str(root), "--max-tokens", "3000", "--read-only"]
     assert Path(entry["command"]).is_absolute()
     hello = json.dumps(HELLO) + "\n"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select, update
 
-from hybrid_core.errors import ConflictError, UsageError
+from hybrid_core.errors import Advice, ConflictError, UsageError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.rows import now
 from hybrid_core.store.database import Decoding
@@ -212,8 +212,12 @@ def check_machine(catalog: Transactions, library: str, paths: Iterable[str], mac
             if source.meets(path):
                 raise UsageError(
                     f"{path} is known of the machine {source.machine}.",
-                    f"Index it there, or into another library; set PAGEINDEX_MACHINE={source.machine} "
-                    "where both see the same files, or upload it (index --upload).",
+                    Advice(
+                        f"Index it there, or into another library, or upload it. Where both machines see the same "
+                        f"files, set PAGEINDEX_MACHINE={source.machine}.",
+                        f"Index it there, or into another library; set PAGEINDEX_MACHINE={source.machine} "
+                        "where both see the same files, or upload it (index --upload).",
+                    ),
                 )
 
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )  # fmt: skip
 
-from hybrid_core.errors import SchemaError, StoreError
+from hybrid_core.errors import Advice, SchemaError, StoreError
 from hybrid_core.store.catalog.upgrades import upgrade
 from hybrid_core.store.database import DAMAGED, Database
 from hybrid_core.store.home import check_not_recovering, open_home
@@ -243,7 +243,10 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
         half = connection.scalar(select(meta.c.value).where(meta.c.key == COPYING)) is not None
     if half and not copying:
         database.close()
-        raise StoreError("Only half of this catalog has been copied.", "Run «migrate --catalog» again, which goes on.")
+        raise StoreError(
+            "Only half of this catalog has been copied.",
+            Advice("Copy it again, which goes on.", "Run «migrate --catalog» again, which goes on."),
+        )
     return database
 
 
@@ -289,6 +292,8 @@ def _schema_version(connection: Connection, path: Path) -> int:
     if version > SCHEMA_VERSION:
         raise SchemaError(
             f"{path}: written by a newer version (schema {version}, this one knows {SCHEMA_VERSION}).",
-            "Upgrade hybrid-pageindex, or use another --home.",
+            Advice(
+                "Upgrade hybrid-pageindex, or use another home.", "Upgrade hybrid-pageindex, or use another --home."
+            ),
         )
     return version

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from hybrid_core.errors import (
+    Advice,
     DiskFullError,
     IndexDamagedError,
     IndexMissingError,
@@ -232,7 +233,10 @@ class Follower:
         if not verified and (difference := self._difference(source)):
             self._refill(source, difference)
             if difference := self._difference(source):
-                advice = "Its catalog is damaged: run «hybrid-pageindex recover» (in PostgreSQL, restore a dump)."
+                advice = Advice(
+                    "Its catalog is damaged: recover it, or restore a dump (see Backup and restore in the docs).",
+                    "Its catalog is damaged: run «hybrid-pageindex recover» (in PostgreSQL, restore a dump).",
+                )
                 raise IndexDamagedError(f"The rebuilt search index does not fit: {difference}.", advice)
         if self._verified and not verified and self._store.replicated:
             self._store.clear(self._recent(source))

@@ -119,7 +119,7 @@ class Workers:
             word for text in connection.execute(select(workers.c.abilities)).scalars() for word in text.split()
         }
         rows = connection.execute(select(jobs).where(IS_WAITING, jobs.c.needs.contains(SESSION)).with_for_update())
-        cause = "The command that had its password is gone: ask again with the password."
+        cause = "The process that had its password is gone: give the password again."
         for row in rows.all():
             if any(word.startswith(SESSION) and word not in abilities for word in row.needs.split()):
                 log(connection, end(connection, row, "failed", cause))

@@ -256,7 +256,7 @@ def build_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     mcp.add_argument("--read-only", action="store_true", help="never change a library")
     mcp.add_argument("--allow-origin", action="append", default=[], metavar="URL", help="a web origin that may call")
     mcp.add_argument("--max-tokens", type=count, default=5000, metavar="N", help="of one answer (default: 5000)")
-    mcp.add_argument("--install", metavar="CLIENT", help="write the entry: claude-desktop, claude-code, cursor, vscode")
+    mcp.add_argument("--install", metavar="CLIENT", help="write its entry: claude-desktop, cursor, … (see docs/mcp.md)")
 
     serve = commands.add_parser("serve", parents=[common], help="serve programs and browsers: an HTTP API, and /mcp")
     serve.add_argument("--host", default="127.0.0.1", help="address to listen at (default: 127.0.0.1)")

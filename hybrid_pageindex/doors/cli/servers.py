@@ -122,6 +122,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
     file = settings.file.resolve()
     added = entry(home, roots, options)
     added = {"type": "stdio", **added} if settings.typed else added
+    added = {"source": settings.source, **added} if settings.source else added
     try:
         before = file.read_bytes() if file.exists() else b""
         after = _add_entry(file, before, settings.key, added)
@@ -180,12 +181,14 @@ class Client:
     mac: str
     key: str = "mcpServers"
     typed: bool = False  # its entries say that they are stdio
+    source: str = ""  # what its entries say of where they come from
 
     @property
     def file(self) -> Path:
         return Path.home() / (self.mac if sys.platform == "darwin" else self.linux)
 
 
+_CLINE = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 CLIENTS = {
     "claude-desktop": Client(
         ".config/Claude/claude_desktop_config.json",
@@ -196,4 +199,8 @@ CLIENTS = {
     "vscode": Client(
         ".config/Code/User/mcp.json", "Library/Application Support/Code/User/mcp.json", key="servers", typed=True
     ),
+    "cline": Client(f".config/Code/User/{_CLINE}", f"Library/Application Support/Code/User/{_CLINE}"),
+    "gemini-cli": Client(".gemini/settings.json", ".gemini/settings.json"),
+    "windsurf": Client(".codeium/windsurf/mcp_config.json", ".codeium/windsurf/mcp_config.json"),
+    "zed": Client(".config/zed/settings.json", ".config/zed/settings.json", key="context_servers", source="custom"),
 }

@@ -20,6 +20,8 @@ from hybrid_pageindex.doors.http.routers import (
     documents,
     jobs,
     libraries,
+    openai_files,
+    openai_responses,
     operations,
     search,
     vector_stores,
@@ -73,6 +75,7 @@ EXAMPLES: dict[str, Any] = {
     "createToken": {"name": "reports-bot", "role": "read", "libraries": ["reports"], "days": 90},
     "decideAboutJobs": {"library": "reports"},
     "completeChat": {"model": "reports", "messages": [{"role": "user", "content": "What was the revenue of 2025?"}]},
+    "createResponse": {"model": "reports", "input": "What was the revenue of 2025?"},
 }
 """A request body of each operation, by its id."""
 ROUTERS: tuple[APIRouter, ...] = (
@@ -92,7 +95,12 @@ ROUTERS: tuple[APIRouter, ...] = (
     tokens_router,
     conversations.messages_router,
 )
-OPENAI_ROUTERS: tuple[APIRouter, ...] = (completions_router, vector_stores.router)
+OPENAI_ROUTERS: tuple[APIRouter, ...] = (
+    completions_router,
+    openai_responses.router,
+    vector_stores.router,
+    openai_files.router,
+)
 ROUTES = Routes(
     [
         *(("/api/v1", router) for router in ROUTERS),

@@ -27,7 +27,7 @@ _JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
 _JSON_TYPES = ("application/json",)
 
 
-_UPLOAD_PATHS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)")
+_UPLOAD_PATHS = re.compile(r"/api/v1/(libraries/[^/]+/documents|imports)|/v1/files")
 
 
 _UPLOAD_TYPES = ("application/octet-stream", "multipart/form-data")

@@ -138,7 +138,10 @@ def _keep_best_branch(reported: Sequence[Any]) -> list[Any]:
         {**item, "loc": tuple(part for part in item["loc"] if not _BRANCH.fullmatch(str(part)))} for item in reported
     ]
     places = [item["loc"] for item in plain]
-    deeper = [any(len(other) > len(own) and other[: len(own)] == own for other in places) for own in places]
+    values = [item["loc"] for item in plain if not item["type"].endswith("_type")]
+    deeper = [
+        own in values or any(len(other) > len(own) and other[: len(own)] == own for other in places) for own in places
+    ]
     return [item for item, below in zip(plain, deeper, strict=True) if not (below and item["type"].endswith("_type"))]
 
 

@@ -67,7 +67,8 @@ def checked_expert(expert: str | None) -> str | None:
 
 _KINDS: dict[str, Any] = {
     "question": Annotated[Text, Field(min_length=1, max_length=QUESTION)],
-    "libraries": Names, "documents": Names | None, "where": Names,
+    "libraries": Names, "documents": Annotated[list[Name], Field(min_length=1, max_length=_MANY)] | None,
+    "where": Names,
     "top_k": int | None, "effort": Effort | None, "strategy": Strategy | None, "route": Route | None,
     "expert": Annotated[
         Text, Field(max_length=500, json_schema_extra={"pattern": EXPERT_PATTERN}), AfterValidator(checked_expert)

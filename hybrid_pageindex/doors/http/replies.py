@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
+from datetime import datetime
 from email.utils import formatdate, parsedate_to_datetime
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -32,7 +33,7 @@ _RANGES_PER_REPLY = 100  # parts of one answer; a header that asks for more is i
 _ALIVE_SECONDS = 15.0  # seconds after which a silent stream says that it is there
 _RETRY_MS = 1000  # ms after which a client comes back
 _EVENT_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy must not wait for more
-_EVENT_CONTENT = {"text/event-stream": {"schema": {"type": "string"}}}
+_EVENT_CONTENT: dict[str, Any] = {"text/event-stream": {"schema": {"description": "One event of the stream."}}}
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {"content": _EVENT_CONTENT, "description": "Server-sent events."}
 }
@@ -131,6 +132,14 @@ def check_conditions(headers: Headers, etag: str, modified: float = 0.0) -> bool
         return none == "*" or etag.removeprefix("W/") in [tag.removeprefix("W/") for tag in tags_of(none)]
     since = _http_date_seconds(headers.get("if-modified-since", ""))
     return bool(modified and since is not None and modified < since + 1)
+
+
+def unix_seconds(written: str) -> int:
+    """Return a stored time in seconds since 1970, 0 for "", which stands for never."""
+    try:
+        return int(datetime.fromisoformat(written).timestamp())
+    except ValueError:
+        return 0
 
 
 def tags_of(written: str) -> Sequence[str]:
@@ -278,7 +287,12 @@ LastEvent = Annotated[int | None, Depends(last_event_number)]
 
 
 def wants_events(request: Request) -> bool:
-    return "text/event-stream" in request.headers.get("accept", "")
+    """Return whether the caller accepts a stream of events; a quality of 0 says that it does not."""
+    for part in request.headers.get("accept", "").lower().split(","):
+        kind, *parameters = (item.strip() for item in part.split(";"))
+        if kind == "text/event-stream":
+            return not any(re.fullmatch(r"q\s*=\s*0(\.0{0,3})?", item) for item in parameters)
+    return False
 
 
 async def _encode_events(server: Server, source: AsyncIterator[Event], resumed: bool) -> AsyncIterator[bytes]:

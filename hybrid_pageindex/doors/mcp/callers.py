@@ -17,6 +17,7 @@ from hybrid_core.types.results import SearchResult
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.documents.comparison import Comparison
 from hybrid_pageindex.engine.documents.contents import Outline
+from hybrid_pageindex.engine.documents.documents import DocumentPage
 from hybrid_pageindex.engine.documents.reading import PageRead
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.engine.jobs import JobHistory, JobList
@@ -140,6 +141,9 @@ class LimitedEngine:
 
     async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
         return await self._engine.documents(library=(await self.library(library)).name, where=where)
+
+    async def list_documents(self, *, library: str | None = None, **more: Any) -> DocumentPage:
+        return await self._engine.list_documents(library=(await self.library(library)).name, **more)
 
     async def info(self, document: str, *, library: str | None = None) -> Document:
         return await self._engine.info(document, library=(await self.library(library)).name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from logging import INFO
@@ -17,7 +17,7 @@ from fastmcp.exceptions import ToolError
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools import ToolResult
 from fastmcp.utilities.types import Image
-from mcp_types import TextContent
+from mcp_types import ContentBlock, TextContent
 
 from hybrid_core.errors import DocumentError, NotFoundError, PageIndexError, UsageError
 from hybrid_core.types.documents import Document
@@ -30,6 +30,7 @@ from indexers.jobs.report import FileResult
 
 _SILENCE = 0.7  # seconds: what is promised is one, and the loop may be busy
 _STEP = 1e-3  # what a report adds at least: the protocol wants every number to be larger than the last
+_LOGGED = 20  # failures of one call
 _LINE = 200  # characters of a message
 _KEY = "progress"
 P = ParamSpec("P")
@@ -103,6 +104,7 @@ class Door:
             return enough
 
         done = await build.watch(await build_reporter(ctx), leave)
+        await log_failures(ctx, done or ())
         check_built(done or ())
         return build, ready or done is not None
 
@@ -131,6 +133,12 @@ def check_built(files: Iterable[FileResult]) -> None:
     for file in files:
         if file.status == "failed":
             raise DocumentError(f"{file.path}: {file.error}", "Mend the file and build it again.")
+
+
+async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:
+    """Send the client a log message for each of the first files that could not be indexed."""
+    for file in [file for file in files if file.status == "failed"][:_LOGGED]:
+        await ctx.log(f"{file.path}: {file.error}", level="warning", logger_name="indexing")
 
 
 def patience_over(ctx: Context) -> Callable[[], bool]:
@@ -171,8 +179,13 @@ def report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 def with_images(answer: dict[str, Any], images: list[bytes]) -> ToolResult:
     """Return an answer with JPEG images beside it."""
+    return with_content(answer, [Image(data=image, format="jpeg").to_image_content() for image in images])
+
+
+def with_content(answer: dict[str, Any], blocks: Sequence[ContentBlock]) -> ToolResult:
+    """Return an answer as text and as structured content, with further blocks after the text."""
     text = TextContent(type="text", text=json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-    return ToolResult([text, *(Image(data=image, format="jpeg").to_image_content() for image in images)], answer)
+    return ToolResult([text, *blocks], answer)
 
 
 class Progress:

@@ -8,12 +8,20 @@ from typing import Annotated, Any, Literal
 import mcp_types
 from fastmcp import Context, FastMCP
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.doors.mcp.builds import task_config
-from hybrid_pageindex.doors.mcp.door import Door, build_reporter, check_length, patience_over, report_errors
+from hybrid_pageindex.doors.mcp.door import (
+    Door,
+    build_reporter,
+    check_length,
+    log_failures,
+    patience_over,
+    report_errors,
+)
 from hybrid_pageindex.doors.mcp.payloads import (
     document_payload,
     fit_items,
@@ -103,7 +111,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         building = [
             {
                 "library": build.library,
-                "files": [str(file) for file in build.files[:_MAX_ENTRIES]],
+                "files": len(build.files),
                 "progress": build.summary(),
             }
             for build in door.builds.running()
@@ -151,6 +159,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
             later = hint("index_status", "see how far it is", library=library)
             building = {"status": "building", "progress": build.summary()}
             return building | without_empty({"notes": list(notes)}) | {"next": [later]}
+        await log_failures(ctx, done)
         failed = refused + [{"path": file.path, "error": file.error or ""} for file in done if file.status == "failed"]
         counts = {kind: sum(file.status == kind for file in done) for kind in ("indexed", "unchanged")}
         listed = hint("list_documents", "see them", library=library)
@@ -190,6 +199,10 @@ def _matches_words(document: Document, words: str) -> bool:
     return all(word in text for word in fold(words).split())
 
 
+class _Consent(BaseModel):
+    """A form without fields: whoever accepts it agrees."""
+
+
 async def _confirm_removal(ctx: Context, message: str) -> bool | mcp_types.InputRequiredResult:
     """Return whether the user agrees; True where the client cannot ask: it has the destructive hint.
 
@@ -201,8 +214,7 @@ async def _confirm_removal(ctx: Context, message: str) -> bool | mcp_types.Input
     if asks is None or (asks.url and not asks.form):  # it shows no forms
         return True
     if ctx.session.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        reply = await ctx.elicit(message, bool)
-        return reply.action == "accept" and reply.data
+        return (await ctx.elicit(message, _Consent)).action == "accept"
     answer = (ctx.input_responses or {}).get("confirm")
     if answer is not None:
         return isinstance(answer, mcp_types.ElicitResult) and answer.action == "accept"

@@ -132,7 +132,9 @@ def page_range(start: int, end: int) -> str:
 
 
 def evidence_payload(judged: Evidence) -> dict[str, Any]:
-    return {"level": judged.level, "score": round(judged.score, 2)} | without_empty({"hint": judged.hint})
+    """Return the level with its score, rounded down: 0.4987 is weak and must not be shown as 0.5, which is strong."""
+    score = round(judged.score * 10_000) // 100 / 100
+    return {"level": judged.level, "score": score} | without_empty({"hint": judged.hint})
 
 
 def result_payload(hit: PageFound) -> dict[str, Any]:

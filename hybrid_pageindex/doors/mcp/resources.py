@@ -8,6 +8,7 @@ from logging import INFO
 import mcp_types
 from fastmcp import FastMCP
 from fastmcp.exceptions import ResourceError
+from fastmcp.prompts import Prompt
 from fastmcp.resources import ResourceContent, ResourceResult
 
 from hybrid_core.errors import PageIndexError, UsageError
@@ -96,22 +97,31 @@ def _json_resource(value: object) -> ResourceResult:
 
 
 def register_prompts(server: FastMCP) -> None:
-    @server.prompt
-    def answer_with_citations(question: str, document: str = "") -> str:
-        """Answer a question from the library, every statement with document and page."""
-        where = f' in the document "{document}"' if document else ""
-        return (
-            f"Answer this question{where} from the indexed documents: {question}\n\n"
-            "Search first, then read the pages that fit; follow the answers' next hints where evidence is weak. "
-            "Quote figures as they are printed, with their unit and period. After every statement cite "
-            "[document, page N]. If the pages do not say it, say so instead of guessing."
-        )
+    for function, arguments in (
+        (_answer_with_citations, {"question": "The question", "document": "A document by name, id or path; or all"}),
+        (_compare_documents, {"first": "A document", "second": "Another", "topic": "What is compared"}),
+    ):
+        prompt = Prompt.from_function(function, name=function.__name__.removeprefix("_"))
+        for argument in prompt.arguments or ():
+            argument.description = arguments[argument.name]  # the framework's own tells of JSON schemas
+        server.add_prompt(prompt)
 
-    @server.prompt
-    def compare_documents(first: str, second: str, topic: str) -> str:
-        """Compare what two documents say about a topic, side by side with pages."""
-        return (
-            f'Compare what "{first}" and "{second}" say about: {topic}\n\n'
-            "Search each of them separately (documents=[…]), read the best pages of both, then write a table: one row "
-            "per aspect, one column per document, every cell with [page N]. Name what only one of them says."
-        )
+
+def _answer_with_citations(question: str, document: str = "") -> str:
+    """Answer a question from the library, every statement with document and page."""
+    where = f' in the document "{document}"' if document else ""
+    return (
+        f"Answer this question{where} from the indexed documents: {question}\n\n"
+        "Search first, then read the pages that fit; follow the answers' next hints where evidence is weak. "
+        "Quote figures as they are printed, with their unit and period. After every statement cite "
+        "[document, page N]. If the pages do not say it, say so instead of guessing."
+    )
+
+
+def _compare_documents(first: str, second: str, topic: str) -> str:
+    """Compare what two documents say about a topic, side by side with pages."""
+    return (
+        f'Compare what "{first}" and "{second}" say about: {topic}\n\n'
+        "Search each of them separately (documents=[…]), read the best pages of both, then write a table: one row "
+        "per aspect, one column per document, every cell with [page N]. Name what only one of them says."
+    )

@@ -8,13 +8,15 @@ from typing import Annotated, Any, Literal
 
 from fastmcp import Context, FastMCP
 from fastmcp.tools import ToolResult
+from mcp_types import ResourceLink
 from pydantic import BeforeValidator
 
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.conversations import Citation, Conversation, ConversationMessage
 from hybrid_core.types.documents import Effort
+from hybrid_core.types.results import PageFound
 from hybrid_pageindex.doors.mcp.callers import tool_caller
-from hybrid_pageindex.doors.mcp.door import Door, Progress, check_length, report_errors, with_images
+from hybrid_pageindex.doors.mcp.door import Door, Progress, check_length, report_errors, with_content, with_images
 from hybrid_pageindex.doors.mcp.payloads import (
     count_json_tokens,
     count_tokens,
@@ -38,6 +40,7 @@ from hybrid_pageindex.doors.mcp.payloads import (
     untrusted_fields,
     without_empty,
 )
+from hybrid_pageindex.doors.mcp.subscriptions import document_uri
 from hybrid_pageindex.engine.documents.comparison import SectionChange, SectionSide
 from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.documents.page_views import SHEET
@@ -53,6 +56,8 @@ _AHEAD = 50  # pages that are read to fill one answer
 _PAGE_FRAME = 150  # tokens around a page's text
 DocumentName = Annotated[str, "doc_id, name or path"]
 _SOURCE_TOKENS = 1500  # tokens
+_LINKS = 3  # resource links of a search: each costs an agent about 25 tokens
+_LINKS_SINCE = "2025-06-18"  # the revision that knows them
 
 
 def register_search_tools(server: FastMCP, door: Door) -> None:
@@ -74,7 +79,7 @@ def register_search_tools(server: FastMCP, door: Door) -> None:
         top_k: int = settings.top_k,
         effort: Effort = usual_effort,
         cursor: str = "",
-    ) -> dict[str, Any]:
+    ) -> ToolResult:
         """Start here: the pages that answer a question, with snippets. evidence says how sure that is."""
         if top_k < 1:
             raise UsageError(f"top_k is {top_k}.", "Choose 1 or more.")
@@ -98,7 +103,11 @@ def register_search_tools(server: FastMCP, door: Door) -> None:
             "results": results,
         }
         hints = search_hints(result, hits[: len(results)], more, scope)
-        return answer | without_empty({"notes": list(result.notes), "cursor": more}) | {"next": hints}
+        answer |= without_empty({"notes": list(result.notes), "cursor": more}) | {"next": hints}
+        if ctx.session.protocol_version < _LINKS_SINCE:
+            return with_content(answer, [])
+        usual = library or door.engine.settings.library
+        return with_content(answer, _page_links(hits[: len(results)], usual))
 
     _register_grep_and_compare(server, door)
 
@@ -180,11 +189,26 @@ def register_search_tools(server: FastMCP, door: Door) -> None:
 
 def _join_page_list(pages: Any) -> Any:
     """Return pages as they are written, also where a model sends a number or a list of numbers."""
-    if isinstance(pages, int) and not isinstance(pages, bool):
-        return str(pages)
-    if isinstance(pages, list) and all(isinstance(page, int | str) and not isinstance(page, bool) for page in pages):
-        return ",".join(map(str, pages))
-    return pages
+    numbers = pages if isinstance(pages, list) else [pages]
+    if any(isinstance(page, bool) or not isinstance(page, int | str | float) for page in numbers):
+        return pages
+    if any(isinstance(page, float) and not page.is_integer() for page in numbers):
+        return pages
+    return ",".join(str(int(page)) if isinstance(page, float) else str(page) for page in numbers)
+
+
+def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
+    """Return links to the best page of each of the first documents."""
+    best: dict[str, PageFound] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return [
+        ResourceLink(
+            uri=document_uri(hit.library or library, hit.doc_id, f"/page/{hit.page}"),
+            name=f"{hit.doc_name}, page {hit.page}",
+        )
+        for hit in list(best.values())[:_LINKS]
+    ]
 
 
 def _library_scope(library: str, libraries: Sequence[str]) -> Sequence[str] | None:

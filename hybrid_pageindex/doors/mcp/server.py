@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from logging import INFO
-from typing import cast
+from typing import TypeVar, cast
 
 import mcp_types
 from fastmcp import FastMCP
-from fastmcp.exceptions import PromptError, ToolError, ValidationError
-from fastmcp.prompts import PromptResult
+from fastmcp.exceptions import DisabledError, NotFoundError, ResourceError, ToolError, ValidationError
+from fastmcp.prompts import Prompt, PromptResult
+from fastmcp.resources import ResourceResult, ResourceTemplate
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
 from fastmcp.tools.base import Tool, ToolResult
+from fastmcp.utilities.components import FastMCPComponent
+from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError as PydanticValidationError
 
+from hybrid_core.errors import NotFoundError as NothingFoundError
+from hybrid_core.errors import UsageError
 from hybrid_core.llm.budget import charged
 from hybrid_pageindex import __version__
 from hybrid_pageindex.doors.mcp.access import Access
@@ -27,6 +31,7 @@ from hybrid_pageindex.doors.mcp.light import register_light_tools
 from hybrid_pageindex.doors.mcp.payloads import ANSWER_TOKENS
 from hybrid_pageindex.doors.mcp.resources import register_prompts, register_resources
 from hybrid_pageindex.doors.mcp.search import register_conversation_tools, register_search_tools
+from hybrid_pageindex.doors.mcp.subscriptions import Subscriptions, missing_resource, register_document_list
 from hybrid_pageindex.engine.engine import Engine
 
 INSTRUCTIONS = """\
@@ -53,24 +58,27 @@ def build_server(engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *,
     turn = asyncio.Semaphore(_AT_ONCE)
     seen = cast(Engine, LimitedEngine(engine)) if limited else engine
     door = Door(seen, access, builds, budget, turn)
+    subscriptions = Subscriptions(engine)
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[None]:
-        work = None if access.read_only else asyncio.create_task(builds.work())
+        tasks = [asyncio.create_task(subscriptions.run())]
+        if not access.read_only:
+            tasks.append(asyncio.create_task(builds.work()))
         try:
             yield
         finally:
             await builds.close()
-            if work is not None:
-                work.cancel()
-                await asyncio.gather(work, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     server: FastMCP = FastMCP(
         "hybrid-pageindex",
         INSTRUCTIONS,
         version=__version__,
         lifespan=lifespan,
-        middleware=[Heartbeat(), _ToolCalls(turn), _ToolList(read_only=access.read_only)],
+        middleware=[Heartbeat(), _Calls(turn), _Lists(read_only=access.read_only)],
         mask_error_details=True,  # of errors that are not ours
     )
     register_search_tools(server, door)
@@ -79,12 +87,13 @@ def build_server(engine: Engine, access: Access, budget: int = ANSWER_TOKENS, *,
     register_library_tools(server, door)
     register_resources(server, door)
     register_prompts(server)
+    register_document_list(server, door, subscriptions)
     add_task_extension(server, builds)
     return server
 
 
-class _ToolCalls(Middleware):
-    """Limit how many tools work at once, and name arguments that do not fit."""
+class _Calls(Middleware):
+    """Limit how many tools work at once, name arguments that do not fit, and give errors the protocol's codes."""
 
     def __init__(self, turn: asyncio.Semaphore) -> None:
         self._turn = turn
@@ -100,9 +109,15 @@ class _ToolCalls(Middleware):
         async with nullcontext() if context.message.name in _WAITING_TOOLS else self._turn:
             try:
                 with charged(who=tool_caller().name):
-                    return await call_next(context)
+                    result = await call_next(context)
             except ValidationError as error:
                 raise ToolError(_argument_errors(error)) from error
+            except (NotFoundError, DisabledError) as error:
+                name = context.message.name[:200]
+                raise MCPError(mcp_types.INVALID_PARAMS, f"Unknown tool: '{name}'") from error
+        if context.message.name in _WRITING_TOOLS and context.fastmcp_context is not None:
+            await context.fastmcp_context.session.send_resource_list_changed()
+        return result
 
     async def on_get_prompt(
         self,
@@ -113,12 +128,27 @@ class _ToolCalls(Middleware):
         arguments = context.message.arguments or {}
         required = [argument.name for argument in (prompt and prompt.arguments) or () if argument.required]
         if missing := [name for name in required if name not in arguments]:
-            raise PromptError(f"{', '.join(missing)}: missing.", log_level=INFO)
+            raise MCPError(mcp_types.INVALID_PARAMS, f"{', '.join(missing)}: missing.")
         return await call_next(context)
 
+    async def on_read_resource(
+        self,
+        context: MiddlewareContext[mcp_types.ReadResourceRequestParams],
+        call_next: CallNext[mcp_types.ReadResourceRequestParams, ResourceResult],
+    ) -> ResourceResult:
+        uri, caller = str(context.message.uri), context.fastmcp_context
+        try:
+            return await call_next(context)
+        except (NotFoundError, DisabledError) as error:
+            raise missing_resource(caller and caller.session, uri) from error
+        except ResourceError as error:
+            if not isinstance(error.__cause__, NothingFoundError | UsageError):
+                raise
+            raise missing_resource(caller and caller.session, uri, str(error)) from error
 
-class _ToolList(Middleware):
-    """List tools without those that a read-only server refuses, and without metadata of the framework."""
+
+class _Lists(Middleware):
+    """List tools without those that a read-only server refuses, and all without metadata of the framework."""
 
     def __init__(self, *, read_only: bool) -> None:
         self._hidden = _WRITING_TOOLS if read_only else frozenset()
@@ -128,10 +158,31 @@ class _ToolList(Middleware):
         context: MiddlewareContext[mcp_types.ListToolsRequest],
         call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        listed = [tool for tool in await call_next(context) if tool.name not in self._hidden]
-        for tool in listed:
-            tool.__dict__["get_meta"] = _no_metadata  # its tags, always none, would cost ten tokens a tool
-        return listed
+        return _without_metadata([tool for tool in await call_next(context) if tool.name not in self._hidden])
+
+    async def on_list_resource_templates(
+        self,
+        context: MiddlewareContext[mcp_types.ListResourceTemplatesRequest],
+        call_next: CallNext[mcp_types.ListResourceTemplatesRequest, Sequence[ResourceTemplate]],
+    ) -> Sequence[ResourceTemplate]:
+        return _without_metadata(await call_next(context))
+
+    async def on_list_prompts(
+        self,
+        context: MiddlewareContext[mcp_types.ListPromptsRequest],
+        call_next: CallNext[mcp_types.ListPromptsRequest, Sequence[Prompt]],
+    ) -> Sequence[Prompt]:
+        return _without_metadata(await call_next(context))
+
+
+_Component = TypeVar("_Component", bound=FastMCPComponent)
+
+
+def _without_metadata(listed: Sequence[_Component]) -> Sequence[_Component]:
+    """Drop the tags of the framework. They are always empty, and would cost ten tokens an entry."""
+    for component in listed:
+        component.__dict__["get_meta"] = _no_metadata
+    return listed
 
 
 def _no_metadata() -> None:

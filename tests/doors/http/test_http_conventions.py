@@ -45,10 +45,12 @@ def names(mills: Serving) -> dict[str, str]:
         conversation = client.post("/conversations", json={"libraries": ["mills"]}).json()["id"]
         asked = client.post(f"/conversations/{conversation}/messages", json={"question": "mill sold"}).json()
         job = client.get("/jobs").json()["jobs"][0]["id"]
+        response = client.post(f"{mills.url}/v1/responses", json={"model": "mills", "input": "mill sold"}).json()["id"]
     return {
         "library": "mills", "document": document["doc_id"], "number": "1", "note": note, "one": note,
         "conversation": conversation, "message": str(asked["id"]), "job": str(job), "action": "pause", "kind": "llm",
         "name": "nobody", "model": "mills", "vector_store": "mills", "file": document["doc_id"], "entry": "none",
+        "response": response,
     }  # fmt: skip
 
 

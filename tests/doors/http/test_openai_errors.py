@@ -71,11 +71,9 @@ REFUSED: list[tuple[str, Callable[[Any], Any], int, str | None, str | None]] = [
     ("temperature in words", chat(temperature="hot"), 400, "temperature", "invalid_type"),
     ("tokens", chat(max_tokens=0), 400, "max_tokens", "invalid_value"),
     ("streaming in words", chat(extra_body={"stream": "yes"}), 400, "stream", "invalid_type"),
-    ("embeddings", lambda sdk: sdk.embeddings.create(model="mills", input="x"), 404, None, "unknown_url"),
-    ("responses", lambda sdk: sdk.responses.create(model="mills", input="x"), 404, None, "unknown_url"),
+    ("embeddings", lambda sdk: sdk.embeddings.create(model="mills", input="x"), 404, "model", "model_not_found"),
     ("pictures", lambda sdk: sdk.images.generate(prompt="x"), 404, None, "unknown_url"),
     ("completions", lambda sdk: sdk.completions.create(model="mills", prompt="x"), 404, None, "unknown_url"),
-    ("files", lambda sdk: sdk.files.list(), 404, None, "unknown_url"),
     ("unknown model shown", lambda sdk: sdk.models.retrieve("nothing"), 404, "model", "model_not_found"),
     ("model deleted", lambda sdk: sdk.models.delete("mills"), 405, None, "method_not_allowed"),
     ("unknown store", lambda sdk: sdk.vector_stores.retrieve("nothing"), 404, "vector_store_id",
@@ -91,9 +89,9 @@ REFUSED: list[tuple[str, Callable[[Any], Any], int, str | None, str | None]] = [
         "mills", query="x", filters={"type": "eq", "key": "colour", "value": "red"}), 400, "filters", "invalid_value"),
     ("filter by size", lambda sdk: sdk.vector_stores.search(
         "mills", query="x", filters={"type": "gt", "key": "year", "value": 1990}), 400, "filters", "invalid_value"),
-    ("unknown file", lambda sdk: sdk.vector_stores.files.retrieve("nothing", vector_store_id="mills"), 404, None,
+    ("unknown file", lambda sdk: sdk.vector_stores.files.retrieve("nothing", vector_store_id="mills"), 404, "file_id",
      "not_found"),
-    ("page after nothing", lambda sdk: sdk.vector_stores.list(after="nothing"), 400, "after", "invalid_value"),
+    ("page after nothing", lambda sdk: sdk.vector_stores.list(after="nothing"), 404, "after", "not_found"),
 ]  # fmt: skip
 
 

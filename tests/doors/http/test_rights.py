@@ -80,11 +80,15 @@ def shared(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Itera
         note = owner.post("/libraries/theirs/notes", json={"text": HIDDEN}).json()
         conversation = owner.post("/conversations", json={"libraries": ["theirs"], "title": HIDDEN}).json()
         made = owner.post("/tokens", json={"name": "other", "role": "admin", "libraries": ["mine"]})
+        asked = owner.post(
+            f"{served.url}/v1/responses", json={"model": "theirs", "input": "When was the lantern harvest sold?"}
+        )
         theirs = {
             "library": "theirs", "document": document["doc_id"], "note": note["id"], "one": note["id"],
             "conversation": conversation["id"], "number": "1", "message": "1", "model": "theirs", "kind": "llm",
             "job": str(owner.get("/jobs", params={"library": "theirs"}).json()["jobs"][0]["id"]),
             "action": "cancel", "name": "owner", "vector_store": "theirs", "file": document["doc_id"], "entry": entry,
+            "response": asked.json()["id"],
         }  # fmt: skip
         yield Shared(owner, stack.enter_context(served.client(made.json()["secret"])), theirs)
 

@@ -319,7 +319,7 @@ def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
             assert asked.wait(600)
             began = time.monotonic()
             stop.set()
-            with pytest.raises(Cancelled, match="Run the same command again"):
+            with pytest.raises(Cancelled, match="Index them again"):
                 work.result()
         assert time.monotonic() - began < 100
         assert run(engine.search("quarry")).results, "it was published before"

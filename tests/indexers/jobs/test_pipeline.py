@@ -267,7 +267,7 @@ def test_cancelling_stops_soon_and_keeps_what_was_published(engine: Engine, tmp_
         if progress.files_done >= 2:
             stop.set()
 
-    with pytest.raises(Cancelled, match="Run the same command again"):
+    with pytest.raises(Cancelled, match="Index them again"):
         index(
             IndexRun(engine._catalog(), engine._cache(), "default", IndexOptions(workers=2), tmp_path / "tmp", stop),
             files,

@@ -114,7 +114,7 @@ def test_what_was_read_before_an_interruption_is_not_read_again(
             stop.set()
 
     options = IndexOptions(workers=1, ocr=lambda: find_ocr("auto", "eng"), ocr_seconds=3)
-    with pytest.raises(Cancelled, match="Run the same command again"):
+    with pytest.raises(Cancelled, match="Index them again"):
         index(
             IndexRun(engine._catalog(), engine._cache(), "default", options, tmp_path / "tmp", stop),
             [path],

@@ -13,33 +13,35 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt
 from starlette.responses import Response
 
 from hybrid_core.types.conversations import Citation
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.usage import Usage
-from hybrid_pageindex.conversations.memory import Exchange, title_of
+from hybrid_pageindex.conversations.memory import Exchange
 from hybrid_pageindex.conversations.turns import Turn
 from hybrid_pageindex.doors.http.errors import Fault, Refusal
 from hybrid_pageindex.doors.http.models import QUESTION, Strict
-from hybrid_pageindex.doors.http.replies import EVENT_RESPONSES, Event, events_of_work, json_response, stream_events
+from hybrid_pageindex.doors.http.prompts import errand_reply, find_question
+from hybrid_pageindex.doors.http.replies import (
+    EVENT_RESPONSES,
+    Event,
+    events_of_work,
+    json_response,
+    stream_events,
+    unix_seconds,
+)
 from hybrid_pageindex.doors.http.responses import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
 from hybrid_pageindex.doors.http.server import ServerState, find_openai_library, readable_libraries
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 
 _SOURCE_MARK = re.compile(r"\[\[source:(\d+)\]\]")
 _PARTIAL_MARK = re.compile(r"\[(?:\[(?:s(?:o(?:u(?:r(?:c(?:e(?::\d*\]?)?)?)?)?)?)?)?)?$")
 _SOURCES_HEADING = "\n\n**Sources**\n"
 _PAGE_LINK = re.compile(r"/documents/([^/\s)]+)/pages/(\d+)")
 _SOURCE_NUMBER = re.compile(r"\s?\[\d+\]")
-# Open WebUI asks for titles, tags, follow-ups and queries as JSON; LibreChat for titles in the other two ways.
-_TASK_PROMPT = re.compile(
-    r"\s*(?:### Task:.*?\bJSON\b|Provide a concise, 5-word-or-less title|Analyze this conversation and provide:)",
-    re.DOTALL,
-)
-_JSON_FIELD = re.compile(r'\{\s*"(\w+)"\s*:')
-_USER_LINE = re.compile(r"^\s*(?:user|human)\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
-_HISTORY = re.compile(r"(?:<chat_history>|Conversation:)(.*)", re.DOTALL)
+_OWNER = "hybrid-pageindex"
 completions_router = APIRouter(tags=["openai"])
 
 
@@ -73,6 +75,15 @@ class ResponseFormat(BaseModel):
     type: Literal["text"]
 
 
+def _refuse_true(value: bool) -> bool:
+    if value:
+        raise ValueError("This is not supported: leave it out")
+    return value
+
+
+Off = Annotated[StrictBool, AfterValidator(_refuse_true), Field(json_schema_extra={"const": False})]
+
+
 class CompletionBody(Strict):
     """``model`` is a library by its name or alias. ``temperature``, ``max_tokens`` and the like are checked and not
     applied: what is asked of the model is the server's affair. What would change the form of an answer is refused.
@@ -83,14 +94,16 @@ class CompletionBody(Strict):
     stream: StrictBool | None = False
     stream_options: StreamOptions | None = None
     metadata: dict[str, Any] | None = None
-    n: Literal[1] | None = None
+    n: Annotated[StrictInt, Field(ge=1, le=1)] | None = None
     response_format: ResponseFormat | None = None
     tools: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
     tool_choice: Literal["none", "auto"] | None = None
     functions: Annotated[list[dict[str, Any]], Field(max_length=1000)] | None = None
     function_call: Literal["none", "auto"] | None = None
     stop: Annotated[list[str], Field(max_length=0)] | None = None
-    logprobs: Literal[False] | None = None
+    logprobs: Annotated[StrictBool, AfterValidator(_refuse_true), Field(json_schema_extra={"const": False})] | None = (
+        None
+    )
     modalities: list[Literal["text"]] | None = None
     audio: None = None
     web_search_options: None = None
@@ -112,27 +125,39 @@ class ChatQuestion:
     exchanges: tuple[Exchange, ...]
 
 
-def read_question(body: CompletionBody) -> ChatQuestion:
-    """Return the question. Raise Refusal where nothing is asked, or more than a question."""
-    turns = [message for message in body.messages if message.role in ("user", "assistant") and message.text.strip()]
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    role: str
+    text: str
+
+
+def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
+    """Return the question. Raise Refusal where nothing is asked, or more than a question.
+
+    ``parameter`` is the name of the messages in the request.
+    """
+    turns = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     if not turns or turns[-1].role != "user":
-        raise _bad_messages("invalid_value", "The last message is no question.", "Send one of the role user.")
-    if len(turns[-1].text) > QUESTION:
+        raise _bad_messages(
+            parameter, "invalid_value", "The last message is no question.", "Send one of the role user."
+        )
+    text = find_question(turns[-1].text)
+    if len(text) > QUESTION:
         advice = "Upload documents to the library instead of sending them along."
-        why = f"The question has {len(turns[-1].text):,} characters; {QUESTION:,} are read."
-        raise _bad_messages("string_above_max_length", why, advice)
+        why = f"The question has {len(text):,} characters; {QUESTION:,} are read."
+        raise _bad_messages(parameter, "string_above_max_length", why, advice)
     exchanges, question = list[Exchange](), ""
     for turn in turns[:-1]:
         if turn.role == "user":
-            question = turn.text
+            question = find_question(turn.text)
         elif question:
             exchanges.append(_read_exchange(question, turn.text))
             question = ""
-    return ChatQuestion(turns[-1].text.strip(), tuple(exchanges))
+    return ChatQuestion(text, tuple(exchanges))
 
 
-def _bad_messages(code: str, message: str, advice: str) -> Refusal:
-    return Refusal(400, code, message, advice, faults=[Fault("messages", "body", message)])
+def _bad_messages(parameter: str, code: str, message: str, advice: str) -> Refusal:
+    return Refusal(400, code, message, advice, faults=[Fault(parameter, "body", message)])
 
 
 def _read_exchange(question: str, answer: str) -> Exchange:
@@ -140,24 +165,6 @@ def _read_exchange(question: str, answer: str) -> Exchange:
     text, _, sources = answer.partition(_SOURCES_HEADING)
     pages = tuple((doc, int(page)) for doc, page in _PAGE_LINK.findall(sources))
     return Exchange(question, _SOURCE_NUMBER.sub("", text), question, pages)
-
-
-def errand_reply(body: CompletionBody) -> str | None:
-    """Reply by rule to requests for titles, tags, follow-ups and queries. Return None for a question."""
-    users = [message.text for message in body.messages if message.role == "user"]
-    text = users[-1] if users else ""
-    task = str((body.metadata or {}).get("task", ""))
-    if not task and not (len(users) == 1 and _TASK_PROMPT.match(text)):
-        return None
-    about = _HISTORY.search(text)
-    first = _USER_LINE.search(about[1] if about else text)
-    title = title_of(first[1] if first else (about[1] if about else "").strip().split("\n")[0]) or "Conversation"
-    field_match = _JSON_FIELD.search(text)
-    name = field_match[1] if field_match else {"title_generation": "title", "tags_generation": "tags"}.get(task, "")
-    if not name:
-        return title if "title" in text.lower() or "title" in task else ""
-    values: dict[str, Any] = {"title": title, "text": "", "emoji": "", "prompt": ""}
-    return json.dumps({name: values.get(name, [])}, ensure_ascii=False)
 
 
 class MarkRewriter:
@@ -287,30 +294,32 @@ def _usage_payload(usage: Usage) -> dict[str, int]:
 
 
 @completions_router.get("/models", response_model=ModelsOfOpenAI)
-async def list_models(request: Request) -> Response:
+async def list_models(request: Request, server: ServerState) -> Response:
     """List the libraries that the caller may read, as models."""
-    return json_response(
-        {"object": "list", "data": [_model_payload(library) for library in await readable_libraries(request)]}
-    )
+    readable = {library.id for library in await readable_libraries(request)}
+    sizes = await server.turn(server.reads, server.engine.libraries())
+    return json_response({"object": "list", "data": [_model_payload(size) for size in sizes if size.id in readable]})
 
 
 @completions_router.get("/models/{model:path}", response_model=ModelOfOpenAI)
-async def show_model(request: Request, model: str) -> Response:
-    return json_response(_model_payload(await _find_model_library(request, model)))
+async def show_model(request: Request, server: ServerState, model: str) -> Response:
+    library = await find_model_library(request, model)
+    sizes = await server.turn(server.reads, server.engine.libraries(library.name))
+    return json_response(next(_model_payload(size) for size in sizes if size.id == library.id))
 
 
 @completions_router.post("/chat/completions", responses=EVENT_RESPONSES, response_model=CompletionOfOpenAI)
 async def complete_chat(request: Request, server: ServerState, body: CompletionBody) -> Response:
     """Answer the last message. The messages are the conversation, and nothing of it is stored."""
-    library = await _find_model_library(request, body.model)
+    library = await find_model_library(request, body.model)
     reply = Completion(library.name)
-    if (done := errand_reply(body)) is not None:
+    if (done := _find_errand(body)) is not None:
         return (
             stream_events(server, _short_reply_events(reply, body, done), resumed=False)
             if body.stream
             else json_response(reply.whole(done, Usage()))
         )
-    question, base = read_question(body), str(request.base_url).rstrip("/")
+    question, base = _read_messages(body), str(request.base_url).rstrip("/")
     stopped = threading.Event()
 
     async def turn(tell: Callable[[str], None]) -> tuple[Turn, CitedSources]:
@@ -342,16 +351,28 @@ async def complete_chat(request: Request, server: ServerState, body: CompletionB
             tell(reply.spent(answered.answer.usage))
         return DONE_CHUNK
 
-    return stream_events(server, _stop_when_left(events_of_work(work), stopped), resumed=False)
+    return stream_events(server, stop_when_left(events_of_work(work), stopped), resumed=False)
 
 
-async def _find_model_library(request: Request, name: str) -> Library:
+def _read_messages(body: CompletionBody) -> ChatQuestion:
+    return read_chat([ChatMessage(message.role, message.text) for message in body.messages], "messages")
+
+
+def _find_errand(body: CompletionBody) -> str | None:
+    users, systems = (
+        [message.text for message in body.messages if message.role in roles]
+        for roles in (("user",), ("system", "developer"))
+    )
+    return errand_reply(users, systems, body.metadata)
+
+
+async def find_model_library(request: Request, name: str) -> Library:
     """Return a library. Raise Refusal in OpenAI's words where it is unknown or may not be read."""
     detail = f"The model '{name[:200]}' does not exist, or you do not have access to it."
     return await find_openai_library(request, name, "model_not_found", detail, ("model", "body"))
 
 
-async def _stop_when_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:
+async def stop_when_left(source: AsyncIterator[Event], stopped: threading.Event) -> AsyncIterator[Event]:
     """Stop the model where the client goes away: nobody could read the answer."""
     try:
         async for event in source:
@@ -368,6 +389,7 @@ async def _short_reply_events(reply: Completion, body: CompletionBody, text: str
     yield DONE_CHUNK
 
 
-def _model_payload(library: Library) -> dict[str, object]:
-    shape: dict[str, object] = {"id": library.name, "object": "model", "created": 0, "owned_by": "hybrid-pageindex"}
-    return shape | {"name": library.alias or library.name}
+def _model_payload(size: LibrarySize) -> dict[str, object]:
+    """Return a library as a model; ``created`` is when its documents changed last."""
+    shape = {"id": size.name, "object": "model", "created": unix_seconds(size.changed_at), "owned_by": _OWNER}
+    return shape | {"name": size.alias or size.name}

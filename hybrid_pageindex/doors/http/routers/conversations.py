@@ -286,7 +286,16 @@ def _search_options(body: Asking) -> SearchFields:
 async def _start_answer(
     request: Request, server: Server, begin: Callable[[], Awaitable[ConversationMessage]]
 ) -> Response:
-    """Reply once the answer has begun. It waits for its turn and keeps it to its end."""
+    """Reply once the answer has begun."""
+    message = await begin_answer(server, begin)
+    if wants_events(request):
+        return stream_events(server, _answer_events(server, message.id, 0))
+    where = f"/api/v1/conversations/{message.conversation}/messages/{message.id}"
+    return json_response(message, 202, Location=where)
+
+
+async def begin_answer(server: Server, begin: Callable[[], Awaitable[ConversationMessage]]) -> ConversationMessage:
+    """Return an answer once it has begun. It waits for its turn and keeps it to its end, whoever listens."""
     first: asyncio.Future[ConversationMessage] = asyncio.get_running_loop().create_future()
 
     async def whole() -> None:
@@ -297,11 +306,7 @@ async def _start_answer(
 
     working = asyncio.ensure_future(server.turn(server.answers, whole()))
     working.add_done_callback(lambda task: _pass_on_error(task, first))
-    message = await first
-    if wants_events(request):
-        return stream_events(server, _answer_events(server, message.id, 0))
-    where = f"/api/v1/conversations/{message.conversation}/messages/{message.id}"
-    return json_response(message, 202, Location=where)
+    return await first
 
 
 def _pass_on_error(task: asyncio.Task[None], first: asyncio.Future[ConversationMessage]) -> None:

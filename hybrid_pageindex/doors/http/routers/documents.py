@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -45,7 +45,7 @@ from hybrid_pageindex.doors.http.server import DocumentName, ReadableLibrary, Se
 from hybrid_pageindex.doors.http.uploads import received_files
 from hybrid_pageindex.engine.documents.briefing import Briefing
 from hybrid_pageindex.engine.documents.contents import DefinedTerm, Matches
-from hybrid_pageindex.engine.documents.documents import MOST, DocumentState, DocumentVersion
+from hybrid_pageindex.engine.documents.documents import MOST, DocumentSort, DocumentState, DocumentVersion
 from hybrid_pageindex.engine.documents.reading import PageRead, page_list
 from hybrid_pageindex.engine.index.uploads import Uploaded
 from indexers.jobs.report import FileResult
@@ -59,7 +59,10 @@ _UPLOAD_BODIES: dict[str, Any] = {
             "multipart/form-data": {
                 "schema": {
                     "type": "object",
-                    "properties": {"file": {"type": "array", "items": {"type": "string", "format": "binary"}}},
+                    "required": ["file"],
+                    "properties": {
+                        "file": {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
+                    },
                 }
             },
         },
@@ -68,6 +71,7 @@ _UPLOAD_BODIES: dict[str, Any] = {
 pages_router = APIRouter(prefix="/libraries/{library}/documents/{document}", tags=["pages"])
 PageNumber = Annotated[int, PathParam(ge=1, le=10**6)]
 Scale = Annotated[int, Query(ge=1, le=2)]
+_SORT_PATTERN = f"^-?({'|'.join(get_args(DocumentSort))})$"
 _PICTURE_DPI = 96  # at the scale of 1
 _PAGES_PER_REPLY = 100  # pages of one answer
 _FOREVER = "private, max-age=31536000, immutable"
@@ -86,7 +90,7 @@ class DocumentListing:
     where: Annotated[tuple[str, ...], Query(max_length=20)] = ()
     find: Annotated[str, Query(max_length=200)] = ""
     state: DocumentState = "all"
-    sort: Annotated[str, Query(max_length=40)] = "path"
+    sort: Annotated[str, Query(max_length=40, json_schema_extra={"pattern": _SORT_PATTERN})] = "path"
     most: Annotated[int, Query(ge=1, le=MOST)] = 100
     cursor: Annotated[str, Query(max_length=4000)] = ""
 
@@ -309,7 +313,7 @@ async def read_page(
     number: PageNumber,
     tables: bool = False,
 ) -> Response:
-    info = await _find_published(server, library, document)
+    info = await _find_published(server, library, document, number)
     [read] = await server.engine.pages(info.doc_id, number, library=library.name)
     if tables:
         read = await server.engine.with_tables(read, library=library.name)
@@ -321,7 +325,8 @@ async def layout(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName, number: PageNumber
 ) -> Response:
     """Return words, figures and tables with their boxes, in points from the top left of the page picture."""
-    work = server.engine.layout(document, number, library=library.name)
+    info = await _find_published(server, library, document, number)
+    work = server.engine.layout(info.doc_id, number, library=library.name)
     return tagged_response(request, await server.turn(server.answers, work))
 
 
@@ -331,7 +336,8 @@ async def boxes(
     quote: Annotated[str, Query(min_length=1, max_length=5000)],
 ) -> Response:  # fmt: skip
     """Return the boxes of quoted words, one for each line. "…" stands for words left out."""
-    work = server.engine.boxes(document, number, quote, library=library.name)
+    info = await _find_published(server, library, document, number)
+    work = server.engine.boxes(info.doc_id, number, quote, library=library.name)
     return json_response({"boxes": await server.turn(server.answers, work)})
 
 
@@ -345,7 +351,7 @@ async def picture(
     """Draw a page. With ``of`` the picture belongs to that content for ever, and 404 follows once the document has
     another. With ``view`` "office" it is the page as LibreOffice prints the file.
     """
-    info = await _find_published(server, library, document)
+    info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
         raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
     work = server.engine.page_image(info.doc_id, number, library=library.name, dpi=_PICTURE_DPI * scale, view=view)
@@ -361,7 +367,7 @@ async def thumbnail(
     side: Annotated[int, Query(ge=32, le=800)] = 200, of: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:  # fmt: skip
     """Draw a page small, with the given length of its longer side in pixels."""
-    info = await _find_published(server, library, document)
+    info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
         raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
     work = server.engine.page_image(info.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
@@ -386,9 +392,11 @@ def picture_address(library: Library, document: Document, number: int) -> str:
     return f"{where}/pages/{number}/picture?of={document.content_id}"
 
 
-async def _find_published(server: Server, library: Library, document: str) -> Document:
-    """Return a document. Raise NotFoundError also where it could not be indexed."""
+async def _find_published(server: Server, library: Library, document: str, number: int = 1) -> Document:
+    """Return a document. Raise NotFoundError also where it could not be indexed, or has no page of this number."""
     info = await server.engine.info(document, library=library.name)
     if not info.published:
         raise NotFoundError(f"{info.name} could not be indexed: {info.error}", "Mend the file and index it again.")
+    if number > max(info.pages, 1):
+        raise NotFoundError(f"{info.name} has no page {number}.", f"Its pages are 1 to {info.pages}.")
     return info

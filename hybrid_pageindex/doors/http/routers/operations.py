@@ -52,7 +52,7 @@ from hybrid_pageindex.engine.models.models import LocalServer, find_local_server
 
 SOURCE_ADDRESS = "https://github.com/hybrid-pageindex/hybrid-pageindex"
 router = APIRouter(tags=["operations"])
-_Day = Annotated[str, Query(max_length=10, json_schema_extra={"pattern": r"^(\d{4}-\d{2}-\d{2})?$"})]
+_Day = Annotated[str, Query(max_length=10, json_schema_extra={"anyOf": [{"format": "date"}, {"const": ""}]})]
 _COUNTED_STATES = ("waiting", "running", "done", "failed", "cancelled")
 settings_router = APIRouter(tags=["settings"])
 tokens_router = APIRouter(prefix="/tokens", tags=["tokens"])

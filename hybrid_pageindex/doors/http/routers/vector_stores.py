@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -10,11 +9,13 @@ from fastapi import Path as PathParam
 from pydantic import Field, StrictBool
 from starlette.responses import Response
 
+from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
+from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.doors.http.errors import Fault, Refusal
-from hybrid_pageindex.doors.http.models import QUESTION, Strict
-from hybrid_pageindex.doors.http.replies import json_response
+from hybrid_pageindex.doors.http.models import QUESTION, LibraryName, Strict
+from hybrid_pageindex.doors.http.replies import json_response, unix_seconds
 from hybrid_pageindex.doors.http.server import (
     Server,
     ServerState,
@@ -24,6 +25,7 @@ from hybrid_pageindex.doors.http.server import (
 )
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.retrieval import retrieve
+from indexers.files.identity import usual_id
 
 router = APIRouter(prefix="/vector_stores", tags=["openai"])
 StoreId = Annotated[str, PathParam(max_length=200)]
@@ -34,7 +36,7 @@ _Limit = Annotated[int, Query(ge=1, le=100)]
 class NewStore(Strict):
     """A new library; files are uploaded to it by ``POST /api/v1/libraries/{library}/documents``."""
 
-    name: Annotated[str, Field(min_length=1, max_length=64)]
+    name: LibraryName
     file_ids: Annotated[list[str], Field(max_length=0)] | None = None
     expires_after: None = None
 
@@ -63,7 +65,7 @@ async def list_vector_stores(
     readable = {item.id for item in await readable_libraries(request)}
     sizes = [item for item in await server.engine.libraries() if item.id in readable]
     sizes.sort(key=lambda item: item.name, reverse=order == "desc")
-    return json_response(_list_payload([_store_payload(item) for item in sizes], limit, after))
+    return json_response(list_payload([_store_payload(item) for item in sizes], limit, after))
 
 
 @router.post("", response_model=dict[str, Any])
@@ -75,13 +77,13 @@ async def create_vector_store(request: Request, server: ServerState, body: NewSt
 
 @router.get("/{vector_store}", response_model=dict[str, Any])
 async def show_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
-    return json_response(_store_payload(await _library_size(server, await _find_store_library(request, vector_store))))
+    return json_response(_store_payload(await _library_size(server, await find_store_library(request, vector_store))))
 
 
 @router.delete("/{vector_store}", response_model=dict[str, Any])
 async def delete_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
     """Delete a library with all its documents."""
-    library = await _find_store_library(request, vector_store)
+    library = await find_store_library(request, vector_store)
     require_role(request, "admin", library.id)
     await server.engine.clear(library=library.name)
     return json_response({"id": library.name, "object": "vector_store.deleted", "deleted": True})
@@ -92,7 +94,7 @@ async def search_vector_store(
     request: Request, server: ServerState, vector_store: StoreId, body: StoreSearch
 ) -> Response:
     """Return the pages that answer, whole, with a score from 0 to 1."""
-    library = await _find_store_library(request, vector_store)
+    library = await find_store_library(request, vector_store)
     queries = [body.query] if isinstance(body.query, str) else body.query
     question = " ".join(queries).strip()
     if not question or len(question) > QUESTION:
@@ -122,22 +124,27 @@ async def list_store_files(
     order: Literal["asc", "desc"] = "desc",
 ) -> Response:  # fmt: skip
     """List the documents of a library, by path."""
-    library = await _find_store_library(request, vector_store)
+    library = await find_store_library(request, vector_store)
     documents = sorted(await server.engine.documents(library=library.name), key=lambda item: item.path)
-    files = [_file_payload(item, library) for item in (reversed(documents) if order == "desc" else documents)]
-    return json_response(_list_payload([item for item in files if filter in ("", item["status"])], limit, after))
+    files = [file_payload(item, library) for item in (reversed(documents) if order == "desc" else documents)]
+    return json_response(list_payload([item for item in files if filter in ("", item["status"])], limit, after))
 
 
 @router.get("/{vector_store}/files/{file}", response_model=dict[str, Any])
 async def show_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
-    library = await _find_store_library(request, vector_store)
-    return json_response(_file_payload(await server.engine.info(file, library=library.name), library))
+    library = await find_store_library(request, vector_store)
+    document: Document | None
+    try:
+        document = await server.engine.info(file, library=library.name)
+    except NotFoundError:
+        document = await _attached_document(request, server, library, file)
+    return json_response(file_payload(document, library, file))
 
 
 @router.get("/{vector_store}/files/{file}/content", response_model=dict[str, Any])
 async def read_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
     """Return the text of a document, one part per page, of the first thousand pages."""
-    library = await _find_store_library(request, vector_store)
+    library = await find_store_library(request, vector_store)
     document = await server.engine.info(file, library=library.name)
     numbers = list(range(1, min(document.pages, 1000) + 1))
     pages = await server.engine.pages(document.doc_id, numbers, library=library.name) if numbers else []
@@ -148,15 +155,40 @@ async def read_store_file(request: Request, server: ServerState, vector_store: S
 
 @router.delete("/{vector_store}/files/{file}", response_model=dict[str, Any])
 async def delete_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
-    library = await _find_store_library(request, vector_store)
+    library = await find_store_library(request, vector_store)
     require_role(request, "write", library.id)
     [removed] = await server.engine.remove([file], library=library.name)
     return json_response({"id": removed.doc_id, "object": "vector_store.file.deleted", "deleted": True})
 
 
-async def _find_store_library(request: Request, name: str) -> Library:
+async def find_store_library(request: Request, name: str) -> Library:
     detail = f"No vector store found with id '{name[:200]}'."
     return await find_openai_library(request, name, "vector_store_not_found", detail, ("vector_store_id", "path"))
+
+
+async def _attached_document(request: Request, server: Server, library: Library, file: str) -> Document | None:
+    """Return the document that an attached file became in a library, None while it is made.
+
+    Raise Refusal for a file that is not there.
+    """
+    for job in (await server.engine.jobs(library=library.name, status=list(ACTIVE), most=1000)).jobs:
+        if usual_id(library.id, job.job.subject) == file:
+            return None
+    detail = f"No file found with id '{file[:200]}' in vector store '{library.name}'."
+    missing = Refusal(404, "not_found", detail, faults=[Fault("file_id", "path", detail)])
+    for source in await readable_libraries(request):
+        try:
+            path = (await server.engine.info(file, library=source.name)).path
+        except NotFoundError:
+            continue
+        try:
+            return await server.engine.info(path, library=library.name)
+        except NotFoundError:
+            jobs = await server.engine.jobs(library=library.name, status=list(ACTIVE), most=1000)
+            if any(job.job.subject == path for job in jobs.jobs):
+                return None
+            raise missing from None
+    raise missing
 
 
 async def _library_size(server: Server, library: Library) -> LibrarySize:
@@ -170,28 +202,38 @@ def _store_payload(size: LibrarySize) -> dict[str, Any]:
         "total": size.documents + size.failed + size.waiting,
     }  # fmt: skip
     return {
-        "id": size.name, "object": "vector_store", "created_at": _unix_seconds(size.changed_at), "name": size.name,
+        "id": size.name, "object": "vector_store", "created_at": unix_seconds(size.changed_at), "name": size.name,
         "status": "in_progress" if size.waiting else "completed", "usage_bytes": size.vector_bytes,
-        "file_counts": counts, "last_active_at": _unix_seconds(size.used_at) or None, "metadata": {"alias": size.alias},
+        "file_counts": counts, "last_active_at": unix_seconds(size.used_at) or None, "metadata": {"alias": size.alias},
         "expires_after": None, "expires_at": None,
     }  # fmt: skip
 
 
-def _file_payload(document: Document, library: Library) -> dict[str, Any]:
+def file_payload(document: Document | None, library: Library, file: str = "") -> dict[str, Any]:
+    """Return a document as a file of a vector store, by the id ``file`` that it was asked for by.
+
+    None is a document that is still made.
+    """
+    if document is None:
+        return {
+            "id": file, "object": "vector_store.file", "created_at": 0, "vector_store_id": library.name,
+            "status": "in_progress", "usage_bytes": 0, "last_error": None, "attributes": {},
+        }  # fmt: skip
     failed = None if document.published else {"code": "unsupported_file", "message": document.error}
     card = {"filename": document.name, "path": document.path, "title": document.title}
     return {
-        "id": document.doc_id, "object": "vector_store.file", "created_at": _unix_seconds(document.indexed_at),
+        "id": document.doc_id, "object": "vector_store.file", "created_at": unix_seconds(document.indexed_at),
         "vector_store_id": library.name, "status": "completed" if document.published else "failed",
         "usage_bytes": document.size, "last_error": failed, "attributes": card,
     }  # fmt: skip
 
 
-def _list_payload(items: list[dict[str, Any]], limit: int, after: str) -> dict[str, Any]:
+def list_payload(items: list[dict[str, Any]], limit: int, after: str) -> dict[str, Any]:
     """Return the part of a list after the id ``after``."""
     ids = [item["id"] for item in items]
     if after and after not in ids:
-        raise _bad_parameter("after", "No such id in this list")
+        detail = "No such id in this list"
+        raise Refusal(404, "not_found", f"{detail}.", faults=[Fault("after", "query", detail)])
     start = ids.index(after) + 1 if after else 0
     shown = items[start : start + limit]
     ends = {"first_id": shown[0]["id"] if shown else None, "last_id": shown[-1]["id"] if shown else None}
@@ -213,10 +255,3 @@ def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
 
 def _bad_parameter(name: str, detail: str) -> Refusal:
     return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])
-
-
-def _unix_seconds(written: str) -> int:
-    try:
-        return int(datetime.fromisoformat(written).timestamp())
-    except ValueError:
-        return 0  # never

@@ -1,0 +1,139 @@
+"""Build the one-file bundle for MCP clients: ``python scripts/bundle.py [FILE]``.
+
+The bundle, by default build/hybrid-pageindex.mcpb, is a zip file with manifest.json, pyproject.toml and the packages.
+The client's uv installs the libraries that pyproject.toml names when it first starts the server.
+``python scripts/bundle.py --registry`` writes server.json, which describes the server to the MCP registry.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("hybrid_core", "indexers", "retrievers", "hybrid_pageindex", "eval")
+ENDINGS = frozenset(
+    {".py", ".typed", ".yaml", ".md", ".txt", ".css", ".html", ".js", ".json", ".jsonl", ".svg", ".woff2", ".png"}
+)
+_DATE = (1980, 1, 1, 0, 0, 0)  # of every entry: the same sources make the same bytes
+_ABOUT = "Find the right pages of long documents and cite them: search, read, count and compare, all on this machine."
+
+
+def describe(root: Path = ROOT) -> dict[str, Any]:
+    """Return the manifest of the bundle, in the form of version 0.4."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    run = ["run", "--directory", "${__dirname}", "python", "-P", "-m", "hybrid_pageindex"]
+    options = ["--home", "${user_config.home}", "mcp", "--root", "${user_config.documents}"]
+    tools = json.loads((root / "tests" / "doors" / "mcp_tools.json").read_text(encoding="utf-8"))
+    return {
+        "manifest_version": "0.4",
+        "name": project["name"],
+        "display_name": "Hybrid PageIndex",
+        "version": project["version"],
+        "description": _ABOUT,
+        "author": {"name": "The authors of Hybrid PageIndex"},
+        "repository": {"type": "git", "url": "https://github.com/hybrid-pageindex/hybrid-pageindex"},
+        "documentation": project["urls"]["Documentation"],
+        "license": project["license"],
+        "keywords": project["keywords"],
+        "server": {
+            "type": "uv",
+            "entry_point": "hybrid_pageindex/__main__.py",
+            "mcp_config": {"command": "uv", "args": run + options, "env": {}},
+        },
+        "tools": [{"name": tool["name"], "description": tool["description"]} for tool in tools],
+        "compatibility": {"platforms": ["linux", "darwin"], "runtimes": {"python": project["requires-python"]}},
+        "user_config": {
+            "documents": {
+                "type": "directory",
+                "title": "Documents",
+                "description": "The folder that the server may read",
+                "required": True,
+                "default": "${DOCUMENTS}",
+            },
+            "home": {
+                "type": "directory",
+                "title": "Home",
+                "description": "Where libraries are stored",
+                "required": True,
+                "default": "${HOME}/.hybrid-pageindex",
+            },
+        },
+    }
+
+
+def describe_for_registry(root: Path = ROOT) -> dict[str, Any]:
+    """Return ``server.json``, by the registry's schema of 2025-09-29."""
+    manifest = describe(root)
+    return {
+        "$schema": "https://static.modelcontextprotocol.io/schemas/2025-09-29/server.schema.json",
+        "name": "io.github.hybrid-pageindex/hybrid-pageindex",
+        "title": manifest["display_name"],
+        "description": "Find the right pages of long documents and cite them, on your own machine.",
+        "version": manifest["version"],
+        "repository": {"url": manifest["repository"]["url"], "source": "github"},
+        "packages": [
+            {
+                "registryType": "pypi",
+                "identifier": manifest["name"],
+                "version": manifest["version"],
+                "runtimeHint": "uvx",
+                "transport": {"type": "stdio"},
+                "packageArguments": [
+                    {"type": "positional", "value": "mcp"},
+                    {
+                        "type": "named",
+                        "name": "--root",
+                        "description": "A folder whose documents may be indexed",
+                        "format": "filepath",
+                        "isRequired": True,
+                    },
+                ],
+                "environmentVariables": [
+                    {
+                        "name": "PAGEINDEX_STORAGE_PATH",
+                        "description": "Where libraries are stored",
+                        "format": "filepath",
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def write_bundle(target: Path, root: Path = ROOT) -> Path:
+    """Write the bundle. The same sources give the same bytes."""
+    files = [root / name for name in ("pyproject.toml", "README.md", "LICENSE")]
+    for package in PACKAGES:
+        inside = (root / package).rglob("*")
+        files += sorted(file for file in inside if file.is_file() and file.suffix in ENDINGS)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
+        _add(bundle, "manifest.json", (json.dumps(describe(root), indent=2, ensure_ascii=False) + "\n").encode())
+        for file in files:
+            _add(bundle, file.relative_to(root).as_posix(), file.read_bytes())
+    return target
+
+
+def _add(bundle: zipfile.ZipFile, name: str, data: bytes) -> None:
+    entry = zipfile.ZipInfo(name, _DATE)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    bundle.writestr(entry, data)
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["--registry"]:
+        text = json.dumps(describe_for_registry(), indent=2, ensure_ascii=False) + "\n"
+        (ROOT / "server.json").write_text(text, encoding="utf-8")
+        return
+    file = Path(arguments[0]) if arguments else ROOT / "build" / "hybrid-pageindex.mcpb"
+    sys.stdout.write(f"{write_bundle(file)}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
