@@ -378,3 +378,14 @@ def wait(page: Any, true: Callable[[], object]) -> None:
             return
         page.wait_for_timeout(100)
     raise AssertionError("it did not come to be")
+
+
+@pytest.mark.parametrize("question", [QUESTION, "What did the crane that lifts ninety tonnes in the harbour cost?"])
+def test_a_question_is_read_whole_on_a_phone(library: Serving, window: Any, question: str) -> None:
+    page = window.new_page(locale="en-GB", viewport={"width": 360, "height": 740})
+    page.goto(f"{library.url}/#token={START}")
+    page.wait_for_selector(".bar")
+    page.goto(f"{library.url}/#/search?q={question}&in=ports&effort=fast")
+    page.locator(".whole-question", has_text=question).wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.close()

@@ -211,3 +211,53 @@ def test_hidden_text_is_signed_on_hits_and_pages(served: Serving, page: Any, tmp
         for hit in page.locator("li.hit").all()
     }
     assert signs == {"Page 1": 1, "Page 2": 0}
+
+
+@pytest.mark.parametrize("view", ["page", "text"])
+@pytest.mark.parametrize("words", ["casting", "Purchases of property", "58,700"])
+def test_what_is_found_is_marked_where_it_stands(at: Any, words: str, view: str) -> None:
+    if view == "text":
+        at.keyboard.press("t")
+    at.keyboard.press("/")
+    at.get_by_label("Find in this document").fill(words)
+    mark = at.locator(".box.hit.now" if view == "page" else "mark.hit.now").first
+    mark.wait_for()
+    box = mark.bounding_box()
+    if view == "text":
+        assert (
+            box["height"] < 40 and at.evaluate("getComputedStyle(document.querySelector('mark.now')).padding") == "0px"
+        )
+        return
+    first = at.locator(".sheet[data-ready] .text-layer span", has_text=words.split()[0])
+    tops = [span.bounding_box()["y"] for span in first.all()]
+    word = first.nth(min(range(len(tops)), key=lambda n: abs(tops[n] - box["y"]))).bounding_box()
+    assert abs(box["y"] - word["y"]) < 4 and abs(box["height"] - word["height"]) < 4, (box, word)
+
+
+def test_a_document_that_is_being_opened_fills_the_window(served: Serving, at: Any) -> None:
+    with served.client() as client:
+        upload(client, "desk", pin="# Pin\n\nOf brass.\n")
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "pin.md"]
+    held: list[Any] = []
+    at.route(f"**/documents/{doc}", lambda route: held.append(route))
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    state = at.locator(".viewer .state[aria-busy]")
+    state.wait_for()
+    assert state.evaluate("box => getComputedStyle(box).borderRadius") == "0px"
+    assert state.get_by_role("status").evaluate("box => box.offsetWidth") <= 1, "who sees the page needs no words"
+    for route in held:
+        route.continue_()
+    at.locator(".text-layer span", has_text="brass").wait_for()
+
+
+def test_a_page_with_several_sections_names_them_all(served: Serving, at: Any) -> None:
+    lease = "# Lease\n\n## Rent\n\nIt is paid in May.\n\n## Term\n\nTen years.\n"
+    with served.client() as client:
+        upload(client, "desk", hire=lease)
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "hire.md"]
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    path = at.locator(".viewer .path")
+    path.get_by_text("Term").wait_for()
+    assert "Rent" in path.inner_text()

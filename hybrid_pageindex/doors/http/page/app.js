@@ -3,7 +3,7 @@ import { get, post, whenOnline, whenSignedOut } from "./api.js";
 import { t } from "./i18n.js";
 import { later } from "./later.js";
 import { Session } from "./rights.js";
-import { place, usePlace } from "./router.js";
+import { place, tokenOf, usePlace } from "./router.js";
 import "./theme.js";
 import { html, render, useEffect, useRef, useState } from "./ui.js";
 import { Frame } from "./components/Frame.js";
@@ -21,13 +21,11 @@ const Count = later(() => import("./components/exhaustive/Count.js").then((modul
 const Compare = later(() => import("./components/exhaustive/Compare.js").then((module) => module.Compare));
 const Settings = later(() => import("./components/settings/Settings.js").then((module) => module.Settings));
 
-/** The token stands in the fragment, which browsers send to nobody: it is exchanged for a cookie and taken away. */
-const token = new URLSearchParams(location.hash.slice(1)).get("token");
-if (token) history.replaceState(null, "", location.pathname);
+const token = tokenOf(location.hash);
 
 async function signIn() {
-  if (token) await post("/session", { token }).catch(() => null);
-  return get("/session").catch((error) => (error.status === 401 ? null : { offline: true }));
+  const session = token && (await post("/session", { token }).catch(() => null));
+  return session || get("/session").catch((error) => (error.status === 401 ? null : { offline: true }));
 }
 
 /** @param {import("./router.js").Place} here */

@@ -19,6 +19,13 @@ function plain(part) {
   }
 }
 
+/** Take a token out of the fragment, which browsers send to nobody: it is exchanged for a cookie. @param {string} hash */
+export function tokenOf(hash) {
+  const token = new URLSearchParams(hash.slice(1)).get("token");
+  if (token) history.replaceState(null, "", location.pathname + location.search);
+  return token;
+}
+
 export function usePlace() {
   const [here, move] = useState(place);
   const drawn = useRef(location.hash);

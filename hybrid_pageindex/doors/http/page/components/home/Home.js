@@ -12,6 +12,7 @@ import { LibraryCard } from "./LibraryCard.js";
 import { NewLibrary } from "./NewLibrary.js";
 import { Sample } from "./Sample.js";
 
+const STEPS = ["add", "search", "ask"];
 const SOON = 400; // milliseconds in which what happens to jobs is looked at together
 
 /** @typedef {{ library: string, offered: boolean, questions: string[] }} SampleState */
@@ -60,6 +61,9 @@ export function Home() {
       ${writes && html`<button type="button" onClick=${() => setCreating(true)}>${t("home.new")}</button>
         <label class="button primary">${t("library.add")}<input class="visually-hidden" type="file" multiple onChange=${picked} /></label>`}
     </header>
+    <div class="intro"><p>${t("home.intro")}</p>
+      ${libraries !== null && !libraries.some((one) => one.documents && one.name !== sample?.library) && html`<ol>${STEPS.map((step) =>
+        html`<li key=${step}>${t(`home.step_${step}`)}</li>`)}</ol>`}</div>
     <${Search} />
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.offline ? t("frame.offline") : `${wrong.message} ${wrong.advice ?? ""}`}</p>
       <button type="button" onClick=${look}>${t("viewer.again")}</button></div>`}

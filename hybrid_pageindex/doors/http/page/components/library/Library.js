@@ -10,7 +10,7 @@ import { choose, hasFolders, sorted } from "./choosing.js";
 import { ChosenBar, MOST } from "./ChosenBar.js";
 import { Details } from "./Details.js";
 import { DocumentList } from "./DocumentList.js";
-import { useActive, useDocuments, useWork } from "./documents.js";
+import { useActive, useDocuments, useProgress, useWork } from "./documents.js";
 import { DropZone } from "./DropZone.js";
 import { FilterBar, VIEWS } from "./FilterBar.js";
 import { Folders } from "./Folders.js";
@@ -33,6 +33,7 @@ export function Library({ name }) {
   const { work, load: loadWork } = useWork(name, published);
   const uploads = useUploads(name);
   const active = useActive(work);
+  const progress = useProgress(work);
   const may = useRights();
   const [open, setOpen] = useState(false);
   useEffect(() => void loadSize(), [loadSize]);
@@ -76,6 +77,7 @@ export function Library({ name }) {
     uploads.add(files);
     setOpen(true);
   };
+  const notes = uploads.same.length ? [...uploads.notes, t("library.same", { n: uploads.same.length, name: uploads.same[0] })] : uploads.notes;
   const busy = active.size + uploads.items.length > 0;
   useEffect(() => void loadWork(), [uploads.items.length]);
 
@@ -103,9 +105,9 @@ export function Library({ name }) {
     ${uploads.lost.length > 0 && html`<div class="notice warn" role="status"><p>${t("library.lost", { n: uploads.lost.length })}
       ${" "}${uploads.lost.slice(0, 5).join(", ")}${uploads.lost.length > 5 ? " …" : ""}</p>
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
-    ${uploads.notes.length > 0 && html`<div class="notice" role="status"><ul>${uploads.notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
+    ${notes.length > 0 && html`<div class="notice" role="status"><ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
-    ${(open || (busy && rows?.length === 0)) && html`<${WorkPanel} library=${name} rows=${rows ?? []} uploads=${uploads} work=${work} may=${writes} changed=${loadWork} />`}
+    ${(open || (busy && rows?.length === 0)) && html`<${WorkPanel} library=${name} rows=${rows ?? []} uploads=${uploads} work=${work} progress=${progress} may=${writes} changed=${loadWork} />`}
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.message} ${wrong.advice}</p>
       <button type="button" onClick=${load}>${t("library.try_again")}</button></div>`}
     ${rows === null ? !wrong && html`<${Skeleton} />` : rows.length === 0 ? html`<${Empty} writes=${writes} busy=${busy} />` : html`

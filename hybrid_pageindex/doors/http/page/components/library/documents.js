@@ -112,6 +112,22 @@ function advanced(work, { job, done, total }) {
   return { ...work, jobs };
 }
 
+/**
+ * How many files have been read since nothing waited, and how long the others may take.
+ * @param {Work | null} work @returns {{ done: number, total: number, seconds: number }} `seconds` is 0 where nobody can tell
+ */
+export function useProgress(work) {
+  const { waiting = 0, running = 0 } = work?.counts ?? {};
+  const left = waiting + running;
+  const run = useRef({ total: 0, left: 0, start: 0 });
+  const now = run.current;
+  if (!left || !now.total) run.current = { total: left, left, start: performance.now() };
+  else if (left !== now.left) run.current = { ...now, total: now.total + Math.max(0, left - now.left), left };
+  const { total, start } = run.current;
+  const done = total - left;
+  return { done, total, seconds: done > 1 ? ((performance.now() - start) / 1000 / done) * left : 0 };
+}
+
 /** Jobs that wait or run, by the path of their file. @param {Work | null} work */
 export const useActive = (work) =>
   useMemo(() => new Map((work?.jobs ?? []).filter((one) => one.status !== "failed").map((one) => [one.subject, one])), [work]);

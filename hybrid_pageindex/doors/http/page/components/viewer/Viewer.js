@@ -2,6 +2,7 @@ import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
 import { go, pageLink } from "../../router.js";
 import { remember, remembered } from "../../storage.js";
+import { told as toldOf } from "../../translation.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../ui.js";
 import { address, documentPath, pictureOf } from "./addresses.js";
 import { Contents } from "./Contents.js";
@@ -21,6 +22,9 @@ const A4 = { width: 595, height: 842 };
 const STEPS = [0.25, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4];
 const PUSH = 240, PAUSE = 600; // px that the wheel goes on at the end of a page; ms after which it begins anew
 const ROOM = 32; // CSS pixels beside a page
+
+/** The sections that a page holds, in order: the way to the first, and the names of the others. @param {any} read */
+const sectionsOf = (read) => (read?.sections ?? []).map((section, at) => (at ? section.path.at(-1) : section.path.join(" › "))).join(" · ");
 
 /** A document's pages, one at a time.
  * `highlight`: words that are marked on the page it opens with, "…" for words left out; `boxes`: their places, where these are known.
@@ -101,14 +105,14 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
     || (view === "text" && stage.current?.contains(document.getSelection()?.anchorNode ?? null) ? String(document.getSelection()) : "");
   const quoted = () => selected() || (number === opened ? highlight : "") || now?.snippet || "";
   const keep = () => {
-    const words = quoted() || read?.text.slice(0, 2000) || "", title = read?.sections.at(-1)?.title || info.title || info.name;
+    const words = quoted() || read?.text.slice(0, 2000) || "", title = sectionsOf(read) || info.title || info.name;
     const text = `${words.trim()}\n\n${t("viewer.citation", { name: info.title || info.name, page: number })}`;
     post(at("libraries", library, "notes"), { title: title.slice(0, 200), text, document: doc, page: number })
       .then(() => say(t("conversation.saved")), (error) => say(`${error.message} ${error.advice ?? ""}`));
   };
   const cite = () => {
     const quote = quoted();
-    const path = read?.sections.at(-1)?.path.join(" › "), link = location.href.split("#")[0] + pageLink(library, doc, number, quote.slice(0, 300));
+    const path = sectionsOf(read), link = location.href.split("#")[0] + pageLink(library, doc, number, quote.slice(0, 300));
     const label = read?.label && read.label !== String(number) ? ` (${read.label})` : "";
     copy(`${quote ? `“${quote.replace(/\s+/g, " ").trim()}”\n` : ""}${t("viewer.citation", { name: info.title || info.name, page: number })}${label}${path ? `, ${path}` : ""}\n${link}`);
   };
@@ -157,12 +161,12 @@ export function Viewer({ library, doc, page: asked = 1, highlight = "", boxes = 
   };
 
   if (state !== "ready") return html`<section class="viewer" ref=${root}><${State} state=${state} info=${info} error=${error} library=${library} onAgain=${() => look(true)} onClose=${onClose} /></section>`;
-  const silent = read && !read.text.trim(), bare = blind === `${number}`, path = read?.sections.at(-1)?.path || [];
+  const silent = read && !read.text.trim(), bare = blind === `${number}`, path = sectionsOf(read);
   const shown = view === "page" && bare ? "text" : view;
   return html`<section class=${`viewer${embedded ? " embedded" : ""}`} ref=${root} aria-label=${t("viewer.name", { name: info.name })}>
     <header class="heading">
       <div class="title"><h1 title=${info.path}>${info.title || info.name}</h1>
-        <p class="path">${path.length ? path.join(" › ") : info.name}${read?.label && read.label !== String(number) ? html` <span class="label">${t("viewer.label", { label: read.label })}</span>` : null}</p></div>
+        <p class="path">${path || info.name}${read?.label && read.label !== String(number) ? html` <span class="label">${t("viewer.label", { label: toldOf(read.label) })}</span>` : null}</p></div>
       ${!embedded && highlight && remembered("results", "session") && html`<a class="small" href=${remembered("results", "session")}>← ${t("viewer.results")}</a>`}
       ${onClose && html`<${IconButton} icon="close" label=${t("viewer.close")} keys="Esc" onClick=${onClose} />`}
     </header>
