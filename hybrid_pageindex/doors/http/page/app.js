@@ -63,7 +63,7 @@ function App() {
   return html`<${Session.Provider} value=${session}><${Frame} here=${here} online=${online}>${view(here)}<//><//>`;
 }
 
-// The viewer is there before the first page is opened.
-if (place().name === "doc") Viewer.ahead();
+// The other views are there before one of them is opened.
+if (place().name) Viewer.ahead();
 else (window.requestIdleCallback ?? setTimeout)(Viewer.ahead);
 render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));
