@@ -1,9 +1,10 @@
 // All libraries: what they hold, a search over all, a new one, and files for any of them.
+import { useAnswer } from "../../answers.js";
 import { get, post } from "../../api.js";
 import { followJobs } from "../../feed.js";
 import { t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
-import { html, useCallback, useEffect, useState } from "../../ui.js";
+import { html, useEffect, useRef, useState } from "../../ui.js";
 import { DropZone } from "../library/DropZone.js";
 import { chosenFiles } from "../library/uploading.js";
 import { Search } from "../Search.js";
@@ -15,37 +16,27 @@ import { Sample } from "./Sample.js";
 const STEPS = ["add", "search", "ask"];
 const SOON = 400; // milliseconds in which what happens to jobs is looked at together
 
-/** @typedef {{ library: string, offered: boolean, questions: string[] }} SampleState */
-
 export function Home() {
-  const [libraries, setLibraries] = useState(/** @type {any[] | null} */ (null));
-  const [sample, setSample] = useState(/** @type {SampleState | null} */ (null));
-  const [wrong, setWrong] = useState(/** @type {any} */ (null));
+  const { answer: libraries, wrong, look } = useAnswer((signal) => get("/libraries", signal), []);
+  const { answer: sample, look: lookForSample } = useAnswer((signal) => get("/sample", signal), []);
   const [files, setFiles] = useState(/** @type {import("../library/uploading.js").Named[]} */ ([]));
   const [creating, setCreating] = useState(false);
   const may = useRights();
   const writes = may("write");
-  const look = useCallback(async () => {
-    try {
-      const [found, shown] = await Promise.all([get("/libraries"), get("/sample").catch(() => null)]);
-      setLibraries(found);
-      setSample(shown);
-      setWrong(null);
-    } catch (error) {
-      setWrong(error);
-    }
-  }, []);
-  useEffect(() => void look(), []);
+  const shown = libraries?.find((/** @type {any} */ one) => one.name === sample?.library);
+  const both = () => (look(), shown || lookForSample()); // the sample may be called otherwise now
   useEffect(() => {
     let timer = 0;
-    const stop = followJobs(() => {
-      clearTimeout(timer);
-      timer = setTimeout(look, SOON);
+    const stop = followJobs((kind) => {
+      if (kind === "progress" || timer) return;
+      timer = setTimeout(() => { timer = 0; newest.current(); }, SOON);
     });
     return () => (clearTimeout(timer), stop());
   }, []);
+  const newest = useRef(both);
+  newest.current = both;
   useEffect(() => {
-    if (writes && sample?.offered) post("/sample").then(look, look); // another window may have been quicker
+    if (writes && sample?.offered) post("/sample").then(both, both); // another window may have been quicker
   }, [writes, sample?.offered]);
 
   const add = (/** @type {import("../library/uploading.js").Named[]} */ given) => given.length && setFiles(given);
@@ -53,7 +44,6 @@ export function Home() {
     add(chosenFiles(event.target.files));
     event.target.value = "";
   };
-  const shown = libraries?.find((one) => one.name === sample?.library);
   return html`<div class="view home stack">
     ${writes && html`<${DropZone} name=${t("home.your_documents")} add=${add} />`}
     <header class="row">
@@ -62,7 +52,7 @@ export function Home() {
         <label class="button primary">${t("library.add")}<input class="visually-hidden" type="file" multiple onChange=${picked} /></label>`}
     </header>
     <div class="intro"><p>${t("home.intro")}</p>
-      ${libraries !== null && !libraries.some((one) => one.documents && one.name !== sample?.library) && html`<ol>${STEPS.map((step) =>
+      ${libraries !== null && !libraries.some((/** @type {any} */ one) => one.documents && one.name !== sample?.library) && html`<ol>${STEPS.map((step) =>
         html`<li key=${step}>${t(`home.step_${step}`)}</li>`)}</ol>`}</div>
     <${Search} />
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.offline ? t("frame.offline") : `${wrong.message} ${wrong.advice ?? ""}`}</p>
@@ -70,8 +60,8 @@ export function Home() {
     ${shown && html`<${Sample} library=${shown} questions=${sample?.questions ?? []} />`}
     ${libraries?.length === 0 && !sample?.offered && html`<div class="no-libraries"><h2>${t("home.empty")}</h2><p class="muted">${t(writes ? "home.empty_how" : "home.empty_read")}</p></div>`}
     ${libraries === null && !wrong && html`<ul class="cards" aria-busy="true">${[0, 1, 2].map((one) => html`<li key=${one} class="card waiting-card" />`)}</ul>`}
-    <ul class="cards">${(libraries ?? []).map((one) => html`<${LibraryCard} key=${one.id} library=${one} owns=${may("admin", one.id)} changed=${look} />`)}</ul>
+    <ul class="cards">${(libraries ?? []).map((/** @type {any} */ one) => html`<${LibraryCard} key=${one.id} library=${one} owns=${may("admin", one.id)} changed=${both} />`)}</ul>
     ${creating && html`<${NewLibrary} onClose=${() => setCreating(false)} />`}
-    ${files.length > 0 && html`<${AddFiles} files=${files} libraries=${(libraries ?? []).filter((one) => may("write", one.id))} onClose=${() => setFiles([])} />`}
+    ${files.length > 0 && html`<${AddFiles} files=${files} libraries=${(libraries ?? []).filter((/** @type {any} */ one) => may("write", one.id))} onClose=${() => setFiles([])} />`}
   </div>`;
 }

@@ -1,4 +1,5 @@
 // One library: a question put to it, its documents, what is on its way into it, and what is known of one of them.
+import { useAnswer } from "../../answers.js";
 import { at, get } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
@@ -24,8 +25,7 @@ import { WorkChip, WorkPanel } from "./WorkPanel.js";
 export function Library({ name }) {
   const { given } = usePlace();
   const { rows, wrong, again, load } = useDocuments(name);
-  const [size, setSize] = useState(/** @type {any} */ (null));
-  const loadSize = useCallback(() => get(at("libraries", name)).then(setSize, () => null), [name]);
+  const { answer: size, look: loadSize } = useAnswer((signal) => get(at("libraries", name), signal), [name]);
   const published = useCallback((/** @type {string} */ kind) => {
     again();
     if (kind === "changed" || kind === "state") loadSize();
@@ -36,7 +36,6 @@ export function Library({ name }) {
   const progress = useProgress(work);
   const may = useRights();
   const [open, setOpen] = useState(false);
-  useEffect(() => void loadSize(), [loadSize]);
   useEffect(() => {
     if (wrong?.status === 404 && size) follow(size.id, given);
   }, [wrong]);

@@ -28,6 +28,7 @@ export function Field({ values, name }) {
       if (secret) setTyped("");
     } catch (/** @type {any} */ error) {
       setSaid({ text: `${error.message} ${error.advice ?? ""}`, bad: true });
+      if (one.choices.length) setTyped(String(one.value)); // a choice that was refused is not shown as if it held
     }
   };
   const secret = name.endsWith("_key");
