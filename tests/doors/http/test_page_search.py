@@ -292,7 +292,9 @@ def test_it_fits_a_small_screen_in_chinese(library: Serving, window: Any) -> Non
     assert "「Cranes」从此处开始" in page.locator(".receipt").first.inner_text()
     said = reasons(library)
     assert len(said) > 6
-    shown = page.evaluate("async (said) => said.map((await import('/web/translation.js')).told)", said)
+    shown = page.evaluate(
+        "async (said) => said.map((await import('/web/bundle/views.js')).modules['translation.js'].told)", said
+    )
     assert all(re.search("[\u4e00-\u9fff]", one) for one in shown), shown
     page.close()
 

@@ -21,6 +21,7 @@ const Count = later(() => import("./components/exhaustive/Count.js").then((modul
 const Compare = later(() => import("./components/exhaustive/Compare.js").then((module) => module.Compare));
 const Settings = later(() => import("./components/settings/Settings.js").then((module) => module.Settings));
 
+const REST = 1500; // ms in which the first view has the line for itself
 const token = tokenOf(location.hash);
 
 async function signIn() {
@@ -65,5 +66,5 @@ function App() {
 
 // The other views are there before one of them is opened.
 if (place().name) Viewer.ahead();
-else (window.requestIdleCallback ?? setTimeout)(Viewer.ahead);
+else setTimeout(Viewer.ahead, REST);
 render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));

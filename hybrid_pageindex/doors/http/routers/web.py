@@ -207,7 +207,7 @@ def _bundle(name: str, _written: int) -> tuple[str, str]:
         for offset, token in _script_tokens(text):
             at = bisect.bisect_left(ends, offset)
             if at != mapped:
-                mappings.append(("," if before else "") + _vlq(column - before, index - source, at - line, 0))
+                mappings.append(("" if mapped < 0 else ",") + _vlq(column - before, index - source, at - line, 0))
                 source, line, mapped, before = index, at, at, column
             parts.append(token)
             if "\n" in token:
