@@ -177,7 +177,7 @@ def _module_as_function(name: str) -> str:
     text = _IMPORT.sub(imported, (_PAGE_FOLDER / name).read_text("utf-8"))
     text = _DYNAMIC_IMPORT.sub(lambda match: f'loaded("{_resolve(name, match[1])}")', text)
     text = _EXPORT.sub(exported, text)
-    return f'modules["{name}"]=await(async()=>{{{text}\nreturn{{{",".join(exports)}}}}})();\n'
+    return f'modules["{name}"]=await(async()=>{{{text};return{{{",".join(exports)}}}}})();\n'
 
 
 def bundle_parts(name: str) -> tuple[str, list[str]]:
