@@ -33,7 +33,7 @@ async function signIn() {
 function view({ name, parts, given }) {
   if (name === "doc") {
     const [library, doc, , page] = parts;
-    return html`<${Viewer} key=${library + "/" + doc} library=${library} doc=${doc} page=${Number(page) || 1}
+    return html`<${Viewer} key=${library + "/" + doc} library=${library} doc=${doc} page=${Number(page) || 0}
       highlight=${given.get("hl") ?? undefined} visit=${given} />`;
   }
   if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;

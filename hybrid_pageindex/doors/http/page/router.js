@@ -45,6 +45,9 @@ export function link(parts, given = {}) {
   return "#/" + parts.map((part) => encodeURIComponent(part)).join("/") + (asked && "?" + asked);
 }
 
+/** A document, at the page that was read last. @param {string} library @param {string} doc */
+export const docLink = (library, doc) => link(["doc", library, doc]);
+
 /** @param {string} library @param {string} doc @param {number} page @param {string} [highlight] */
 export const pageLink = (library, doc, page, highlight) => link(["doc", library, doc, "page", page], { hl: highlight });
 
