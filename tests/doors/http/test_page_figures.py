@@ -190,4 +190,12 @@ def test_page_900_of_1000_is_asked_for_before_all_else(served: Serving, page: An
     page.locator(".thumbnail img.there").first.wait_for(state="attached")
     assert not [one for one in drawn if "/pages/1/" in one], "only pages in sight are drawn"
     assert "page/900" in page.url
+    page.locator(".stage").hover()
+    counts = []
+    for _ in range(20):
+        page.mouse.wheel(0, 3000)
+        page.wait_for_timeout(30)
+        counts.append(page.locator(".sheet").count())
+    assert max(counts) < 8, "pages that are far away are not there"
+    page.wait_for_function("() => Number(document.querySelector('.sheet[data-ready]')?.dataset.page) > 920")
     assert page.evaluate("shifts") < 0.05, "the page does not jump when its picture comes"
