@@ -30,7 +30,10 @@ export function usePlace() {
   const [here, move] = useState(place);
   const drawn = useRef(location.hash);
   useEffect(() => {
-    const moved = () => move(place());
+    const moved = () => {
+      tokenOf(location.hash);
+      move(place());
+    };
     addEventListener("hashchange", moved);
     if (location.hash !== drawn.current) moved(); // it changed before anything listened
     return () => removeEventListener("hashchange", moved);

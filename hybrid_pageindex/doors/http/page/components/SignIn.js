@@ -1,6 +1,5 @@
 import { post } from "../api.js";
 import { t } from "../i18n.js";
-import { tokenOf } from "../router.js";
 import { html, useEffect, useState } from "../ui.js";
 
 /** @param {{ done: (session: any) => void }} props */
@@ -15,9 +14,9 @@ export function SignIn({ done }) {
     }
   };
   useEffect(() => { // the link that the program showed, opened where this page is open
-    const moved = () => {
-      const linked = tokenOf(location.hash);
-      if (linked) enter(linked);
+    const moved = (/** @type {HashChangeEvent} */ event) => {
+      const linked = event.newURL.split("#token=")[1];
+      if (linked) enter(decodeURIComponent(linked));
     };
     addEventListener("hashchange", moved);
     return () => removeEventListener("hashchange", moved);

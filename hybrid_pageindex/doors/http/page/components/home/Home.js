@@ -5,6 +5,7 @@ import { followJobs } from "../../feed.js";
 import { t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
 import { html, useEffect, useRef, useState } from "../../ui.js";
+import { remember, remembered } from "../../storage.js";
 import { DropZone } from "../library/DropZone.js";
 import { chosenFiles } from "../library/uploading.js";
 import { Search } from "../Search.js";
@@ -21,6 +22,9 @@ export function Home() {
   const { answer: sample, look: lookForSample } = useAnswer((signal) => get("/sample", signal), []);
   const [files, setFiles] = useState(/** @type {import("../library/uploading.js").Named[]} */ ([]));
   const [creating, setCreating] = useState(false);
+  const [novice] = useState(() => !remembered("settled")); // what is shown at a first visit stays while one is here
+  const settled = libraries?.some((/** @type {any} */ one) => one.documents && one.name !== sample?.library);
+  useEffect(() => void (settled && remember("settled", "1")), [settled]);
   const may = useRights();
   const writes = may("write");
   const shown = libraries?.find((/** @type {any} */ one) => one.name === sample?.library);
@@ -52,7 +56,7 @@ export function Home() {
         <label class="button primary">${t("library.add")}<input class="visually-hidden" type="file" multiple onChange=${picked} /></label>`}
     </header>
     <div class="intro"><p>${t("home.intro")}</p>
-      ${libraries !== null && !libraries.some((/** @type {any} */ one) => one.documents && one.name !== sample?.library) && html`<ol>${STEPS.map((step) =>
+      ${novice && html`<ol>${STEPS.map((step) =>
         html`<li key=${step}>${t(`home.step_${step}`)}</li>`)}</ol>`}</div>
     <${Search} />
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.offline ? t("frame.offline") : `${wrong.message} ${wrong.advice ?? ""}`}</p>
