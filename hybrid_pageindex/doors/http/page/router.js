@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "./ui.js";
 
 /** @returns {Place} `#/doc/a/b?x=1` is doc with [a, b] and x */
 export function place() {
-  const [path, given = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [, path, given = ""] = location.hash.match(/^#?\/?([^?]*)\??(.*)$/s) ?? []; // a question may hold a «?»
   const [name = "", ...parts] = path.split("/").map(plain);
   return { name, parts, given: new URLSearchParams(given) };
 }
