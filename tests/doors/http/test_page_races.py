@@ -139,7 +139,9 @@ def test_two_changes_of_a_setting_are_both_kept(served: Serving, at: Callable[[s
 
     def expert() -> str:
         with served.client() as client:
-            return str(next(setting["value"] for setting in client.get("/settings").json() if setting["name"] == "expert"))
+            return str(
+                next(setting["value"] for setting in client.get("/settings").json() if setting["name"] == "expert")
+            )
 
     until(lambda: len(expert().split(",")) == names.count() - 2)
     assert [names.nth(n).is_checked() for n in (0, 1)] == [False, False]
