@@ -56,7 +56,7 @@ def measured(browser: Browser, url: str, doc: str, pages: int) -> dict[str, floa
     page.locator(".library-card").first.wait_for()
     painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     sent = page.evaluate(_SENT)
-    page.wait_for_function("performance.getEntriesByName(location.origin + '/web/components/viewer/Viewer.js').length")
+    page.wait_for_function("performance.getEntriesByName(location.origin + '/web/bundle/views.js').length")
     page.wait_for_timeout(500)
     number = random.randint(pages * 8 // 10, pages)
     pictured, whole = page.evaluate(_OPEN, [f"#/doc/long/{doc}/page/{number}", number])

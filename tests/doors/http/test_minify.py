@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 import hybrid_pageindex.doors.http as door
-from hybrid_pageindex.doors.http.routers.web import minify
+from hybrid_pageindex.doors.http.routers.web import bundle_parts, minify
 
 PAGE = Path(door.__file__).parent / "page"
 SCRIPTS = {
@@ -34,6 +35,16 @@ def test_a_style_sheet_and_texts_lose_blanks_alone() -> None:
     style = '/* of it */\n.a  > .b,\n.c:not(.d) .e {\n  content: "/* x */  ;";\n  margin: 0 -1px;\n}\n'
     assert minify(".css", style) == '.a > .b,.c:not(.d) .e{content: "/* x */  ;";margin: 0 -1px;}'
     assert minify(".json", '{ "a": "é  {n}" }') == '{"a":"é  {n}"}'
+
+
+def test_a_bundle_holds_each_module_once_after_what_it_imports() -> None:
+    names: list[str] = []
+    for bundle in ("bundle/app.js", "bundle/views.js"):
+        for name in bundle_parts(bundle)[1]:
+            for path in re.findall(r'^(?:import|} from).*"(\..+)";', (PAGE / name).read_text("utf-8"), re.MULTILINE):
+                assert (PAGE / name).parent.joinpath(path).resolve().relative_to(PAGE).as_posix() in names, (name, path)
+            names.append(name)
+    assert sorted(names) == sorted(file.relative_to(PAGE).as_posix() for file in PAGE.rglob("*.js"))
 
 
 @pytest.mark.parametrize("kind", [".js", ".css", ".json"])

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+import pytest
 
 from tests.doors.http.conftest import START, Serving, serving, wait_for_jobs
 
@@ -86,6 +87,27 @@ def test_a_library_is_made_named_and_given_what_is_dropped(served: Serving, page
     card.get_by_role("link", name="1 failed").click()
     page.get_by_text("1 of 2 documents").wait_for()
     page.get_by_role("link", name="torn").wait_for()
+
+
+def test_a_first_visit_says_what_this_is_and_what_to_do(served: Serving, page: Any) -> None:
+    page.goto(f"{served.url}/#token={START}")
+    page.get_by_text("see the pages that answer them").wait_for()
+    assert page.locator(".intro li").count() == 3
+    page.get_by_text("A model helps where the evidence is not enough").wait_for()  # Balanced, where it stands
+    page.get_by_label("Thorough").check()
+    page.get_by_text("A model reads the section trees: slower").wait_for()
+    high, shown = page.evaluate("[document.documentElement.scrollHeight, innerHeight]")
+    assert high <= shown, "nothing scrolls that has nothing below"
+
+
+@pytest.mark.parametrize("link", ["/#token={}", "/?from=mail#token={}"])
+def test_the_printed_link_signs_in_where_the_page_is_open(served: Serving, page: Any, link: str) -> None:
+    page.goto(served.url + link.split("#")[0])
+    page.get_by_label("Token").wait_for()
+    assert "serve" not in page.get_by_role("main").inner_text()
+    page.evaluate("hash => { location.hash = hash }", link.format(START).split("#")[1])
+    page.get_by_role("heading", name="Libraries").wait_for()
+    assert START not in page.url
 
 
 NAMES = [

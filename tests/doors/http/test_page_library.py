@@ -513,3 +513,39 @@ def test_failure_reasons_never_cover_other_rows(served: Serving, page: Any) -> N
     page.locator(".work-line .work-why").nth(11).wait_for()
     rows = page.locator(".work-line").evaluate_all("rows => rows.map(row => [row.scrollHeight, row.clientHeight])")
     assert len(rows) == 12 and all(full <= shown + 1 for full, shown in rows)
+
+
+def test_files_that_are_there_already_are_named_and_totals_are_shown(served: Serving, library: Any) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "again"})
+        upload(client, "again", mole="# Mole\n\nOf stone.\n", quay="# Quay\n\nOf oak.\n")
+    page = library("again")
+    page.get_by_text("2 documents", exact=True).wait_for()
+    same = {"name": "mole.md", "mimeType": "", "buffer": b"# Mole\n\nOf stone.\n"}
+    page.get_by_label("Add files").set_input_files([same])
+    page.get_by_text("mole.md is here already, unchanged: nothing was added.").wait_for()
+    page.get_by_role("button", name="Dismiss").click()
+    page.get_by_text("is here already").wait_for(state="detached")
+    with served.client() as client:
+        client.post("/jobs/pause", json={"library": "again"})
+    later = [{"name": f"{n}.md", "mimeType": "", "buffer": f"# {n}".encode()} for n in range(3)]
+    page.get_by_label("Add files").set_input_files(later)
+    page.get_by_text("0 of 3 files read").wait_for()
+    with served.client() as client:
+        client.post("/jobs/resume", json={"library": "again"})
+    page.get_by_text("5 documents", exact=True).wait_for()
+    page.get_by_text("files read").wait_for(state="detached")
+
+
+@pytest.mark.parametrize("name", ["torn.pdf", "empty.docx", "film.mp4"])
+def test_a_failure_that_is_forgotten_is_still_named_in_the_list(served: Serving, library: Any, name: str) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": name})
+        data = b"" if name == "empty.docx" else b"%PDF-1.7 torn"
+        [file] = client.post(f"/libraries/{name}/documents", files={"file": (name, data)}).json()["files"]
+        wait_for_jobs(client, [file["job"]])
+    page = library(name)
+    page.locator(".work-chip").click()
+    page.get_by_role("button", name=f"Forget: {name}").click()
+    page.get_by_role("link", name="1 file could not be read.").click()
+    page.wait_for_url("**state=failed**")

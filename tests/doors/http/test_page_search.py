@@ -292,7 +292,9 @@ def test_it_fits_a_small_screen_in_chinese(library: Serving, window: Any) -> Non
     assert "「Cranes」从此处开始" in page.locator(".receipt").first.inner_text()
     said = reasons(library)
     assert len(said) > 6
-    shown = page.evaluate("async (said) => said.map((await import('/web/translation.js')).told)", said)
+    shown = page.evaluate(
+        "async (said) => said.map((await import('/web/bundle/views.js')).modules['translation.js'].told)", said
+    )
     assert all(re.search("[\u4e00-\u9fff]", one) for one in shown), shown
     page.close()
 
@@ -378,3 +380,14 @@ def wait(page: Any, true: Callable[[], object]) -> None:
             return
         page.wait_for_timeout(100)
     raise AssertionError("it did not come to be")
+
+
+@pytest.mark.parametrize("question", [QUESTION, "What did the crane that lifts ninety tonnes in the harbour cost?"])
+def test_a_question_is_read_whole_on_a_phone(library: Serving, window: Any, question: str) -> None:
+    page = window.new_page(locale="en-GB", viewport={"width": 360, "height": 740})
+    page.goto(f"{library.url}/#token={START}")
+    page.wait_for_selector(".bar")
+    page.goto(f"{library.url}/#/search?q={question}&in=ports&effort=fast")
+    page.locator(".whole-question", has_text=question).wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.close()

@@ -199,3 +199,16 @@ def test_how_documents_are_read_and_embedded_is_set(served: Serving, page: Any) 
         asked = {"question": "What is the dune made of?", "libraries": ["shore"], "effort": "fast"}
         [hit] = client.post("/search", json=asked).json()["results"]
         assert hit["receipt"]["dense"] is not None, "searches use them"
+
+
+def test_choices_bear_names_that_people_read(served: Serving, page: Any) -> None:
+    page.goto(f"{served.url}/#token={START}")
+    page.locator("main").wait_for()
+    for part in ("searching", "reading", "models"):
+        page.evaluate("part => { location.hash = '#/settings/' + part }", part)
+        page.locator(f".parts a[href$={part}][aria-current=page]").wait_for()
+        page.locator(".fields select").first.wait_for()
+        names = page.locator(".fields select option").all_inner_texts()
+        assert not {"auto", "deep", "fast", "mcts", "rrf", "weighted", "outline", "openai", "never"} & set(names), names
+    page.evaluate("location.hash = '#/settings/searching'")
+    assert page.get_by_label("Effort").locator("option").all_inner_texts() == ["Fast", "Balanced", "Thorough"]

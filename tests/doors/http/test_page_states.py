@@ -16,7 +16,8 @@ from tests.doors.http.conftest import START, Serving, serving, upload, wait_for_
 
 PAGE = "# Weir\n\nThe weir holds back nine metres of water.\n\n# Sluice\n\nThe sluice has four gates.\n"
 DROPPED = """async () => {
-    const { droppedFiles, uploadsOf } = await import("/web/components/library/uploading.js");
+    const { modules } = await import("/web/bundle/app.js");
+    const { droppedFiles, uploadsOf } = modules["components/library/uploading.js"];
     const file = (name) => ({ isFile: true, name, file: (done) => done(new File([name], name)) });
     const folder = (name, ...within) => ({ isFile: false, name, createReader: () => {
         const batches = within.map((one) => [one]);

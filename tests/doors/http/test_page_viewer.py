@@ -55,10 +55,10 @@ def test_a_page_is_zoomed_fitted_and_turned(at: Any) -> None:
     at.get_by_role("button", name="Fit page").click()
     assert shape(at)[1] < at.viewport_size["height"]
     at.get_by_role("button", name="Fit width").click()
-    assert shape(at)[0] > 0.6 * at.locator(".sheet-room").evaluate("room => room.parentElement.clientWidth")
+    assert shape(at)[0] > 0.6 * at.locator(".stage").evaluate("stage => stage.clientWidth")
     before = shape(at)
     at.keyboard.press("r")
-    at.locator(".sheet[style*='rotate(90deg)']").wait_for()
+    at.locator(".sheet[data-ready][style*='rotate(90deg)']").wait_for()
     turned = shape(at)
     assert (turned[0] > turned[1]) == (before[1] > before[0])
 
@@ -93,11 +93,16 @@ def test_the_contents_follow_the_page_and_the_wheel_goes_on_to_the_next(at: Any)
     for _ in range(30):
         at.mouse.wheel(0, 200)
         at.wait_for_timeout(60)
-        if int(at.locator(".sheet").get_attribute("data-page")) > shown:
+        if int(at.locator(".sheet[data-ready], .sheet:has(.skeleton)").first.get_attribute("data-page")) > shown:
             break
     else:
         raise AssertionError("the wheel stops at the end of the page")
-    assert at.locator(".stage").evaluate("stage => stage.scrollTop") < 60, "the next page is shown from its top"
+    at.locator(f".sheet[data-ready]:not([data-page='{shown}'])").wait_for()
+    assert at.locator(".sheet").count() > 1, "the pages are below each other"
+    at.get_by_role("button", name="Text", exact=True).click()
+    at.locator(".page-text").wait_for()
+    at.get_by_role("button", name="Page", exact=True).click()
+    at.locator(f".sheet[data-ready]:not([data-page='{shown}'])").wait_for()  # where it was read
     at.reload()
     contents.wait_for()  # who opened it finds it open
     at.keyboard.press("o")
@@ -211,3 +216,123 @@ def test_hidden_text_is_signed_on_hits_and_pages(served: Serving, page: Any, tmp
         for hit in page.locator("li.hit").all()
     }
     assert signs == {"Page 1": 1, "Page 2": 0}
+
+
+@pytest.mark.parametrize("view", ["page", "text"])
+@pytest.mark.parametrize("words", ["casting", "Purchases of property", "58,700"])
+def test_what_is_found_is_marked_where_it_stands(at: Any, words: str, view: str) -> None:
+    if view == "text":
+        at.keyboard.press("t")
+    at.keyboard.press("/")
+    at.get_by_label("Find in this document").fill(words)
+    mark = at.locator(".box.hit.now" if view == "page" else "mark.hit.now").first
+    mark.wait_for()
+    box = mark.bounding_box()
+    if view == "text":
+        assert (
+            box["height"] < 40 and at.evaluate("getComputedStyle(document.querySelector('mark.now')).padding") == "0px"
+        )
+        return
+    first = at.locator(".sheet[data-ready] .text-layer span", has_text=words.split()[0])
+    tops = [span.bounding_box()["y"] for span in first.all()]
+    word = first.nth(min(range(len(tops)), key=lambda n: abs(tops[n] - box["y"]))).bounding_box()
+    assert abs(box["y"] - word["y"]) < 4 and abs(box["height"] - word["height"]) < 4, (box, word)
+
+
+def test_a_document_that_is_being_opened_fills_the_window(served: Serving, at: Any) -> None:
+    with served.client() as client:
+        upload(client, "desk", pin="# Pin\n\nOf brass.\n")
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "pin.md"]
+    held: list[Any] = []
+    at.route(f"**/documents/{doc}", lambda route: held.append(route))
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    state = at.locator(".viewer .state[aria-busy]")
+    state.wait_for()
+    assert state.evaluate("box => getComputedStyle(box).borderRadius") == "0px"
+    assert state.get_by_role("status").evaluate("box => box.offsetWidth") <= 1, "who sees the page needs no words"
+    for route in held:
+        route.continue_()
+    at.locator(".text-layer span", has_text="brass").wait_for()
+
+
+def test_a_page_with_several_sections_names_them_all(served: Serving, at: Any) -> None:
+    lease = "# Lease\n\n## Rent\n\nIt is paid in May.\n\n## Term\n\nTen years.\n"
+    with served.client() as client:
+        upload(client, "desk", hire=lease)
+        documents = client.get("/libraries/desk/documents").json()["documents"]
+        [doc] = [one["doc_id"] for one in documents if one["name"] == "hire.md"]
+    at.evaluate("place => { location.hash = place }", f"#/doc/desk/{doc}/page/1")
+    path = at.locator(".viewer .path")
+    path.get_by_text("Term").wait_for()
+    assert "Rent" in path.inner_text()
+
+
+def test_reading_goes_on_where_it_was_left(served: Serving, at: Any) -> None:
+    at.locator(".stage").hover()
+    at.locator(".sheet[data-drawn][data-page='19']").wait_for(state="attached")
+    at.mouse.wheel(0, 700)
+    at.wait_for_timeout(600)
+    place = "document.querySelector('.sheet[data-page=\"18\"]').getBoundingClientRect().top"
+    before = at.evaluate(place)
+    at.reload()
+    at.locator(".sheet[data-drawn][data-page='18']").wait_for()
+    at.locator(".sheet[data-drawn][data-page='19']").wait_for(state="attached")
+    assert abs(at.evaluate(place) - before) < 3, "to the line"
+    at.keyboard.press("o")  # the page is drawn smaller beside the contents
+    at.wait_for_timeout(400)
+    assert at.locator(".sheet[data-ready]").get_attribute("data-page") in ("18", "19")
+    at.keyboard.press("o")
+    at.keyboard.press("g")
+    at.keyboard.type("7")
+    at.keyboard.press("Enter")
+    at.locator(".sheet[data-ready][data-page='7']").wait_for()
+    at.wait_for_url("**/page/7")
+    at.wait_for_timeout(500)
+    at.evaluate("location.hash = '#/library/desk'")
+    at.get_by_role("link", name="Kestrel Vale").first.click()
+    at.locator(".sheet[data-ready][data-page='7']").wait_for()
+
+
+@pytest.mark.parametrize("keys", [["End"], ["Home", "End", "Home"], ["ArrowRight", "ArrowRight", "ArrowLeft"]])
+def test_keys_and_the_scrolled_place_agree(at: Any, keys: list[str]) -> None:
+    page = 18
+    for key in keys:
+        at.keyboard.press(key)
+        page = {"End": 24, "Home": 1, "ArrowRight": page + 1, "ArrowLeft": page - 1}[key]
+        at.locator(f".sheet[data-ready][data-page='{page}']").wait_for()
+    at.wait_for_timeout(300)
+    assert at.locator(".go-to").input_value() == str(page), "no scrolling leads to another page afterwards"
+    sheet, stage = (at.locator(one).bounding_box() for one in (".sheet[data-ready]", ".stage"))
+    assert sheet["y"] < stage["y"] + stage["height"] and sheet["y"] + sheet["height"] > stage["y"]
+
+
+def test_who_scrolls_away_from_a_mark_is_not_taken_back(at: Any) -> None:
+    at.evaluate("location.hash += '?hl=' + encodeURIComponent('Purchases of property')")
+    at.locator(".box.mark").first.wait_for()
+    at.locator(".stage").hover()
+    for _ in range(12):
+        at.mouse.wheel(0, 500)
+        at.wait_for_timeout(60)
+    at.locator(".sheet[data-page='18']").wait_for(state="detached")
+    for _ in range(6):
+        at.mouse.wheel(0, -500)
+        at.wait_for_timeout(60)
+    at.wait_for_timeout(500)
+    assert at.locator(".go-to").input_value() != "18"
+
+
+def test_words_of_two_pages_are_copied_together(at: Any) -> None:
+    at.locator(".sheet[data-page='19'] .text-layer span").first.wait_for(state="attached")
+    at.evaluate("""() => {
+        const words = (page) => [...document.querySelectorAll(`.sheet[data-page="${page}"] .text-layer span`)];
+        const range = document.createRange();
+        range.setStart(words(18).at(-1).firstChild, 0);
+        range.setEnd(words(19)[0].firstChild, words(19)[0].textContent.length);
+        getSelection().removeAllRanges();
+        getSelection().addRange(range);
+        document.execCommand("copy");
+    }""")
+    copied = at.evaluate("navigator.clipboard.readText()").splitlines()
+    first = at.locator(".sheet[data-page='19'] .text-layer span").first.inner_text()
+    assert len(copied) == 2 and copied[1] == first, copied

@@ -3,7 +3,7 @@ import { get, post, whenOnline, whenSignedOut } from "./api.js";
 import { t } from "./i18n.js";
 import { later } from "./later.js";
 import { Session } from "./rights.js";
-import { place, usePlace } from "./router.js";
+import { place, tokenOf, usePlace } from "./router.js";
 import "./theme.js";
 import { html, render, useEffect, useRef, useState } from "./ui.js";
 import { Frame } from "./components/Frame.js";
@@ -21,20 +21,19 @@ const Count = later(() => import("./components/exhaustive/Count.js").then((modul
 const Compare = later(() => import("./components/exhaustive/Compare.js").then((module) => module.Compare));
 const Settings = later(() => import("./components/settings/Settings.js").then((module) => module.Settings));
 
-/** The token stands in the fragment, which browsers send to nobody: it is exchanged for a cookie and taken away. */
-const token = new URLSearchParams(location.hash.slice(1)).get("token");
-if (token) history.replaceState(null, "", location.pathname);
+const REST = 1500; // ms in which the first view has the line for itself
+const token = tokenOf(location.hash);
 
 async function signIn() {
-  if (token) await post("/session", { token }).catch(() => null);
-  return get("/session").catch((error) => (error.status === 401 ? null : { offline: true }));
+  const session = token && (await post("/session", { token }).catch(() => null));
+  return session || get("/session").catch((error) => (error.status === 401 ? null : { offline: true }));
 }
 
 /** @param {import("./router.js").Place} here */
 function view({ name, parts, given }) {
   if (name === "doc") {
     const [library, doc, , page] = parts;
-    return html`<${Viewer} key=${library + "/" + doc} library=${library} doc=${doc} page=${Number(page) || 1}
+    return html`<${Viewer} key=${library + "/" + doc} library=${library} doc=${doc} page=${Number(page) || 0}
       highlight=${given.get("hl") ?? undefined} visit=${given} />`;
   }
   if (name === "conversation") return html`<${Conversation} key=${parts[0]} id=${parts[0]} />`;
@@ -65,7 +64,7 @@ function App() {
   return html`<${Session.Provider} value=${session}><${Frame} here=${here} online=${online}>${view(here)}<//><//>`;
 }
 
-// The viewer is there before the first page is opened.
-if (place().name === "doc") Viewer.ahead();
-else (window.requestIdleCallback ?? setTimeout)(Viewer.ahead);
+// The other views are there before one of them is opened.
+if (place().name) Viewer.ahead();
+else setTimeout(Viewer.ahead, REST);
 render(html`<${App} />`, /** @type {Element} */ (document.getElementById("app")));

@@ -39,6 +39,12 @@ export function bytes(count) {
   return `${(count / 1000 ** power).toLocaleString(language, { maximumFractionDigits: power > 1 ? 1 : 0 })} ${UNITS[power]}`;
 }
 
+/** A span of time in whole minutes, or hours. @param {number} seconds */
+export function span(seconds) {
+  const [unit, size] = seconds >= 5400 ? ["hour", 3600] : ["minute", 60];
+  return Math.ceil(seconds / size).toLocaleString(language, { style: "unit", unit, unitDisplay: "long" });
+}
+
 /** @param {string} iso "" for never */
 export function ago(iso) {
   const seconds = iso ? (Date.parse(iso) - Date.now()) / 1000 : NaN;

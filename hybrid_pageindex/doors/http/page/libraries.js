@@ -1,7 +1,8 @@
 // Libraries as they are now: what is in them, and what is still to be indexed.
+import { useAnswer } from "./answers.js";
 import { get } from "./api.js";
 import { followJobs } from "./feed.js";
-import { useEffect, useRef, useState } from "./ui.js";
+import { useEffect, useRef } from "./ui.js";
 
 const SOON = 400, SELDOM = 5000; // ms in which what happens is looked at together: to counts, to what is shown
 
@@ -11,20 +12,21 @@ export const GONE = "library-gone";
 /** What was seen of a library is not shown again. @param {string} [name] "" for all */
 export const renounce = (name = "") => void dispatchEvent(new CustomEvent(GONE, { detail: name }));
 
+/** @type {any[]} */
+const NONE = [];
+
 /** @returns {any[]} */
 export function useLibraries() {
-  const [libraries, setLibraries] = useState(/** @type {any[]} */ ([]));
+  const { answer, look } = useAnswer((signal) => get("/libraries", signal), []); // the frame says that the server is away
   useEffect(() => {
-    const look = () => get("/libraries").then(setLibraries, () => null); // the frame says that the server is away
     let timer = 0;
-    look();
     const stop = followJobs((kind) => {
       if (kind === "progress" || timer) return;
       timer = setTimeout(() => { timer = 0; look(); }, SOON);
     });
     return () => (clearTimeout(timer), stop());
   }, []);
-  return libraries;
+  return answer ?? NONE;
 }
 
 /** Differs when documents came, changed or went. @param {any[]} libraries */

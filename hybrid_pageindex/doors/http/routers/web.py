@@ -1,11 +1,20 @@
-"""Serve the files of the web page, minified when they are first asked for. They are open to all."""
+"""Serve the files of the web page, minified and bundled when they are first asked for. They are open to all.
+
+Browsers load two scripts: ``bundle/app.js`` with the first view, and ``bundle/views.js`` with the other views. A
+bundle holds each module of the page as a function, so neither a build step nor Node is needed. Its source map leads to
+the modules.
+"""
 
 from __future__ import annotations
 
+import bisect
 import gzip
 import hashlib
 import json
+import posixpath
 import re
+import string
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -26,7 +35,23 @@ _BEFORE_REGEX = frozenset("return typeof case in of delete void throw new else d
 router = APIRouter(include_in_schema=False)
 _PAGE_FOLDER = Path(__file__).parents[1] / "page"
 _STYLE_IMPORT = re.compile(r'^@import "([^"]+)";\n', re.MULTILINE)
+_APP, _VIEWS = "bundle/app.js", "bundle/views.js"
+_BUNDLES = frozenset(name + suffix for name in (_APP, _VIEWS) for suffix in ("", ".map"))
+_FIRST_VIEW = ("components/home/Home.js", "app.js")  # in the order in which they run
+_IMPORT = re.compile(
+    r'^import\s*(?:(?:(?P<default>\w+)|\*\s*as\s+(?P<all>\w+)|\{(?P<names>[^}]*)\})\s*from\s*)?"(?P<path>[^"]+)";?',
+    re.M,
+)
+_DYNAMIC_IMPORT = re.compile(r'\bimport\("([^"]+)"\)')
+_EXPORT = re.compile(
+    r"(?:^|(?<=[;}]))export\s*(?:\{(?P<names>[^}]*)\};?|(?P<default>default)\s+"
+    r"|(?P<kind>async function|function|const|class)\s+(?P<name>\w+))",
+    re.M,
+)
+_DEFAULT = "exported"
+_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
 _MEDIA_TYPES = {
+    ".map": "application/json",
     ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json",
     ".svg": "image/svg+xml", ".txt": "text/plain",
 }  # fmt: skip
@@ -48,7 +73,11 @@ def _minify_script(text: str) -> str:
 
     A regular expression is told from a division by what stands before it.
     """
-    parts: list[str] = []
+    return "".join(part for _, part in _script_tokens(text)) + "\n"
+
+
+def _script_tokens(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the tokens of a minified script, each with its offset in ``text``; needed gaps are tokens, too."""
     depths: list[int] = []  # braces open in each ${…} that is being read
     at, last, gap = 0, "", ""
     while at < len(text):
@@ -71,10 +100,9 @@ def _minify_script(text: str) -> str:
         elif depths and part in "{}":
             depths[-1] += 1 if part == "{" else -1
         if gap and last and _gap_needed(gap, last[-1], part[0]):
-            parts.append(gap)
-        parts.append(part)
+            yield at, gap
+        yield at, part
         at, last, gap = end, part, ""
-    return "".join(parts) + "\n"
 
 
 def _gap_needed(gap: str, before: str, after: str) -> bool:
@@ -94,6 +122,118 @@ def _operand_follows(last: str) -> bool:
     if last in _BEFORE_REGEX or not last:
         return True
     return not (last[-1] in ")]}\"'`$_/" or last[-1].isalnum())
+
+
+def _module_closure(start: tuple[str, ...]) -> list[str]:
+    """Return modules and what they import, each after its imports. Raise ValueError for a circle of imports."""
+    order: list[str] = []
+    path: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in path:
+            raise ValueError(f"a circle of imports: {' > '.join([*path, name])}")
+        if name in order:
+            return
+        path.append(name)
+        for match in _IMPORT.finditer((_PAGE_FOLDER / name).read_text("utf-8")):
+            visit(_resolve(name, match["path"]))
+        path.pop()
+        order.append(name)
+
+    for name in start:
+        visit(name)
+    return order
+
+
+def _resolve(importer: str, path: str) -> str:
+    """Return the name of a module that another imports by a relative path."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(importer), path))
+
+
+def _module_as_function(name: str) -> str:
+    """Return a module as a function that is called, with as many lines as the module has."""
+    exports: list[str] = []
+
+    def imported(match: re.Match[str]) -> str:
+        module = f'modules["{_resolve(name, match["path"])}"]'
+        bound = match["all"] or f"{{default:{match['default']}}}"
+        if match["names"] is not None:
+            bound = f"{{{match['names'].replace(' as ', ':')}}}"
+        elif not match["all"] and not match["default"]:
+            return "\n" * match[0].count("\n")
+        return f"const {' '.join(bound.split())}={module};" + "\n" * match[0].count("\n")
+
+    def exported(match: re.Match[str]) -> str:
+        if match["names"] is not None:
+            exports.extend(
+                ":".join(reversed(each.split(" as "))).replace(" ", "")
+                for each in match["names"].split(",")
+                if each.strip()
+            )
+            return "\n" * match[0].count("\n")
+        exports.append(f"default:{_DEFAULT}" if match["default"] else match["name"])
+        return f"const {_DEFAULT}=" if match["default"] else match["kind"] + " " + match["name"]
+
+    text = _IMPORT.sub(imported, (_PAGE_FOLDER / name).read_text("utf-8"))
+    text = _DYNAMIC_IMPORT.sub(lambda match: f'loaded("{_resolve(name, match[1])}")', text)
+    text = _EXPORT.sub(exported, text)
+    return f'modules["{name}"]=await(async()=>{{{text};return{{{",".join(exports)}}}}})();\n'
+
+
+def bundle_parts(name: str) -> tuple[str, list[str]]:
+    """Return the head of the bundle ``name`` and its modules, each after its imports."""
+    first = _module_closure(_FIRST_VIEW)
+    if name == _APP:
+        load = f'name=>modules[name]??(await import("/web/{_VIEWS}"),modules[name])'
+        return f"export const modules={{}};const loaded=async {load};\n", first
+    views = (
+        _resolve(module, match[1])
+        for module in first
+        for match in _DYNAMIC_IMPORT.finditer((_PAGE_FOLDER / module).read_text("utf-8"))
+    )
+    rest = [module for module in _module_closure(tuple(views)) if module not in first]
+    return f'import{{modules}}from"/web/{_APP}";export{{modules}};\n', rest
+
+
+@cache
+def _bundle(name: str, _written: int) -> tuple[str, str]:
+    """Return one of ``_BUNDLES`` and its source map, which leads from each token to its line in a module."""
+    head, names = bundle_parts(name)
+    parts, mappings, source, line, column = [head], [";"], 0, 0, 0  # source, line: of the segment before
+    for index, module in enumerate(names):
+        text = _module_as_function(module)
+        ends = [match.start() for match in re.finditer("\n", text)]
+        before, mapped = 0, -1  # column of the segment before, and the line that it leads to
+        for offset, token in _script_tokens(text):
+            at = bisect.bisect_left(ends, offset)
+            if at != mapped:
+                mappings.append(("" if mapped < 0 else ",") + _vlq(column - before, index - source, at - line, 0))
+                source, line, mapped, before = index, at, at, column
+            parts.append(token)
+            if "\n" in token:
+                mappings.append(";" * token.count("\n"))
+                before, mapped, column = 0, -1, len(token) - token.rfind("\n") - 1
+            else:
+                column += len(token)
+        parts.append("\n")
+        mappings.append(";")
+        column = 0
+    contents = [(_PAGE_FOLDER / module).read_text("utf-8") for module in names]
+    sources = [f"/web/{module}" for module in names]
+    table = {"version": 3, "sources": sources, "sourcesContent": contents, "names": [], "mappings": "".join(mappings)}
+    return "".join(parts) + f"//# sourceMappingURL=/web/{name}.map\n", json.dumps(table, ensure_ascii=False)
+
+
+def _vlq(*values: int) -> str:
+    """Return numbers as source maps write them: base 64 digits of five bits, the sign in the lowest."""
+    digits = ""
+    for value in values:
+        left = abs(value) << 1 | (value < 0)
+        while left >= 32:
+            digits += _BASE64[left & 31 | 32]
+            left >>= 5
+        digits += _BASE64[left]
+    return digits
 
 
 @router.get("/", name="page")
@@ -124,7 +264,7 @@ def _serve_file(request: Request, path: str) -> Response:
 
 @cache
 def _page_files() -> frozenset[str]:
-    return frozenset(
+    return _BUNDLES | frozenset(
         file.relative_to(_PAGE_FOLDER).as_posix()
         for file in _PAGE_FOLDER.rglob("*")
         if file.suffix in _MEDIA_TYPES and file.name not in ("tsconfig.json",)
@@ -132,8 +272,9 @@ def _page_files() -> frozenset[str]:
 
 
 def _modified_ns(file: Path) -> int:
-    """Return when a file was written last, in ns; a style sheet counts its imports."""
-    files = _PAGE_FOLDER.rglob("*.css") if file.suffix == ".css" else (file,)
+    """Return when a file was written last, in ns; a style sheet counts its imports, a bundle all modules."""
+    joined = {".css": "*.css"} | dict.fromkeys((".js", ".map") if file.parent.name == "bundle" else (), "*.js")
+    files = _PAGE_FOLDER.rglob(joined[file.suffix]) if file.suffix in joined else (file,)
     return max(source.stat().st_mtime_ns for source in files)
 
 
@@ -145,6 +286,9 @@ def _read_file(path: str, _written: int) -> tuple[bytes, bytes, str]:
 
 def page_file(path: str) -> str:
     """Return a file as it is sent: minified, and a style sheet with its imports."""
+    if path in _BUNDLES:
+        script, table = _bundle(path.removesuffix(".map"), _modified_ns(_PAGE_FOLDER / path))
+        return table if path.endswith(".map") else script
     text = (_PAGE_FOLDER / path).read_text("utf-8")
     if path.endswith(".css"):
         text = _STYLE_IMPORT.sub(lambda found: (_PAGE_FOLDER / found[1]).read_text("utf-8"), text)

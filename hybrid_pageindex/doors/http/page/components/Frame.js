@@ -27,7 +27,7 @@ export function Frame({ here, online, children }) {
   useEffect(fromTheTop, [at]);
   return html`<a class="skip" href="#main" onClick=${toMain}>${t("frame.skip")}</a>
     <header class="bar">
-      <a class="brand" href="#/"><img src="/web/icon.svg" alt="" width="24" height="24" /><span>Hybrid PageIndex</span></a>
+      <a class="brand" href="#/"><svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#1f5f8b"/><path d="M8 9h16M8 16h6m3 0h7M8 23h6m3 0h4" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg><span>Hybrid PageIndex</span></a>
       <nav aria-label=${t("frame.places")}>
         ${PLACES.map((name) => html`<a key=${name} href=${link([name])} aria-current=${here.name === name ? "page" : WITHIN[here.name] === name ? "true" : null}>
           ${t(`frame.${name || "home"}`)}</a>`)}

@@ -1,4 +1,5 @@
 // What a library or a document is, in one look, and questions to begin with: by rules, or as a model says it.
+import { useAnswer } from "../../answers.js";
 import { at, get, query } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { go, pageLink } from "../../router.js";
@@ -19,34 +20,24 @@ export function Questions({ questions, onAsk, sources = false }) {
 
 /** The questions that a scope begins with; nothing where there are none. @param {{ library: string, doc?: string, onAsk: (question: any) => void }} props */
 export function Beginning({ library, doc, onAsk }) {
-  const [questions, setQuestions] = useState(/** @type {any[]} */ ([]));
-  useEffect(() => {
-    const stop = new AbortController();
-    setQuestions([]);
-    get(briefingPath(library, doc), stop.signal).then((found) => setQuestions(found.questions), () => null);
-    return () => stop.abort();
-  }, [library, doc]);
+  const { answer } = useAnswer((signal) => get(briefingPath(library, doc), signal), [library, doc], { fresh: true });
+  const questions = answer?.questions ?? [];
   return questions.length ? html`<section class="beginning"><h2>${t("briefing.questions")}</h2><${Questions} questions=${questions} onAsk=${onAsk} sources=${!doc} /></section>` : null;
 }
 
 /** @param {{ library: string, doc?: string }} props without a document it is about the library */
 export function Briefing({ library, doc = "" }) {
-  const [open, setOpen] = useState(false), [found, setFound] = useState(/** @type {any} */ (null)), [wrong, setWrong] = useState(/** @type {any} */ (null));
-  const [model, setModel] = useState(""), [busy, setBusy] = useState(false);
-  const load = (/** @type {boolean} */ by) => {
-    setBusy(true);
-    setWrong(null);
-    return get(briefingPath(library, doc) + query({ model: by || undefined })).then(setFound, setWrong).finally(() => setBusy(false));
-  };
-  useEffect(() => {
-    if (!open || found) return;
-    load(false);
-    get("/settings").then((all) => setModel(all.find((/** @type {any} */ one) => one.name === "llm_model")?.value ?? ""), () => null);
-  }, [open]);
-  useEffect(() => { setFound(null); setOpen(false); }, [library, doc]);
+  const [open, setOpen] = useState(false), [opened, setOpened] = useState(false), [by, setBy] = useState(false);
+  const { answer: found, wrong, look } = useAnswer((signal) => get(briefingPath(library, doc) + query({ model: by || undefined }), signal),
+    [library, doc, by], { skip: !opened });
+  const { answer: settings } = useAnswer((signal) => get("/settings", signal), [], { skip: !opened });
+  const model = settings?.find((/** @type {any} */ one) => one.name === "llm_model")?.value ?? "";
+  const busy = opened && !wrong && (!found || (by && !found.written_by));
+  useEffect(() => { setOpen(false); setOpened(false); setBy(false); }, [library, doc]);
+  useEffect(() => void (open && setOpened(true)), [open]); // what was read once stays
   return html`<details class="briefing" open=${open} onToggle=${(/** @type {any} */ event) => setOpen(event.target.open)}>
     <summary>${t(doc ? "briefing.document" : "briefing.library")}</summary>
-    ${wrong && html`<p class="remark bad" role="alert">${wrong.message} ${wrong.advice} <button type="button" class="quiet-button" onClick=${() => load(false)}>${t("viewer.again")}</button></p>`}
+    ${wrong && html`<p class="remark bad" role="alert">${wrong.message} ${wrong.advice} <button type="button" class="quiet-button" onClick=${look}>${t("viewer.again")}</button></p>`}
     ${open && !found && busy && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
     ${found && html`<div class="briefing-body" aria-busy=${String(busy)}>
       <p class="facts-line">${!doc && html`<span>${t("library.count", { n: found.documents })}</span>`}<span>${t("conversation.pages", { n: found.pages })}</span>
@@ -63,7 +54,7 @@ export function Briefing({ library, doc = "" }) {
             onAsk=${(/** @type {any} */ one) => go(searchLink({ q: one.question, library, documents: doc ? [doc] : [] }))} /></section>`}</div>
       </div>
       <p class="muted small">${found.written_by ? t("briefing.by_model", { model: found.written_by }) : t("briefing.by_rules")}
-        ${model && !found.written_by && html` <button type="button" class="quiet-button" disabled=${busy} onClick=${() => load(true)}>${t("briefing.ask_model")}</button>`}</p>
+        ${model && !found.written_by && html` <button type="button" class="quiet-button" disabled=${busy} onClick=${() => setBy(true)}>${t("briefing.ask_model")}</button>`}</p>
     </div>`}
   </details>`;
 }

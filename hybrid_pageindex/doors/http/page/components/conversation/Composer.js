@@ -19,7 +19,7 @@ export function Composer({ id, running, onAsk, onStop }) {
     const question = text.trim();
     if (!question || running) return;
     setText("");
-    if (!(await onAsk(question, effort === "auto" ? undefined : effort))) setText(question);
+    if (!(await onAsk(question, effort === "auto" ? undefined : effort))) setText((now) => now || question); // what was typed meanwhile stays
   };
   const keys = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing && ask(event);
   const choose = (event) => {

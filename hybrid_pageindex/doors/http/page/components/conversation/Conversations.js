@@ -1,9 +1,10 @@
 // All conversations, the last used first: found by words, called otherwise, deleted, begun.
+import { useAnswer } from "../../answers.js";
 import { at, change, get, post, query } from "../../api.js";
 import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
 import { go, link } from "../../router.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useMemo, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
 
 const MOST = 50;
@@ -34,26 +35,23 @@ function Line({ talk, libraries, onChange, onProblem }) {
 }
 
 export function Conversations() {
-  const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null)), [changed, setChanged] = useState(0), [problem, setProblem] = useState(/** @type {any} */ (null));
-  const [libraries, setLibraries] = useState(/** @type {Map<string, any>} */ (new Map()));
-  useEffect(() => void get("/libraries").then((all) => setLibraries(new Map(all.map((/** @type {any} */ one) => [one.id, one]))), setProblem), [changed]);
-  useNews(() => setChanged((times) => times + 1));
-  useEffect(() => {
-    const stop = new AbortController();
-    const wait = setTimeout(() => get("/conversations" + query({ find: words.trim(), most: MOST }), stop.signal)
-      .then((one) => { setFound(one); setProblem(null); }, (error) => stop.signal.aborted || setProblem(error)), words ? 200 : 0);
-    return () => { stop.abort(); clearTimeout(wait); };
-  }, [words, changed]);
-  const more = () => get("/conversations" + query({ find: words.trim(), most: MOST, before: found.next }))
-    .then((next) => setFound({ ...next, conversations: [...found.conversations, ...next.conversations] }), setProblem);
-  const begin = () => post("/conversations", { all_libraries: true }).then((talk) => go(link(["conversation", talk.id])), setProblem);
+  const [words, setWords] = useState(""), [failed, setFailed] = useState(/** @type {any} */ (null));
+  const all = useAnswer((signal) => get("/libraries", signal), []);
+  const list = useAnswer((signal) => get("/conversations" + query({ find: words.trim(), most: MOST }), signal), [words], { wait: words ? 200 : 0 });
+  const libraries = useMemo(() => new Map((all.answer ?? []).map((/** @type {any} */ one) => [one.id, one])), [all.answer]);
+  const found = list.answer, problem = failed || list.wrong || all.wrong;
+  const look = () => (setFailed(null), all.look(), list.look());
+  useNews(look);
+  const more = () => list.extend((signal) => get("/conversations" + query({ find: words.trim(), most: MOST, before: found.next }), signal),
+    (now, next) => ({ ...next, conversations: [...now.conversations, ...next.conversations] }));
+  const begin = () => post("/conversations", { all_libraries: true }).then((talk) => go(link(["conversation", talk.id])), setFailed);
   return html`<div class="view kept">
     <header class="row"><h1 class="grow">${t("frame.conversations")}</h1><button type="button" class="primary" disabled=${!libraries.size} onClick=${begin}>${t("conversation.new")}</button></header>
     <input type="search" value=${words} placeholder=${t("conversation.find")} aria-label=${t("conversation.find")} onInput=${(/** @type {any} */ event) => setWords(event.target.value)} />
-    ${problem && html`<p class="remark bad" role="alert">${problem.message} ${problem.advice} <button type="button" class="quiet-button" onClick=${() => setChanged((times) => times + 1)}>${t("viewer.again")}</button></p>`}
+    ${problem && html`<p class="remark bad" role="alert">${problem.message} ${problem.advice} <button type="button" class="quiet-button" onClick=${look}>${t("viewer.again")}</button></p>`}
     ${!found && !problem && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
     ${found?.conversations.length === 0 && html`<div class="nothing"><h2>${t(words ? "conversation.none_found" : "conversation.none_yet")}</h2><p class="muted">${t("conversation.none_more")}</p></div>`}
-    <ul>${(found?.conversations ?? []).map((/** @type {any} */ one) => html`<${Line} key=${one.id} talk=${one} libraries=${libraries} onChange=${() => setChanged((times) => times + 1)} onProblem=${setProblem} />`)}</ul>
+    <ul>${(found?.conversations ?? []).map((/** @type {any} */ one) => html`<${Line} key=${one.id} talk=${one} libraries=${libraries} onChange=${look} onProblem=${setFailed} />`)}</ul>
     ${found?.next && html`<button type="button" onClick=${more}>${t("conversation.earlier")}</button>`}
   </div>`;
 }

@@ -1,3 +1,4 @@
+import { useAnswer } from "../../answers.js";
 import { at, get, query } from "../../api.js";
 import { t } from "../../i18n.js";
 import { html, useEffect, useRef, useState } from "../../ui.js";
@@ -7,16 +8,15 @@ const MOST = 200; // documents that are listed at once
 /** What the conversation is about: documents as check boxes; those that are checked are searched from the next question on. */
 export function Sources({ scope, libraries, state, onNarrow, onRead }) {
   const names = scope.libraries.length ? scope.libraries.map((id) => libraries.get(id)).filter(Boolean) : [...libraries.values()];
-  const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null)), [none, setNone] = useState(false);
+  const [words, setWords] = useState(""), [none, setNone] = useState(false);
+  const documentsOf = (/** @type {string} */ name, /** @type {AbortSignal} */ signal) =>
+    get(at("libraries", name, "documents") + query({ find: words, most: MOST }), signal).then((list) => ({ name, ...list }), () => ({ name, documents: [], total: 0 }));
+  const { answer: found } = useAnswer((signal) => Promise.all(names.map((name) => documentsOf(name, signal))), [names.join("\n"), words, state], { wait: words ? 200 : 0 });
   const [picked, setPicked] = useState(/** @type {string[]} */ (scope.documents)); // `none`: all are searched until one is checked
   const sending = useRef(Promise.resolve()), unsent = useRef(0); // one after the other: the last one stays
+  const kept = useRef(scope.documents); // what the server has
+  kept.current = scope.documents;
   useEffect(() => void (unsent.current || setPicked(scope.documents)), [scope.documents.join()]);
-  useEffect(() => {
-    let here = true;
-    const timer = setTimeout(() => Promise.all(names.map((name) => get(`${at("libraries", name, "documents")}${query({ find: words, most: MOST })}`).then((one) => ({ name, ...one }), () => ({ name, documents: [], total: 0 }))))
-      .then((all) => here && setFound(all)), words ? 200 : 0);
-    return () => { here = false; clearTimeout(timer); };
-  }, [names.join("\n"), words, state]);
   const chosen = new Set(picked), everything = chosen.size === 0 && !none;
   const all = (found || []).flatMap((one) => one.documents.filter((document) => document.published).map((document) => document.doc_id));
   const total = (found || []).reduce((sum, one) => sum + one.total, 0), listed = (found || []).reduce((sum, one) => sum + one.documents.length, 0);
@@ -27,7 +27,9 @@ export function Sources({ scope, libraries, state, onNarrow, onRead }) {
     unsent.current += 1;
     sending.current = sending.current.then(() => onNarrow(documents)).then((done) => {
       unsent.current -= 1;
-      if (!done) setPicked(scope.documents);
+      if (done || unsent.current) return;
+      setNone(false);
+      setPicked(kept.current);
     });
   };
   const toggle = (id, on) => {

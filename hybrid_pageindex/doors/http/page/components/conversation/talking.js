@@ -50,9 +50,24 @@ export function useTalk(id) {
     }, { once: true, ended: (error) => { over(); if (error) setProblem(error); else load(); } });
   }, [path]);
 
-  const load = useCallback(async () => {
+  const looking = useRef({ work: /** @type {Promise<void> | null} */ (null), again: false, path });
+  const load = useCallback(() => { // an earlier answer never comes after a later one
+    if (looking.current.path !== path) looking.current = { work: null, again: false, path };
+    const now = looking.current;
+    now.again = true;
+    now.work ??= (async () => {
+      for (; now.again && looking.current === now; ) {
+        now.again = false;
+        await lookOnce(now);
+      }
+      now.work = null;
+    })();
+    return now.work;
+  }, [path]);
+  const lookOnce = async (/** @type {object} */ now) => {
     try {
       const found = await get(path);
+      if (looking.current !== now) return;
       setTalk((before) => {
         const steps = new Map(before.messages.map((one) => [one.id, one]));
         const messages = found.messages.map((one) => (one.status === "running"
@@ -65,7 +80,7 @@ export function useTalk(id) {
       if (error.status === 404 || error.status === 403) setTalk({ state: "lost", messages: [] });
       else setProblem(error);
     }
-  }, [path]);
+  };
 
   useEffect(() => {
     load();

@@ -1,8 +1,9 @@
 // Two documents side by side: what was added, removed and changed, section by section, and which figures differ.
+import { useAnswer, wordsOf } from "../../answers.js";
 import { at, get, post, query } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { go, link, pageLink } from "../../router.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useState } from "../../ui.js";
 
 const MOST = 50, DOCUMENTS = 1000; // sections, and documents to choose from
 const KINDS = ["changed", "added", "removed", "moved"];
@@ -10,20 +11,14 @@ const KINDS = ["changed", "added", "removed", "moved"];
 /** @param {{ given: URLSearchParams }} props */
 export function Compare({ given }) {
   const library = given.get("library") ?? "", left = given.get("left") ?? "", right = given.get("right") ?? "";
-  const [documents, setDocuments] = useState(/** @type {any[]} */ ([]));
-  const [found, setFound] = useState(/** @type {any} */ (null)), [wrong, setWrong] = useState("");
+  const list = useAnswer((signal) => get(at("libraries", library, "documents") + query({ state: "published", most: DOCUMENTS, sort: "title" }), signal), [library], { skip: !library });
+  /** @type {any[]} */
+  const documents = list.answer?.documents ?? [];
   const [kinds, setKinds] = useState(/** @type {Set<string>} */ (new Set(KINDS))), [figures, onlyFigures] = useState(false);
   const asked = { left: { document: left, library }, right: { document: right, library }, most: MOST };
-  useEffect(() => void (library && get(at("libraries", library, "documents") + query({ state: "published", most: DOCUMENTS, sort: "title" })).then((list) => setDocuments(list.documents), () => null)), [library]);
-  useEffect(() => {
-    setFound(null);
-    setWrong("");
-    if (!left || !right) return;
-    const stop = new AbortController();
-    post("/compare", asked, stop.signal).then(setFound, (error) => stop.signal.aborted || setWrong([error.message, error.advice].filter(Boolean).join(" ")));
-    return () => stop.abort();
-  }, [library, left, right]);
-  const more = () => post("/compare", { ...asked, cursor: found.cursor }).then((next) => setFound({ ...next, sections: [...found.sections, ...next.sections] }), (error) => setWrong(error.message));
+  const { answer: found, wrong: failure, extend } = useAnswer((signal) => post("/compare", asked, signal), [library, left, right], { fresh: true, skip: !left || !right });
+  const wrong = wordsOf(failure);
+  const more = () => extend((signal) => post("/compare", { ...asked, cursor: found.cursor }, signal), (now, next) => ({ ...next, sections: [...now.sections, ...next.sections] }));
   const turn = (/** @type {string} */ kind) => setKinds((now) => {
     const next = new Set(now);
     next[next.has(kind) ? "delete" : "add"](kind);

@@ -1,4 +1,5 @@
 // Every place of words: counted by document, each with its lines.
+import { useAnswer, wordsOf } from "../../answers.js";
 import { post } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { useLibraries } from "../../libraries.js";
@@ -11,21 +12,15 @@ const SECONDS = 10; // that are looked for longest
 /** @param {{ given: URLSearchParams }} props */
 export function Count({ given }) {
   const q = given.get("q") ?? "", library = given.get("library") ?? "", regex = given.has("regex");
-  const [text, setText] = useState(q), [found, setFound] = useState(/** @type {any} */ (null)), [wrong, setWrong] = useState("");
+  const [text, setText] = useState(q);
   const libraries = useLibraries();
   const scope = library ? { libraries: [library] } : { all_libraries: true };
   const asked = { pattern: q, regex, ...scope, listed: "documents", most: MOST, seconds: SECONDS };
-  useEffect(() => {
-    setText(q);
-    setFound(null);
-    setWrong("");
-    if (!q) return;
-    const stop = new AbortController();
-    post("/grep", asked, stop.signal).then(setFound, (error) => stop.signal.aborted || setWrong([error.message, error.advice].filter(Boolean).join(" ")));
-    return () => stop.abort();
-  }, [q, library, regex]);
+  const { answer: found, wrong: failure, extend } = useAnswer((signal) => post("/grep", asked, signal), [q, library, regex], { fresh: true, skip: !q });
+  const wrong = wordsOf(failure);
+  useEffect(() => setText(q), [q, library, regex]);
   const look = (/** @type {Record<string, any>} */ more) => go(link(["count"], { q: text.trim(), library, regex: regex ? 1 : "", ...more }));
-  const more = () => post("/grep", { ...asked, cursor: found.cursor }).then((next) => setFound({ ...next, documents: [...found.documents, ...next.documents] }), (error) => setWrong(error.message));
+  const more = () => extend((signal) => post("/grep", { ...asked, cursor: found.cursor }, signal), (now, next) => ({ ...next, documents: [...now.documents, ...next.documents] }));
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     look({});
@@ -49,18 +44,20 @@ export function Count({ given }) {
 
 /** One document with its count; its places are asked for when it is opened. */
 function Counted({ doc, q, regex, most, library }) {
-  const [pages, setPages] = useState(/** @type {any} */ (null)), [open, setOpen] = useState(false);
-  const load = (cursor = "") => post("/grep", { pattern: q, regex, libraries: [library], documents: [doc.doc_id], listed: "pages", most: MOST, seconds: SECONDS, cursor })
-    .then((next) => setPages({ ...next, pages: [...(cursor ? pages.pages : []), ...next.pages] }), (error) => setPages({ pages: [], note: error.message }));
-  return html`<li><details onToggle=${(/** @type {any} */ event) => (setOpen(event.currentTarget.open), event.currentTarget.open && !pages && load())}>
+  const [open, setOpen] = useState(false), [opened, setOpened] = useState(false);
+  const ask = (/** @type {AbortSignal} */ signal, cursor = "") =>
+    post("/grep", { pattern: q, regex, libraries: [library], documents: [doc.doc_id], listed: "pages", most: MOST, seconds: SECONDS, cursor }, signal);
+  const { answer: pages, wrong, extend } = useAnswer(ask, [q, regex, doc.doc_id], { fresh: true, skip: !opened });
+  const more = () => extend((signal) => ask(signal, pages.cursor), (now, next) => ({ ...next, pages: [...now.pages, ...next.pages] }));
+  return html`<li><details onToggle=${(/** @type {any} */ event) => (setOpen(event.currentTarget.open), event.currentTarget.open && setOpened(true))}>
     <summary><span class="count-name">${doc.title || doc.document}${doc.title && doc.title !== doc.document && html`<small class="muted"> ${doc.document}</small>`}</span> <meter min="0" max=${most} value=${doc.matches} aria-hidden="true" />
       <span class="count-number">${number(doc.matches)}</span> <span class="muted small">${t("library.pages", { n: doc.pages })}</span></summary>
-    ${open && !pages && html`<p class="muted small" aria-busy="true">…</p>`}
-    ${pages?.note && html`<p class="warn small">${pages.note}</p>`}
+    ${open && !pages && !wrong && html`<p class="muted small" aria-busy="true">…</p>`}
+    ${(pages?.note || wrong) && html`<p class="warn small">${wrong ? wrong.message : pages.note}</p>`}
     <ol>${(pages?.pages ?? []).map((/** @type {any} */ page) => html`<li key=${page.page}><a href=${pageLink(library, doc.doc_id, page.page, page.places[0] ? matched(page.places[0], q, regex) : "")}>${t("search.page", { page: page.page })}</a>${" "}
       <span class="muted small">${t("count.matches", { n: page.matches })}</span>
       ${page.places.map((/** @type {any} */ place) => html`<p key=${place.start} class="count-line">${marked(place.text, q, regex)}</p>`)}</li>`)}</ol>
-    ${pages?.cursor && html`<button type="button" onClick=${() => load(pages.cursor)}>${t("count.further")}</button>`}
+    ${pages?.cursor && html`<button type="button" onClick=${more}>${t("count.further")}</button>`}
   </details></li>`;
 }
 

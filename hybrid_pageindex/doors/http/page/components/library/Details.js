@@ -1,8 +1,9 @@
 // What is known of one document, and what can be done with it.
-import { ApiError, change, post, send } from "../../api.js";
+import { useAnswer } from "../../answers.js";
+import { change, post, send } from "../../api.js";
 import { ago, bytes, number, t } from "../../i18n.js";
-import { pageLink } from "../../router.js";
-import { html, useCallback, useEffect, useRef, useState } from "../../ui.js";
+import { docLink } from "../../router.js";
+import { html, useEffect, useRef, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
 import { address, documentPath } from "../viewer/addresses.js";
 import { Failure } from "../jobs/Failure.js";
@@ -19,27 +20,20 @@ import { Versions } from "./Versions.js";
  * `row` as the list has it: where that changes, this is read again
  */
 export function Details({ library, doc, row, may, jobs, close, changed }) {
-  const [seen, setSeen] = useState(/** @type {{ document: any, tag: string } | null} */ (null));
-  const [wrong, setWrong] = useState(/** @type {ApiError | null} */ (null));
   const [said, setSaid] = useState("");
   const head = useRef(/** @type {HTMLElement | null} */ (null));
   const path = documentPath(library, doc);
-  const load = useCallback(async () => {
-    try {
-      const answer = await send("GET", path);
-      setSeen({ document: await answer.json(), tag: answer.headers.get("ETag") ?? "" });
-      setWrong(null);
-    } catch (error) {
-      setWrong(/** @type {ApiError} */ (error));
-    }
-  }, [path]);
-  useEffect(() => void load(), [load, row?.content_id, row?.error]);
+  const read = async (/** @type {AbortSignal} */ signal) => {
+    const answer = await send("GET", path, { signal });
+    return { document: await answer.json(), tag: answer.headers.get("ETag") ?? "" };
+  };
+  const { answer: seen, wrong, look: load, set: setSeen } = useAnswer(read, [path, row?.content_id, row?.error]);
   useEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
     head.current?.focus();
     return () => before?.isConnected && before.focus();
   }, [doc]);
-  const failed = (/** @type {ApiError} */ error) => setSaid([error.message, error.advice].filter(Boolean).join(" "));
+  const failed = (/** @type {import("../../api.js").ApiError} */ error) => setSaid([error.message, error.advice].filter(Boolean).join(" "));
   const rebuild = () => post(`${path}/rebuild`).then(() => (setSaid(t("details.rebuilding")), changed()), failed);
 
   const one = seen?.document;
@@ -56,7 +50,7 @@ export function Details({ library, doc, row, may, jobs, close, changed }) {
       <div class="details-top">
         ${row && html`<${FirstPage} library=${library} row=${row} />`}
         <div class="details-acts">
-          ${one.published && html`<a class="button primary" href=${pageLink(library, doc, 1)}>${t("details.open")}</a>`}
+          ${one.published && html`<a class="button primary" href=${docLink(library, doc)}>${t("details.open")}</a>`}
           <a class="button" href=${address(`${path}/original`)} download=${one.name}>${t("details.download")}</a>
           ${may && html`<button type="button" onClick=${rebuild}>${t("details.rebuild")}</button>
             <${Removal} one=${one} path=${path} done=${() => (changed(), close())} failed=${failed} />`}

@@ -1,4 +1,5 @@
 // One library: a question put to it, its documents, what is on its way into it, and what is known of one of them.
+import { useAnswer } from "../../answers.js";
 import { at, get } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
@@ -10,7 +11,7 @@ import { choose, hasFolders, sorted } from "./choosing.js";
 import { ChosenBar, MOST } from "./ChosenBar.js";
 import { Details } from "./Details.js";
 import { DocumentList } from "./DocumentList.js";
-import { useActive, useDocuments, useWork } from "./documents.js";
+import { useActive, useDocuments, useProgress, useWork } from "./documents.js";
 import { DropZone } from "./DropZone.js";
 import { FilterBar, VIEWS } from "./FilterBar.js";
 import { Folders } from "./Folders.js";
@@ -24,8 +25,7 @@ import { WorkChip, WorkPanel } from "./WorkPanel.js";
 export function Library({ name }) {
   const { given } = usePlace();
   const { rows, wrong, again, load } = useDocuments(name);
-  const [size, setSize] = useState(/** @type {any} */ (null));
-  const loadSize = useCallback(() => get(at("libraries", name)).then(setSize, () => null), [name]);
+  const { answer: size, look: loadSize } = useAnswer((signal) => get(at("libraries", name), signal), [name]);
   const published = useCallback((/** @type {string} */ kind) => {
     again();
     if (kind === "changed" || kind === "state") loadSize();
@@ -33,9 +33,9 @@ export function Library({ name }) {
   const { work, load: loadWork } = useWork(name, published);
   const uploads = useUploads(name);
   const active = useActive(work);
+  const progress = useProgress(work);
   const may = useRights();
   const [open, setOpen] = useState(false);
-  useEffect(() => void loadSize(), [loadSize]);
   useEffect(() => {
     if (wrong?.status === 404 && size) follow(size.id, given);
   }, [wrong]);
@@ -76,6 +76,7 @@ export function Library({ name }) {
     uploads.add(files);
     setOpen(true);
   };
+  const notes = uploads.same.length ? [...uploads.notes, t("library.same", { n: uploads.same.length, name: uploads.same[0] })] : uploads.notes;
   const busy = active.size + uploads.items.length > 0;
   useEffect(() => void loadWork(), [uploads.items.length]);
 
@@ -103,9 +104,9 @@ export function Library({ name }) {
     ${uploads.lost.length > 0 && html`<div class="notice warn" role="status"><p>${t("library.lost", { n: uploads.lost.length })}
       ${" "}${uploads.lost.slice(0, 5).join(", ")}${uploads.lost.length > 5 ? " …" : ""}</p>
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
-    ${uploads.notes.length > 0 && html`<div class="notice" role="status"><ul>${uploads.notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
+    ${notes.length > 0 && html`<div class="notice" role="status"><ul>${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>
       <button type="button" class="quiet" onClick=${() => uploads.dismiss()}>${t("library.understood")}</button></div>`}
-    ${(open || (busy && rows?.length === 0)) && html`<${WorkPanel} library=${name} rows=${rows ?? []} uploads=${uploads} work=${work} may=${writes} changed=${loadWork} />`}
+    ${(open || (busy && rows?.length === 0)) && html`<${WorkPanel} library=${name} rows=${rows ?? []} uploads=${uploads} work=${work} progress=${progress} may=${writes} changed=${loadWork} />`}
     ${wrong && html`<div class="notice bad" role="alert"><p>${wrong.message} ${wrong.advice}</p>
       <button type="button" onClick=${load}>${t("library.try_again")}</button></div>`}
     ${rows === null ? !wrong && html`<${Skeleton} />` : rows.length === 0 ? html`<${Empty} writes=${writes} busy=${busy} />` : html`

@@ -1,10 +1,11 @@
 // What concerns a library as a whole: its name, where its files come from, what it takes on the disk, and its end.
 import { useAttempt } from "../../attempt.js";
+import { useAnswer } from "../../answers.js";
 import { at, change, get, post } from "../../api.js";
 import { bytes, t } from "../../i18n.js";
 import { renounce } from "../../libraries.js";
 import { go, link } from "../../router.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useState } from "../../ui.js";
 import { offerUndo } from "../Undo.js";
 import { Sources } from "./Sources.js";
 
@@ -73,8 +74,7 @@ function Names({ size, attempt, path }) {
 }
 
 function Disk({ size, may }) {
-  const [home, setHome] = useState(/** @type {any} */ (null));
-  useEffect(() => void (may && get("/disk").then(setHome, () => null)), [may]);
+  const { answer: home } = useAnswer((signal) => get("/disk", signal), [], { skip: !may });
   const facts = [["index", size?.vector_bytes], ["originals", home?.original_bytes], ["catalog", home?.catalog_bytes], ["all_indexes", home?.index_bytes], ["cache", home?.cache_bytes]];
   return html`<div class="manage-part"><h3>${t("manage.disk")}</h3>
     <dl class="details-facts">${facts.filter(([, count]) => count !== undefined).map(([name, count]) => html`<div key=${name}><dt>${t(`manage.${name}`)}</dt><dd>${bytes(count)}</dd></div>`)}</dl>

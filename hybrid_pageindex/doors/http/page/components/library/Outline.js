@@ -1,4 +1,5 @@
 // The sections of a document as a tree that opens; each leads to its page.
+import { useAnswer } from "../../answers.js";
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
 import { pageLink } from "../../router.js";
@@ -22,21 +23,19 @@ function wayTo(nodes, page) {
 /** @param {{ library: string, doc: string, content: string, page?: number, onPage?: (page: number) => void }} props
  * `page` is the one that is read: its section is shown; `onPage` turns to another instead of leaving this view */
 export function Outline({ library, doc, content, page = 0, onPage }) {
-  const [nodes, setNodes] = useState(/** @type {Node[] | null} */ (null));
-  const [wrong, setWrong] = useState("");
+  const { answer, wrong } = useAnswer((signal) => get(`${documentPath(library, doc)}/outline`, signal), [library, doc, content], { fresh: true });
+  /** @type {Node[] | null} */
+  const nodes = answer?.nodes ?? null;
   const [open, setOpen] = useState(() => new Set());
   const [current, setCurrent] = useState("");
   const tree = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => void get(`${documentPath(library, doc)}/outline`).then((found) => {
-    setNodes(found.nodes);
-    setOpen(new Set(found.nodes.length <= FEW ? found.nodes.slice(0, 1).map((/** @type {Node} */ one) => one.node_id) : []));
-  }, (error) => setWrong(error.message)), [library, doc, content]);
+  useEffect(() => void (nodes && setOpen(new Set(nodes.length <= FEW ? nodes.slice(0, 1).map((one) => one.node_id) : []))), [nodes]);
   const here = useMemo(() => (page ? wayTo(nodes ?? [], page) : []), [nodes, page]);
   const read = here.at(-1)?.node_id ?? "";
-  useEffect(() => void (here.length > 1 && setOpen((now) => new Set([...now, ...here.slice(0, -1).map((node) => node.node_id)]))), [read]);
+  useEffect(() => void (here.length > 1 && setOpen((now) => new Set([...now, ...here.slice(0, -1).map((node) => node.node_id)]))), [read, nodes]);
   useEffect(() => void (read && tree.current?.querySelector(`[data-node="${read}"]`)?.scrollIntoView({ block: "nearest" })), [read, open]);
   const lines = useMemo(() => linesOf(nodes ?? [], open), [nodes, open]);
-  if (wrong) return html`<p class="bad small" role="alert">${wrong}</p>`;
+  if (wrong) return html`<p class="bad small" role="alert">${wrong.message}</p>`;
   if (!nodes) return html`<p class="muted small">${t("details.outline_loading")}</p>`;
   if (!nodes.length) return html`<p class="muted small">${t("details.no_outline")}</p>`;
   const turn = (/** @type {string} */ id, /** @type {boolean} */ on) => {

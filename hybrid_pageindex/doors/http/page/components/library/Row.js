@@ -1,7 +1,7 @@
 // What is shown of a document wherever it is listed: its picture, its state, and the ways into it.
 import { thumbnailOf, documentPath } from "../viewer/addresses.js";
 import { t } from "../../i18n.js";
-import { link, pageLink } from "../../router.js";
+import { docLink, link } from "../../router.js";
 import { html, useEffect, useState } from "../../ui.js";
 import { stateOf, titleOf } from "./choosing.js";
 import { working } from "../jobs/words.js";
@@ -38,7 +38,7 @@ export function TitleLink({ shelf, row, current }) {
     const open = (/** @type {Event} */ event) => (event.preventDefault(), shelf.open(row.doc_id));
     return html`<a class="title" href=${link(["library", shelf.library], { doc: row.doc_id })} ...${focus} onClick=${open}>${titleOf(row)}</a>`;
   }
-  return html`<a class="title" href=${pageLink(shelf.library, row.doc_id, 1)} ...${focus}>${titleOf(row)}</a>`;
+  return html`<a class="title" href=${docLink(shelf.library, row.doc_id)} ...${focus}>${titleOf(row)}</a>`;
 }
 
 export function State({ shelf, row }) {

@@ -1,14 +1,15 @@
 // Folders of the server's disk that a library follows.
+import { useAnswer } from "../../answers.js";
 import { change, get, post, query } from "../../api.js";
 import { t } from "../../i18n.js";
-import { html, useCallback, useEffect, useState } from "../../ui.js";
+import { html, useState } from "../../ui.js";
 
 /** @param {{ path: string, may: boolean, writes: boolean, attempt: import("../../attempt.js").Attempt, title?: string }} props */
 export function Sources({ path, may, writes, attempt, title }) {
-  const [sources, setSources] = useState(/** @type {any[] | null} */ (null));
+  const { answer, look: load } = useAnswer((signal) => get(`${path}/sources`, signal), [path], { fresh: true });
+  /** @type {any[] | null} */
+  const sources = answer;
   const [folder, setFolder] = useState("");
-  const load = useCallback(() => get(`${path}/sources`).then(setSources, () => null), [path]);
-  useEffect(() => void load(), [load]);
   const watch = (/** @type {string} */ one) => attempt(() => post(`${path}/sources`, { folder: one }).then(load), t("manage.watched"));
   const leave = (/** @type {string} */ one, /** @type {boolean} */ forget) =>
     attempt(() => change("DELETE", `${path}/sources${query({ folder: one, forget })}`).then(load), t("manage.unwatched"));

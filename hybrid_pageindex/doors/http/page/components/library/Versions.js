@@ -1,15 +1,16 @@
 // What a document has been.
+import { useAnswer } from "../../answers.js";
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html } from "../../ui.js";
 
 /** @param {{ path: string, content: string }} props */
 export function Versions({ path, content }) {
-  const [versions, setVersions] = useState(/** @type {any[] | null} */ (null));
-  const [wrong, setWrong] = useState("");
-  useEffect(() => void get(`${path}/versions`).then(setVersions, (error) => setWrong(error.message)), [path, content]);
-  if (wrong) return html`<p class="bad small" role="alert">${wrong}</p>`;
-  return html`<ol class="versions small">${(versions ?? []).map((one, at, all) => html`<li key=${one.number}>
+  const { answer, wrong } = useAnswer((signal) => get(`${path}/versions`, signal), [path, content], { fresh: true });
+  /** @type {any[]} */
+  const versions = answer ?? [];
+  if (wrong) return html`<p class="bad small" role="alert">${wrong.message}</p>`;
+  return html`<ol class="versions small">${versions.map((one, at, all) => html`<li key=${one.number}>
     <strong>${t("details.version", { number: all.length - at })}</strong> ${one.current ? t("details.version_now") : one.made ? "" : t("details.version_gone")}
     ${one.made && html`<span class="muted"> ${madeOf(one.made)}</span>`}</li>`)}</ol>`;
 }

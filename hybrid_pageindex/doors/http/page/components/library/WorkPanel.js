@@ -1,6 +1,7 @@
 // What is on its way into a library: files that are being sent, and jobs; what failed says why and can be tried again.
 import { change, get, post, query } from "../../api.js";
-import { bytes, t } from "../../i18n.js";
+import { bytes, span, t } from "../../i18n.js";
+import { link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { JobLine, Progress } from "../jobs/JobLine.js";
 import { offerUndo } from "../Undo.js";
@@ -9,8 +10,8 @@ import { documentPath } from "../viewer/addresses.js";
 const MOST = 1000; // jobs that are looked through
 const SHOWN = 100; // files that are listed while they wait to be sent
 
-/** @param {{ library: string, rows: import("./documents.js").Row[], uploads: any, work: import("./documents.js").Work | null, may: boolean, changed: () => void }} props */
-export function WorkPanel({ library, rows, uploads, work, may, changed }) {
+/** @param {{ library: string, rows: import("./documents.js").Row[], uploads: any, work: import("./documents.js").Work | null, progress: { done: number, total: number, seconds: number }, may: boolean, changed: () => void }} props */
+export function WorkPanel({ library, rows, uploads, work, progress, may, changed }) {
   const [wrong, setWrong] = useState("");
   const jobs = work?.jobs ?? [];
   const { waiting = 0, running = 0, failed = 0 } = work?.counts ?? {};
@@ -45,6 +46,7 @@ export function WorkPanel({ library, rows, uploads, work, may, changed }) {
   };
   const newest = new Map(jobs.filter((job) => job.status === "failed").sort((one, other) => one.id - other.id).map((job) => [job.subject, job.id]));
   const listed = jobs.filter((job) => job.status !== "failed" || newest.get(job.subject) === job.id); // one line a file
+  const unread = rows.filter((row) => row.error).length;
   const unshown = waiting + running + failed - jobs.length;
   return html`<section class="card work" aria-label=${t("library.work")}>
     <div class="row"><h2 class="grow">${t("library.work")}</h2>
@@ -55,7 +57,9 @@ export function WorkPanel({ library, rows, uploads, work, may, changed }) {
     </div>
     ${wrong && html`<p class="bad" role="alert">${wrong}</p>`}
     ${work && work.workers.length === 0 && waiting > 0 && html`<p class="warn">${t("library.no_worker")}</p>`}
-    ${!uploads.items.length && !jobs.length && html`<p class="muted">${t("library.no_work")}</p>`}
+    <p class="muted small" role="status">${totals(uploads, progress)}</p>
+    ${!uploads.items.length && !jobs.length && html`<p class="muted">${t("library.no_work")}
+      ${unread > 0 && html` <a href=${link(["library", library], { state: "failed" })}>${t("library.not_read", { n: unread })}</a>`}</p>`}
     <ul class="work-list">
       ${uploads.items.slice(0, SHOWN).map((/** @type {any} */ one) => html`<${SendingLine} key=${`u${one.id}`} one=${one} uploads=${uploads} />`)}
       ${uploads.items.length > SHOWN && html`<li class="muted small">${t("library.more_files", { n: uploads.items.length - SHOWN })}</li>`}
@@ -63,6 +67,15 @@ export function WorkPanel({ library, rows, uploads, work, may, changed }) {
       ${unshown > 0 && html`<li class="muted small">${t("library.more_files", { n: unshown })}</li>`}
     </ul>
   </section>`;
+}
+
+/** How far it is with all files together, where there are several. @param {any} uploads @param {{ done: number, total: number, seconds: number }} progress */
+function totals(uploads, { done, total, seconds }) {
+  const sending = uploads.items.length && uploads.total > 1;
+  return [
+    sending && t("library.sent_of", { done: uploads.total - uploads.items.length, total: uploads.total }),
+    total > 1 && t("library.read_of", { done, total }), seconds > 0 && t("library.time_left", { time: span(seconds) }),
+  ].filter(Boolean).join(" · ");
 }
 
 function SendingLine({ one, uploads }) {

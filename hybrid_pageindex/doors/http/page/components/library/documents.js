@@ -1,4 +1,5 @@
 // The documents of a library as they are now, and what is being made of them.
+import { useAnswer } from "../../answers.js";
 import { at, get, query } from "../../api.js";
 import { followJobs, isNews } from "../../feed.js";
 import { GONE } from "../../libraries.js";
@@ -59,21 +60,21 @@ addEventListener(GONE, (/** @type {any} */ { detail: name }) => void (name ? see
 
 /** @param {string} library */
 export function useDocuments(library) {
-  const [rows, setRows] = useState(seen.get(library) ?? null);
-  const [wrong, setWrong] = useState(/** @type {import("../../api.js").ApiError | null} */ (null));
-  const load = useCallback(async () => {
+  const [before] = useState(seen.get(library) ?? null);
+  const ask = async (/** @type {AbortSignal} */ signal) => {
     try {
-      const now = read(await get(at("libraries", library, "rows")));
+      const now = read(await get(at("libraries", library, "rows"), signal));
       seen.set(library, now);
-      setRows(now);
-      setWrong(null);
+      return now;
     } catch (error) {
-      seen.delete(library);
-      setWrong(/** @type {any} */ (error));
+      if (!signal.aborted) seen.delete(library);
+      throw error;
     }
-  }, [library]);
+  };
+  const { answer, wrong, look: load } = useAnswer(ask, [library]);
+  /** @type {Row[] | null} */
+  const rows = answer ?? before;
   const again = useSeldom(load, 700);
-  useEffect(() => void load(), [load]);
   useEffect(() => {
     const looked = () => document.visibilityState === "visible" && again();
     document.addEventListener("visibilitychange", looked);
@@ -84,21 +85,24 @@ export function useDocuments(library) {
 
 /** @param {string} library @param {(kind: string) => void} published something of the library may have changed */
 export function useWork(library, published) {
-  const [work, setWork] = useState(/** @type {Work | null} */ (null));
+  const [heard, setHeard] = useState(/** @type {any} */ (null)); // progress since the jobs were listed
   const id = useRef("");
-  const load = useCallback(async () => {
-    if (!id.current) get(at("libraries", library)).then((one) => (id.current = one.id), () => null);
+  const ask = async (/** @type {AbortSignal} */ signal) => {
+    if (!id.current) get(at("libraries", library), signal).then((one) => (id.current = one.id), () => null);
     const asked = query({ library, status: ["waiting", "running", "failed"], most: SHOWN });
-    await get("/jobs" + asked).then(setWork, (error) => {
+    return get("/jobs" + asked, signal).catch((error) => {
       if (error.status === 404) id.current = ""; // one that gets its name has another; the frame says that the server is away
+      throw error;
     });
-  }, [library]);
+  };
+  const { answer, look: load } = useAnswer(ask, [library]);
   const again = useSeldom(load, 300);
+  useEffect(() => setHeard(answer), [answer]);
+  const work = /** @type {Work | null} */ (heard ?? answer);
   useEffect(() => {
-    load();
     return followJobs((kind, data) => {
       if (data?.library && id.current && data.library !== id.current) return;
-      if (kind === "progress") return setWork((now) => now && advanced(now, data));
+      if (kind === "progress") return setHeard((/** @type {Work | null} */ now) => now && advanced(now, data));
       again();
       if (["stage", "done", "failed"].includes(kind) || isNews(kind, data)) published(kind);
     });
@@ -110,6 +114,22 @@ export function useWork(library, published) {
 function advanced(work, { job, done, total }) {
   const jobs = work.jobs.map((one) => (one.id === job ? { ...one, done, total } : one));
   return { ...work, jobs };
+}
+
+/**
+ * How many files have been read since nothing waited, and how long the others may take.
+ * @param {Work | null} work @returns {{ done: number, total: number, seconds: number }} `seconds` is 0 where nobody can tell
+ */
+export function useProgress(work) {
+  const { waiting = 0, running = 0 } = work?.counts ?? {};
+  const left = waiting + running;
+  const run = useRef({ total: 0, left: 0, start: 0 });
+  const now = run.current;
+  if (!left || !now.total) run.current = { total: left, left, start: performance.now() };
+  else if (left !== now.left) run.current = { ...now, total: now.total + Math.max(0, left - now.left), left };
+  const { total, start } = run.current;
+  const done = total - left;
+  return { done, total, seconds: done > 1 ? ((performance.now() - start) / 1000 / done) * left : 0 };
 }
 
 /** Jobs that wait or run, by the path of their file. @param {Work | null} work */

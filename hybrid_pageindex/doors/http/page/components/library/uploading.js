@@ -2,6 +2,7 @@
 import { ApiError, at, refusal } from "../../api.js";
 import { t } from "../../i18n.js";
 import { remember, remembered } from "../../storage.js";
+import { fileOf } from "../jobs/words.js";
 import { address } from "../viewer/addresses.js";
 import { useEffect, useReducer } from "../../ui.js";
 
@@ -22,6 +23,8 @@ class UploadQueue {
   /** @type {Sending[]} */ items = [];
   /** @type {string[]} */ notes = [];
   /** Names of files that were not sent when the page was left. @type {string[]} */ lost = [];
+  /** Names of files that the library has already, unchanged. @type {string[]} */ same = [];
+  total = 0; // files since nothing was on its way
   #running = 0;
   /** @type {Map<number, AbortController>} */ #stops = new Map();
   /** @type {Set<() => void>} */ #listeners = new Set();
@@ -50,6 +53,8 @@ class UploadQueue {
   add(files) {
     this.lost = [];
     this.notes = [];
+    this.same = [];
+    this.total = files.length + (this.items.length ? this.total : 0);
     for (const { name, file, unread = false } of files) {
       this.items.push({ id: (numbers += 1), name, file, unread, sent: 0, state: unread ? "failed" : "queued", why: unread ? t("library.unread") : "", tries: 0 });
     }
@@ -72,6 +77,7 @@ class UploadQueue {
   dismiss() {
     this.lost = [];
     this.notes = [];
+    this.same = [];
     this.#tell();
   }
 
@@ -118,6 +124,7 @@ class UploadQueue {
     try {
       const done = await request(this.library, batch, stop.signal, (sent) => this.#progress(batch, sent));
       this.notes = [...new Set([...this.notes, ...done.notes])];
+      this.same = [...this.same, ...done.files.filter((file) => file.job === null).map((file) => fileOf(file.path))];
       this.items = this.items.filter((one) => !ids.includes(one.id));
     } catch (error) {
       await this.#failed(ids, batch, /** @type {ApiError} */ (error), stop.signal.aborted);
@@ -152,7 +159,7 @@ class UploadQueue {
 
 /**
  * @param {string} library @param {Sending[]} batch @param {AbortSignal} signal @param {(sent: number) => void} progress
- * @returns {Promise<{ files: object[], notes: string[] }>}
+ * @returns {Promise<{ files: { path: string, job: number | null }[], notes: string[] }>}
  */
 function request(library, batch, signal, progress) {
   const form = new FormData();

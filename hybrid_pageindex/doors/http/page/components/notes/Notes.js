@@ -1,9 +1,10 @@
 // What was kept of answers and passages, by library: read, filtered, changed, and followed to its page.
+import { useAnswer } from "../../answers.js";
 import { at, change, get } from "../../api.js";
 import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
 import { link, pageLink } from "../../router.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
 
 /** @param {{ note: any, library: string, onChange: () => void, onProblem: (error: any) => void }} props */
@@ -28,20 +29,30 @@ function Note({ note, library, onChange, onProblem }) {
     <p class="muted small">${note.doc_id && html`<a href=${pageLink(library, note.doc_id, note.page || 1)}>${t("notes.place", { page: note.page || 1 })}</a> · `}${ago(new Date(note.changed_at).toISOString())}</p></li>`;
 }
 
+/** The libraries that have notes, each with them. @param {AbortSignal} signal */
+async function notesOfAll(signal) {
+  const libraries = await get("/libraries", signal);
+  const all = await Promise.all(libraries.map(async (/** @type {any} */ library) =>
+    ({ library, notes: await get(at("libraries", library.name, "notes"), signal) })));
+  return all.filter(({ notes }) => notes.length);
+}
+
 export function Notes() {
-  const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {{ library: any, notes: any[] }[] | null} */ (null)), [changed, setChanged] = useState(0), [problem, setProblem] = useState(/** @type {any} */ (null));
-  useEffect(() => void get("/libraries").then((all) => Promise.all(all.map(async (/** @type {any} */ library) => ({ library, notes: await get(at("libraries", library.name, "notes")) }))))
-    .then((all) => { setFound(all.filter((one) => one.notes.length)); setProblem(null); }, setProblem), [changed]);
-  useNews(() => setChanged((times) => times + 1));
+  const [words, setWords] = useState(""), [failed, setFailed] = useState(/** @type {any} */ (null));
+  const all = useAnswer(notesOfAll, []), problem = failed || all.wrong;
+  /** @type {{ library: any, notes: any[] }[] | null} */
+  const found = all.answer;
+  const look = () => (setFailed(null), all.look());
+  useNews(look);
   const wished = words.trim().toLowerCase(), fits = (/** @type {any} */ note) => `${note.title}\n${note.text}`.toLowerCase().includes(wished);
   const shown = (found ?? []).map((one) => ({ ...one, notes: one.notes.filter(fits) })).filter((one) => one.notes.length);
   return html`<div class="view kept">
     <h1>${t("frame.notes")}</h1>
     ${found && found.length > 0 && html`<input type="search" value=${words} placeholder=${t("conversation.filter")} aria-label=${t("conversation.filter")} onInput=${(/** @type {any} */ event) => setWords(event.target.value)} />`}
-    ${problem && html`<p class="remark bad" role="alert">${problem.message} ${problem.advice} <button type="button" class="quiet-button" onClick=${() => setChanged((times) => times + 1)}>${t("viewer.again")}</button></p>`}
+    ${problem && html`<p class="remark bad" role="alert">${problem.message} ${problem.advice} <button type="button" class="quiet-button" onClick=${look}>${t("viewer.again")}</button></p>`}
     ${!found && !problem && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
     ${found && !shown.length && html`<div class="nothing"><h2>${t(words ? "notes.none_found" : "notes.none")}</h2><p class="muted">${t("notes.none_more")}</p></div>`}
     ${shown.map(({ library, notes }) => html`<section key=${library.id}><h2><a href=${link(["library", library.name])}>${library.alias || library.name}</a></h2>
-      <ul>${notes.map((note) => html`<${Note} key=${note.id} note=${note} library=${library.name} onChange=${() => setChanged((times) => times + 1)} onProblem=${setProblem} />`)}</ul></section>`)}
+      <ul>${notes.map((note) => html`<${Note} key=${note.id} note=${note} library=${library.name} onChange=${look} onProblem=${setFailed} />`)}</ul></section>`)}
   </div>`;
 }

@@ -40,6 +40,7 @@ export function Box({ text, effort, busy = false, focus = false, children, onTex
         ${EFFORTS.map((one) => html`<label key=${one} title=${t(`search.effort_${one}`)}><input type="radio" name="effort" value=${one} checked=${one === effort} onChange=${() => onEffort(one)} /><span>${t(`conversation.effort_${one}`)}</span></label>`)}
       </fieldset>
       ${children}
+      <span class="effort-more muted small">${t(`search.effort_${effort}`)}</span>
     </div>
   </form>`;
 }

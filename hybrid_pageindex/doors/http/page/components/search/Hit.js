@@ -32,7 +32,7 @@ function why(hit) {
 export function Hit({ hit, library, question, say }) {
   const [saved, setSaved] = useState(false), [rated, setRated] = useState(/** @type {boolean | null} */ (null));
   const href = pageLink(library, hit.doc_id, hit.page, (hit.mark || hit.snippet).slice(0, 300)), base = documentPath(library, hit.doc_id);
-  const printed = hit.label && hit.label !== String(hit.page) ? t("search.printed", { label: hit.label }) : "";
+  const printed = hit.label && hit.label !== String(hit.page) ? t("search.printed", { label: told(hit.label) }) : "";
   const fail = (/** @type {any} */ error) => say(`${error.message} ${error.advice ?? ""}`);
   const save = () => post(at("libraries", library, "notes"), { title: question.slice(0, 200), text: `${hit.snippet}\n\n${hit.doc_name}, ${t("conversation.page_of", { page: hit.page })}`, document: hit.doc_id, page: hit.page })
     .then(() => { setSaved(true); say(t("conversation.saved")); }, fail);

@@ -1,6 +1,7 @@
+import { useAnswer } from "../../answers.js";
 import { at, get, query } from "../../api.js";
 import { t } from "../../i18n.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useState } from "../../ui.js";
 
 const MOST = 100; // documents that are listed at once
 
@@ -26,12 +27,8 @@ export function Scope({ libraries, library, documents, onChoose }) {
 
 /** @param {{ library: string, chosen: string[], onChoose: (documents: string[]) => void }} props */
 function Documents({ library, chosen, onChoose }) {
-  const [words, setWords] = useState(""), [found, setFound] = useState(/** @type {any} */ (null));
-  useEffect(() => {
-    const stop = new AbortController(), wished = { find: words, most: MOST, state: "published" };
-    const wait = setTimeout(() => get(at("libraries", library, "documents") + query(wished), stop.signal).then(setFound, () => null), words ? 200 : 0);
-    return () => { stop.abort(); clearTimeout(wait); };
-  }, [library, words]);
+  const [words, setWords] = useState(""), wished = { find: words, most: MOST, state: "published" };
+  const { answer: found } = useAnswer((signal) => get(at("libraries", library, "documents") + query(wished), signal), [library, words], { wait: words ? 200 : 0 });
   const toggle = (/** @type {string} */ id, /** @type {boolean} */ on) => onChoose(on ? [...chosen, id] : chosen.filter((one) => one !== id));
   return html`<div class="choose-list" role="group" aria-label=${t("search.documents")}>
     <div class="row"><input class="grow" type="search" value=${words} placeholder=${t("conversation.filter")} aria-label=${t("conversation.filter")} onInput=${(/** @type {any} */ event) => setWords(event.target.value)} />

@@ -1,4 +1,5 @@
 // The section trees of the best documents as the engine saw them: shaded by NodeScore, opened down to pages.
+import { useAnswer } from "../../answers.js";
 import { get, query } from "../../api.js";
 import { t } from "../../i18n.js";
 import { pageLink } from "../../router.js";
@@ -46,16 +47,9 @@ function Node({ node, most, library, doc, open, onToggle }) {
 
 /** @param {{ library: string, doc: string, name: string, node: string, question: string, first: boolean }} props */
 function Tree({ library, doc, name, node, question, first }) {
-  const [tree, setTree] = useState(/** @type {any} */ (null)), [open, setOpen] = useState(() => new Set()), [shown, setShown] = useState(first), [wrong, setWrong] = useState("");
-  useEffect(() => {
-    if (!shown) return;
-    const stop = new AbortController();
-    get(`${documentPath(library, doc)}/outline${query({ q: question })}`, stop.signal).then((found) => {
-      setTree(found);
-      setOpen(new Set(wayTo(found.nodes, node)));
-    }, (error) => stop.signal.aborted || setWrong(error.message));
-    return () => stop.abort();
-  }, [library, doc, question, shown]);
+  const [open, setOpen] = useState(() => new Set()), [shown, setShown] = useState(first);
+  const { answer: tree, wrong } = useAnswer((signal) => get(`${documentPath(library, doc)}/outline${query({ q: question })}`, signal), [library, doc, question], { fresh: true, skip: !shown });
+  useEffect(() => void (tree && setOpen(new Set(wayTo(tree.nodes, node)))), [tree]);
   const toggle = (/** @type {string} */ id) => setOpen((before) => {
     const now = new Set(before);
     if (!now.delete(id)) now.add(id);
@@ -63,7 +57,7 @@ function Tree({ library, doc, name, node, question, first }) {
   });
   return html`<details class="tree" open=${shown} onToggle=${(/** @type {any} */ event) => setShown(event.target.open)}>
     <summary><span>${tree?.title || name}</span></summary>
-    ${wrong && html`<p class="bad small">${wrong}</p>`}
+    ${wrong && html`<p class="bad small">${wrong.message}</p>`}
     ${shown && !tree && !wrong && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
     ${tree && html`<ul class="nodes">${tree.nodes.map((/** @type {any} */ one) => html`<${Node} key=${one.node_id} node=${one} most=${best(tree.nodes)} library=${library} doc=${doc} open=${open} onToggle=${toggle} />`)}</ul>`}
     ${tree && best(tree.nodes) === 0 && html`<p class="muted small">${t("search.outline_none")}</p>`}

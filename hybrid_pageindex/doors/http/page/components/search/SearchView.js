@@ -15,6 +15,7 @@ import { asked, converse, forget, justTyped, remembered, searchLink } from "./as
 import { outdate, useSearch } from "./finding.js";
 
 const OUTLINES = 3; // documents whose sections are shown
+const FITS = 90, FITS_PHONE = 24; // letters of a question that the box shows, on a wide screen and on a phone
 
 /** The documents of a result, best first, with their pages. */
 function byDocument(found) {
@@ -55,6 +56,7 @@ export function SearchView({ given }) {
     <h1 class="visually-hidden">${t("search.do")}</h1>
     <${Box} text=${text} effort=${one.effort} busy=${busy} focus=${!one.q || typed} onText=${setText} onSearch=${search} onAsk=${ask} onEffort=${(/** @type {string} */ effort) => change({ effort })}>
       <${Scope} libraries=${libraries} library=${one.library} documents=${one.documents} onChoose=${(/** @type {string} */ library, /** @type {string[]} */ those) => change({ library, documents: those })} /><//>
+    ${one.q.length > FITS_PHONE && html`<p class=${`whole-question${one.q.length > FITS ? " always" : ""}`}>${one.q}</p>`}
     <p class="visually-hidden" role="status">${busy ? t("search.working") : found ? t("search.found", { n: found.results.length }) : ""}</p>
     ${error && html`<p class="remark bad" role="alert">${error.offline ? t("search.offline") : `${error.message} ${error.advice}`} <button type="button" class="quiet-button" onClick=${again}>${t("viewer.again")}</button></p>`}
     ${waiting > 0 && html`<p class="remark">${t("search.behind", { n: waiting })} <a href=${link(["jobs"])}>${t("viewer.to_jobs")}</a></p>`}

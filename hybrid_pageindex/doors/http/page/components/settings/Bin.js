@@ -1,21 +1,19 @@
 // What was removed in the last 30 days: brought back, or deleted for good.
 import { useAttempt } from "../../attempt.js";
+import { useAnswer } from "../../answers.js";
 import { at, change, get, post } from "../../api.js";
 import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
 import { renounce } from "../../libraries.js";
 import { go, link } from "../../router.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useState } from "../../ui.js";
 import { Sure } from "../library/Manage.js";
 
 const DAY = 86400000; // ms
 
 /** @param {{ may: import("../../rights.js").May }} props */
 export function Bin({ may }) {
-  const [entries, setEntries] = useState(/** @type {any[] | null} */ (null));
-  const [wrong, setWrong] = useState("");
-  const look = () => get("/bin").then((found) => (setEntries(found), setWrong("")), (error) => setWrong(error.message));
-  useEffect(() => void look(), []);
+  const { answer: entries, wrong, look } = useAnswer((signal) => get("/bin", signal), []);
   useNews(look);
   const [attempt, said] = useAttempt(look);
   const cleared = () => {
@@ -23,15 +21,24 @@ export function Bin({ may }) {
     go(link([""]), true);
   };
   return html`<section class="card stack">
-    ${wrong && html`<p class="bad" role="alert">${wrong}</p>`}
+    ${wrong && html`<p class="bad" role="alert">${wrong.message}</p>`}
     ${entries?.length === 0 && html`<p class="muted">${t("bin.empty")}</p>`}
-    <ul class="stack">${(entries ?? []).map((entry) => html`<${Entry} key=${entry.id} entry=${entry} attempt=${attempt} />`)}</ul>
+    <ul class="stack">${(entries ?? []).map((/** @type {any} */ entry) => html`<${Entry} key=${entry.id} entry=${entry} attempt=${attempt} />`)}</ul>
     ${may("admin") && entries && entries.length > 0 && html`<div class="row"><${ForGood} label=${t("bin.empty_all")} sure=${t("bin.sure_all", { n: entries.length })}
-      act=${() => attempt(() => change("DELETE", "/bin"), t("bin.deleted"))} /></div>`}
+      act=${() => attempt(() => deleteAll(entries), t("bin.deleted"))} /></div>`}
     <p role=${said.bad ? "alert" : "status"} class=${`small ${said.bad ? "bad" : "good"}`}>${said.text}</p>
   </section>
   ${may("admin") && html`<section class="card stack"><h2>${t("manage.clear")}</h2><p class="muted small">${t("manage.clear_more")}</p>
     <div class="row"><${Sure} danger label=${t("manage.clear_do")} word="everything" act=${() => attempt(() => post("/clear", { confirm: "everything" }).then(cleared))} /></div></section>`}`;
+}
+
+/** Delete what was listed when the person agreed, and nothing that came since. @param {any[]} entries */
+async function deleteAll(entries) {
+  for (const entry of entries) {
+    await change("DELETE", at("bin", entry.id)).catch((error) => {
+      if (error.status !== 404) throw error; // another window deleted it or brought it back
+    });
+  }
 }
 
 function Entry({ entry, attempt }) {

@@ -6,6 +6,12 @@ import { html, useEffect, useState } from "../../ui.js";
 export const Fields = ({ values, names }) => html`<div class="fields">
   ${names.map((name) => values.views.has(name) && html`<${Field} key=${name} values=${values} name=${name} />`)}</div>`;
 
+/** What a choice is called; an own word of a setting first. @param {string} name @param {string} choice */
+function nameOf(name, choice) {
+  const named = [`settings.${name}_${choice}`, `settings.choice_${choice}`].find((text) => t(text) !== text);
+  return choice ? t(named ?? choice) : "–";
+}
+
 /** @param {{ values: import("./values.js").Values, name: string }} props */
 export function Field({ values, name }) {
   const one = /** @type {import("./values.js").Value} */ (values.views.get(name));
@@ -22,6 +28,7 @@ export function Field({ values, name }) {
       if (secret) setTyped("");
     } catch (/** @type {any} */ error) {
       setSaid({ text: `${error.message} ${error.advice ?? ""}`, bad: true });
+      if (one.choices.length) setTyped(String(one.value)); // a choice that was refused is not shown as if it held
     }
   };
   const secret = name.endsWith("_key");
@@ -29,7 +36,7 @@ export function Field({ values, name }) {
   const id = `setting-${name}`;
   const input = one.choices.length
     ? html`<select id=${id} value=${typed} disabled=${Boolean(one.fixed)} onChange=${(/** @type {any} */ event) => (setTyped(event.target.value), keep(event.target.value))}>
-        ${one.choices.map((choice) => html`<option key=${choice} value=${choice}>${choice || "–"}</option>`)}</select>`
+        ${one.choices.map((choice) => html`<option key=${choice} value=${choice}>${nameOf(name, choice)}</option>`)}</select>`
     : html`<input id=${id} type=${secret ? "password" : numeric ? "number" : "text"} step="any" autocomplete="off" value=${typed} disabled=${Boolean(one.fixed)}
         placeholder=${secret && one.given ? t("settings.secret_kept") : ""} aria-describedby=${`${id}-help`}
         onInput=${(/** @type {any} */ event) => (setTyped(event.target.value), setSaid({ text: "", bad: false }))} onChange=${(/** @type {any} */ event) => keep(event.target.value)} />`;

@@ -1,14 +1,16 @@
 // Folders of the server's disk that libraries are kept up to date with.
 import { useAttempt } from "../../attempt.js";
+import { useAnswer } from "../../answers.js";
 import { at, get } from "../../api.js";
 import { t } from "../../i18n.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html } from "../../ui.js";
 import { Sources } from "../library/Sources.js";
 
 /** @param {{ may: import("../../rights.js").May }} props */
 export function Folders({ may }) {
-  const [libraries, setLibraries] = useState(/** @type {any[] | null} */ (null));
-  useEffect(() => void get("/libraries").then(setLibraries, () => setLibraries([])), []);
+  const { answer, wrong } = useAnswer((signal) => get("/libraries", signal), []);
+  /** @type {any[] | null} */
+  const libraries = answer ?? (wrong ? [] : null);
   if (!libraries) return html`<div class="card waiting-card" aria-busy="true" />`;
   return html`${libraries.length === 0 && html`<p class="muted">${t("home.empty")}</p>`}
     ${libraries.map((one) => html`<${Followed} key=${one.id} library=${one} may=${may} />`)}`;

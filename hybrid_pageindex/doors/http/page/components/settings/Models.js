@@ -1,15 +1,14 @@
 // The language model and the one that sees: which, where, whether they answer, and what they took this month.
+import { useAnswer } from "../../answers.js";
 import { get, post } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { link } from "../../router.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useState } from "../../ui.js";
 import { Fields } from "./Fields.js";
 
 /** @param {{ values: import("./values.js").Values }} props */
 export function Models({ values }) {
-  const [usage, setUsage] = useState(/** @type {any} */ (null));
-  const look = () => get("/usage").then(setUsage, () => null);
-  useEffect(() => void look(), []);
+  const { answer: usage, look } = useAnswer((signal) => get("/usage", signal), []);
   return html`
     <${SetUp} values=${values} done=${look} />
     ${["llm", "vlm"].map((kind) => html`<${Model} key=${kind} kind=${kind} values=${values} tried=${look} />`)}

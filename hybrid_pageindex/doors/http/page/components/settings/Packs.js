@@ -1,21 +1,31 @@
 // Expert knowledge: which packs count, and what they make of a question.
+import { useAnswer, wordsOf } from "../../answers.js";
 import { get, query } from "../../api.js";
 import { t } from "../../i18n.js";
-import { html, useEffect, useState } from "../../ui.js";
+import { html, useRef, useState } from "../../ui.js";
 
 /** @param {{ values: import("./values.js").Values }} props */
 export function Packs({ values }) {
-  const [packs, setPacks] = useState(/** @type {string[]} */ ([]));
+  const { answer } = useAnswer((signal) => get("/packs", signal), []);
+  /** @type {string[]} */
+  const packs = answer ?? [];
   const [said, setSaid] = useState("");
-  useEffect(() => void get("/packs").then(setPacks, () => null), []);
   const one = /** @type {import("./values.js").Value} */ (values.views.get("expert"));
-  const chosen = one.value === "auto" ? packs : one.value === "none" ? [] : String(one.value).split(",").map((name) => name.trim());
-  const keep = (/** @type {string} */ expert) => values.save({ expert }).then(() => setSaid(t("settings.saved")), (error) => setSaid(`${error.message} ${error.advice}`));
+  const [wanted, want] = useState(/** @type {string | null} */ (null)); // until the server has it
+  const value = wanted ?? one.value;
+  const chosen = value === "auto" ? packs : value === "none" ? [] : String(value).split(",").map((name) => name.trim());
+  const queue = useRef(Promise.resolve()), last = useRef("");
+  const keep = (/** @type {string} */ expert) => { // one after the other, so that the last one stays
+    want(expert);
+    last.current = expert;
+    queue.current = queue.current.then(() => values.save({ expert })).then(() => setSaid(t("settings.saved")), (error) => setSaid(wordsOf(error)))
+      .then(() => { if (last.current === expert) want(null); });
+  };
   const turn = (/** @type {string} */ name) => keep((chosen.includes(name) ? chosen.filter((pack) => pack !== name) : [...chosen, name]).join(",") || "none");
   return html`<div class="card stack">
-    <label class="row"><input type="checkbox" checked=${one.value === "auto"} disabled=${Boolean(one.fixed)} onChange=${() => keep(one.value === "auto" ? packs.join(",") : "auto")} />
+    <label class="row"><input type="checkbox" checked=${value === "auto"} disabled=${Boolean(one.fixed)} onChange=${() => keep(value === "auto" ? packs.join(",") : "auto")} />
       ${t("settings.packs_auto")}</label>
-    <ul class="stack">${packs.map((name) => html`<li key=${name}><label class="row"><input type="checkbox" checked=${chosen.includes(name)} disabled=${one.value === "auto" || Boolean(one.fixed)} onChange=${() => turn(name)} />
+    <ul class="stack">${packs.map((name) => html`<li key=${name}><label class="row"><input type="checkbox" checked=${chosen.includes(name)} disabled=${value === "auto" || Boolean(one.fixed)} onChange=${() => turn(name)} />
       <span><b>${t(`settings.pack_${name}`)}</b> <span class="muted small">${t(`settings.pack_${name}_more`)}</span></span></label></li>`)}</ul>
     <p class="small good" role="status">${said}</p>
   </div>
@@ -24,13 +34,8 @@ export function Packs({ values }) {
 
 function Preview({ expert }) {
   const [question, setQuestion] = useState("");
-  const [made, setMade] = useState(/** @type {any} */ (null));
-  useEffect(() => {
-    if (!question.trim()) return setMade(null);
-    const stop = new AbortController();
-    const timer = setTimeout(() => get("/packs/preview" + query({ question, expert }), stop.signal).then(setMade, () => null), 250);
-    return () => (clearTimeout(timer), stop.abort());
-  }, [question, expert]);
+  const { answer: made } = useAnswer((signal) => get("/packs/preview" + query({ question, expert }), signal), [question, expert],
+    { wait: 250, skip: !question.trim() });
   const words = (/** @type {Record<string, number>} */ given) => Object.keys(given).slice(0, 12).map((one) => html`<span class="word" key=${one}>${one}</span>`);
   return html`<div class="card stack"><h2>${t("settings.preview")}</h2>
     <label>${t("settings.preview_question")}<input value=${question} maxlength="500" placeholder="What was the capex of 2025?" onInput=${(/** @type {any} */ event) => setQuestion(event.target.value)} /></label>

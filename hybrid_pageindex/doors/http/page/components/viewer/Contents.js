@@ -1,7 +1,8 @@
 // Beside the page: the document's sections, with the one that is read, and the terms that it defines.
+import { useAnswer } from "../../answers.js";
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
-import { html, useEffect, useMemo, useState } from "../../ui.js";
+import { html, useMemo, useState } from "../../ui.js";
 import { Outline } from "../library/Outline.js";
 
 const PARTS = ["sections", "terms"];
@@ -18,11 +19,13 @@ export function Contents({ base, library, doc, info, page, onPage }) {
 }
 
 function Terms({ base, content, onPage }) {
-  const [terms, setTerms] = useState(/** @type {any[] | null} */ (null)), [wrong, setWrong] = useState(""), [words, setWords] = useState("");
-  useEffect(() => void get(`${base}/glossary`).then(setTerms, (error) => setWrong(error.message)), [base, content]);
+  const [words, setWords] = useState("");
+  const { answer, wrong } = useAnswer((signal) => get(`${base}/glossary`, signal), [base, content], { fresh: true });
+  /** @type {any[] | null} */
+  const terms = answer;
   const asked = words.trim().toLocaleLowerCase();
   const shown = useMemo(() => (terms ?? []).filter((each) => each.term.toLocaleLowerCase().includes(asked)), [terms, asked]);
-  if (wrong) return html`<p class="bad small" role="alert">${wrong}</p>`;
+  if (wrong) return html`<p class="bad small" role="alert">${wrong.message}</p>`;
   if (!terms) return html`<p class="muted small" aria-busy="true">…</p>`;
   if (!terms.length) return html`<p class="muted small">${t("viewer.no_terms")}</p>`;
   return html`<input type="search" value=${words} placeholder=${t("library.find")} aria-label=${t("library.find")} onInput=${(/** @type {any} */ event) => setWords(event.target.value)} />

@@ -12,33 +12,34 @@ function Boxes({ boxes, kind, size }) {
   }} />`);
 }
 
-/** One page: its picture, drawn sharper where it is shown large, with boxes and its words over it. */
-export function Sheet({ base, info, number, layout, size, onSize, width, turn, marks, hits, now, visit, onDrawn, onFail }) {
+/** One page: its picture, drawn sharper where it is shown large, with boxes and its words over it. `current`: it is the one
+ * that is read; `begun`: its picture may be asked for; `onMark` is told where the first mark stands. */
+export function Sheet({ base, info, number, layout, size, onSize, width, turn, top, current, begun, marks, hits, now, onMark, onDrawn, onFail }) {
   const [shown, setShown] = useState(""), [sharp, setSharp] = useState("");
   const sheet = useRef(null);
   const plain = pictureOf(base, number, info.content_id, 1), fine = pictureOf(base, number, info.content_id, 2);
   const wanted = shown === plain && width * devicePixelRatio > size.width * (96 / 72) * 1.15;
-  const sideways = turn % 180 !== 0, height = (width * size.height) / size.width;
+  const sideways = turn % 180 !== 0, height = (width * size.height) / size.width, ready = shown === plain;
   const drawn = (event) => {
     setShown(plain);
+    onSize(number, { width: (event.target.naturalWidth * 72) / 96, height: (event.target.naturalHeight * 72) / 96 });
     onDrawn(number);
-    onSize({ width: (event.target.naturalWidth * 72) / 96, height: (event.target.naturalHeight * 72) / 96 });
   };
   const first = now[0] || marks[0];
   useEffect(() => {
-    if (first) sheet.current?.querySelector(".box.now, .box.mark")?.scrollIntoView({ block: "center", inline: "nearest" });
-  }, [number, visit, first && first.join()]);
-  return html`<div class="sheet-room" style=${{ width: `${sideways ? height : width}px`, height: `${sideways ? width : height}px` }}>
-    <div class="sheet" ref=${sheet} data-page=${number} data-ready=${shown === plain ? "" : undefined}
+    if (first) onMark(number, first, sheet.current?.querySelector(".box.now, .box.mark"));
+  });
+  return html`<div class="sheet-room" style=${{ top: `${top}px`, width: `${sideways ? height : width}px`, height: `${sideways ? width : height}px` }}>
+    <div class="sheet" ref=${sheet} data-page=${number} data-ready=${ready && current ? "" : undefined} data-drawn=${ready ? "" : undefined}
       style=${{ width: `${width}px`, height: `${height}px`, transform: turn ? `translate(-50%, -50%) rotate(${turn}deg)` : "translate(-50%, -50%)" }}>
-      ${shown !== plain && html`<div class="skeleton" />`}
-      <img key=${plain} class="picture" src=${plain} alt=${t("viewer.picture", { page: number, name: info.name })} draggable=${false}
-        onLoad=${drawn} onError=${onFail} />
+      ${!ready && html`<div class=${current ? "skeleton" : "blank"} />`}
+      ${begun && html`<img key=${plain} class="picture" src=${plain} alt=${t("viewer.picture", { page: number, name: info.name })} draggable=${false}
+        onLoad=${drawn} onError=${onFail} />`}
       ${wanted && html`<img key=${fine} class=${`picture fine${sharp === fine ? " there" : ""}`} src=${fine} alt="" draggable=${false} onLoad=${() => setSharp(fine)} />`}
       <${Boxes} boxes=${marks} kind="mark" size=${size} />
       <${Boxes} boxes=${hits} kind="hit" size=${size} />
       <${Boxes} boxes=${now} kind="hit now" size=${size} />
-      ${layout && html`<${TextLayer} layout=${layout} />`}
+      ${layout && html`<${TextLayer} layout=${layout} page=${number} />`}
     </div>
   </div>`;
 }

@@ -1,5 +1,5 @@
-import { html, useLayoutEffect, useMemo, useRef } from "../../ui.js";
-import { between, selectedText } from "./placing.js";
+import { html, useMemo } from "../../ui.js";
+import { between } from "./placing.js";
 
 const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d"));
 
@@ -12,18 +12,7 @@ function stretch(word) {
 }
 
 /** The page's words as letters that nobody sees, each over its place in the picture: they are selected and read aloud. */
-export function TextLayer({ layout }) {
-  const layer = useRef(null);
-  useLayoutEffect(() => {
-    const copy = (event) => {
-      const text = selectedText(layer.current, layout.words);
-      if (!text) return;
-      event.clipboardData.setData("text/plain", text);
-      event.preventDefault();
-    };
-    document.addEventListener("copy", copy);
-    return () => document.removeEventListener("copy", copy);
-  }, [layout]);
+export function TextLayer({ layout, page }) {
   const words = useMemo(() => layout.words.map((word, at) => {
     const [x0, y0, , y1] = word.box, style = {
       left: `${(100 * x0) / layout.width}%`, top: `${(100 * y0) / layout.height}%`,
@@ -31,5 +20,5 @@ export function TextLayer({ layout }) {
     };
     return word.text ? html`${between(layout.words[at - 1], word)}<span data-word=${at} style=${style}>${word.text}</span>` : null;
   }), [layout]);
-  return html`<div class="text-layer" ref=${layer}>${words}</div>`;
+  return html`<div class="text-layer" data-layer=${page}>${words}</div>`;
 }

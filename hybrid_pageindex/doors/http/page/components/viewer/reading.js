@@ -5,15 +5,19 @@ import { get, query } from "../../api.js";
  * `newer` is the document as it is now, where that is another content than what is shown. */
 export function useDocument(base) {
   const [held, setHeld] = useState(/** @type {{ state: string, info?: any, newer?: any, error?: any }} */ ({ state: "loading" }));
+  const newest = useRef(0);
   const look = async (fresh) => {
+    const mine = (newest.current += 1);
     try {
       const info = await get(base);
+      if (mine !== newest.current) return; // a later look tells more
       setHeld((before) => {
         if (!fresh && before.info && before.info.content_id !== info.content_id) return { ...before, state: "ready", newer: info };
         if (!fresh && before.state === "ready" && before.info?.content_id === info.content_id) return before;
         return { state: info.published ? "ready" : "failed", info };
       });
     } catch (/** @type {any} */ error) {
+      if (mine !== newest.current) return;
       setHeld((before) => ({ ...before, state: error.status === 404 ? "gone" : before.info ? before.state : "error", error }));
     }
   };
@@ -25,6 +29,7 @@ export function useDocument(base) {
     addEventListener("online", back);
     document.addEventListener("visibilitychange", back);
     return () => {
+      newest.current += 1;
       removeEventListener("focus", back);
       removeEventListener("online", back);
       document.removeEventListener("visibilitychange", back);
@@ -34,24 +39,35 @@ export function useDocument(base) {
 }
 
 const KEPT = 60; // pages
+const UNREAD = { read: null, layout: null, failed: null };
 
-/** The text and the layout of a page; those of the last pages are kept. */
-export function usePage(base, info, number) {
-  const pages = useRef(new Map()), [, redraw] = useState(0);
-  const key = `${base} ${info?.content_id} ${number}`;
+/** @typedef {{ read: any, layout: any, failed: any }} Page */
+
+/** The texts and the layouts of the pages that are near; those of the last ones are kept.
+ * @param {string} base @param {any} info @param {number[]} numbers the first one is asked for first
+ * @returns {(number: number) => Page} */
+export function usePages(base, info, numbers) {
+  const pages = useRef(/** @type {Map<string, Page>} */ (new Map())), [, redraw] = useState(0), stop = useRef(new AbortController());
+  const keyOf = (/** @type {number} */ number) => `${base} ${info?.content_id} ${number}`;
+  useEffect(() => () => stop.current.abort(), []);
   useEffect(() => {
-    if (!info?.published || pages.current.has(key)) return;
-    const kept = pages.current, held = { read: null, layout: null, failed: null };
-    const came = (name) => (value) => {
-      held[name] = value;
-      redraw((times) => times + 1);
-    };
-    kept.set(key, held);
-    if (kept.size > KEPT) kept.delete(kept.keys().next().value);
-    get(`${base}/pages/${number}`).then(came("read"), came("failed"));
-    get(`${base}/pages/${number}/layout`).then(came("layout"), () => came("layout")({ width: 0, height: 0, words: [], figures: [], tables: [] }));
-  }, [key]);
-  return pages.current.get(key) || { read: null, layout: null, failed: null };
+    if (!info?.published) return;
+    const kept = pages.current, { signal } = stop.current;
+    for (const number of numbers) {
+      const key = keyOf(number), held = kept.get(key) ?? { read: null, layout: null, failed: null };
+      const begun = kept.delete(key); // the last ones that were near stay
+      kept.set(key, held);
+      if (kept.size > KEPT) kept.delete(kept.keys().next().value ?? "");
+      if (begun) continue;
+      const came = (/** @type {keyof Page} */ name) => (/** @type {any} */ value) => {
+        held[name] = value;
+        redraw((times) => times + 1);
+      };
+      get(`${base}/pages/${number}`, signal).then(came("read"), came("failed"));
+      get(`${base}/pages/${number}/layout`, signal).then(came("layout"), () => came("layout")({ width: 0, height: 0, words: [], figures: [], tables: [] }));
+    }
+  }, [base, info?.content_id, numbers.join()]);
+  return (number) => pages.current.get(keyOf(number)) ?? UNREAD;
 }
 
 /** Where quoted words stand on a page, as the server finds them; null where they do not. */
