@@ -130,8 +130,8 @@ class FileStages:
         if result.unread:
             return Advance("waiting", "ocr", result=kept_result)
         bound = {need for need in turn.job.needs if need.startswith((SESSION, MACHINE))}
-        wanted = self._options.outline == "refined" or (self._options.outline == "auto" and turn.rough)
-        if turn.job.stage in ("parse", "ocr") and wanted and refinable(turn.source):
+        refines = self._options.outline == "refined" or (self._options.outline == "auto" and turn.rough)
+        if turn.job.stage in ("parse", "ocr") and refines and refinable(turn.source):
             return Advance("waiting", "refine", needs=frozenset(bound), result=kept_result)
         if turn.job.stage != "enrich" and self._options.enrich_needs:
             return Advance("waiting", "enrich", needs=self._options.enrich_needs | bound, result=kept_result)

@@ -28,7 +28,7 @@ from indexers.outline.quality import is_low
 from indexers.workers.pool import WorkerPool
 from indexers.workers.protocol import RegionTask
 
-_RULES = "regions-2"
+_RULES = "regions-3"
 """Of how the model is asked and how its answers are weighed: raising it has trees refined again."""
 _LACKING = "could not be read by the layout model"
 _LEFT = "pages for the section tree; --outline refined reads all"

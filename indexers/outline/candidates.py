@@ -75,8 +75,8 @@ def prominence(
         return _NONE
     isolated = above > max(1.5 * leading, 0.35 * body.size)
     small_capitals = _capitals(title[number.end if number else 0 :], 4) and isolated and below > 1.3 * leading
-    least = _SMALL_CAPITALS if small_capitals else 0.8 if bold and capitals else 0.88
-    if ratio < least or (ratio < 0.97 and not (bold or capitals)):
+    smallest = _SMALL_CAPITALS if small_capitals else 0.8 if bold and capitals else 0.88
+    if ratio < smallest or (ratio < 0.97 and not (bold or capitals)):
         return _NONE
     short = bold and len(run) == 1 and first.x1 - first.x0 < 0.5 * width and title[-1] not in ".:"
     if not (isolated or ratio > 1.25 or short or (number and (bold or capitals))):

@@ -49,7 +49,7 @@ def _points(series: etree._Element, tag: str) -> Points:
     if data is None:
         return {}
     direct = data.findtext(f"{CHART}v")
-    points = {_number(point): point.findtext(f"{CHART}v") or "" for point in data.iter(f"{CHART}pt")}
+    points = {_point_number(point): point.findtext(f"{CHART}v") or "" for point in data.iter(f"{CHART}pt")}
     return points or ({0: direct} if direct else {})
 
 
@@ -66,7 +66,7 @@ def _later_rows(root: etree._Element) -> list[tuple[str, ...]]:
         columns: list[Points] = []
         for dimension in data:
             for level in list(dimension.iter(f"{_LATER}lvl"))[::-1]:
-                points = {_number(point): point.text or "" for point in level.iter(f"{_LATER}pt")}
+                points = {_point_number(point): point.text or "" for point in level.iter(f"{_LATER}pt")}
                 if dimension.tag == f"{_LATER}numDim":
                     columns.append(points)
                 else:
@@ -75,6 +75,6 @@ def _later_rows(root: etree._Element) -> list[tuple[str, ...]]:
     return rows
 
 
-def _number(point: etree._Element) -> int:
+def _point_number(point: etree._Element) -> int:
     number = point.get("idx") or "0"
     return int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0

@@ -105,8 +105,8 @@ class XlsbBook:
             data = self._package.read(target)
             at = 0
             while at < len(data):
-                kind, at = _number(data, at, 2)
-                size, at = _number(data, at, 4)
+                kind, at = _seven_bit_number(data, at, 2)
+                size, at = _seven_bit_number(data, at, 4)
                 if at + size > len(data):
                     raise IndexError("a record reaches over the end")
                 if size >= _LEAST.get(kind, 0):
@@ -164,7 +164,7 @@ class XlsbBook:
             self._warnings.append(f"what lies on sheet «{name}» beside its cells is damaged")
 
 
-def _number(data: bytes, at: int, limit: int) -> tuple[int, int]:
+def _seven_bit_number(data: bytes, at: int, limit: int) -> tuple[int, int]:
     """Return a number of seven bits a byte, and the place after it."""
     value = 0
     for step in range(limit):
