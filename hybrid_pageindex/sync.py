@@ -16,6 +16,7 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.conversations.conversations import Conversations
 from hybrid_pageindex.engine.concurrency import explicit
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.parts import LazySubEngine
 from retrievers.pipeline.search import STAGES
 from retrievers.pipeline.state import Stages
 
@@ -95,13 +96,15 @@ def _items(stream: Any, loop: Loop) -> Iterator[Any]:
 
 
 def synchronous(kind: type[Any]) -> Callable[[type[T]], type[T]]:
-    """Give a class the public methods of another one, each of which waits for its result."""
+    """Give a class the public methods of another one, each of which waits for its result, and its sub-engines."""
 
     def filled(wrapped: type[T]) -> type[T]:
         for name, member in vars(kind).items():
             if name.startswith("_") or name in _INTERNAL or name in vars(wrapped):
                 continue
-            if isinstance(member, property):
+            if isinstance(member, LazySubEngine):
+                setattr(wrapped, name, property(functools.partial(_sub_engine, name), doc=member.__doc__))
+            elif isinstance(member, property):
                 setattr(wrapped, name, property(functools.partial(_inner, name), doc=member.__doc__))
             elif callable(member):
                 setattr(wrapped, name, _waiting(member, name))
@@ -112,6 +115,23 @@ def synchronous(kind: type[Any]) -> Callable[[type[T]], type[T]]:
 
 def _inner(name: str, own: Any) -> Any:
     return getattr(own._inner, name)
+
+
+def _sub_engine(name: str, own: Any) -> Any:
+    sub_engine: Any = getattr(own._inner, name)
+    kind: Any = type(sub_engine)
+    return _sub_engine_class(kind)(sub_engine, own._loop)
+
+
+@functools.cache
+def _sub_engine_class(kind: type[Any]) -> type[Any]:
+    """Return the class whose calls wait for those of a sub-engine."""
+    return synchronous(kind)(type(f"Sync{kind.__name__}", (_SyncSubEngine,), {"__doc__": kind.__doc__}))
+
+
+class _SyncSubEngine:
+    def __init__(self, inner: Any, loop: Loop) -> None:
+        self._inner, self._loop = inner, loop
 
 
 @synchronous(Conversations)
@@ -130,8 +150,9 @@ class SyncConversations:
 class SyncEngine:
     """An ``Engine`` of which each call waits for its result: ``engine.search("…").results``.
 
-    Its methods, their arguments, results and errors are those of ``Engine``. One event loop in the background makes
-    all of its calls, so it works in scripts, threads and notebooks. Callbacks are called from that thread or others.
+    Its methods and sub-engines, their arguments, results and errors are those of ``Engine``. One event loop in the
+    background makes all of its calls, so it works in scripts, threads and notebooks. Callbacks are called from that
+    thread or others.
     """
 
     def __init__(

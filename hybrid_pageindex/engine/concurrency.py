@@ -24,6 +24,10 @@ T = TypeVar("T")
 THINKING = 256
 
 
+def ignore_progress(*_: object) -> None:
+    """Receive progress that the caller did not ask for."""
+
+
 async def stoppable(work: Callable[[threading.Event], T]) -> T:
     """Run work in a thread; cancelling the task sets the event and waits until the work has stopped."""
     stop = threading.Event()
@@ -173,7 +177,7 @@ class Pending(Coroutine[Any, Any, Any]):
         return f"<{self._name}(…) that is not awaited yet>"
 
     def _refuse(self, what: str) -> NoReturn:
-        call = self._name.rpartition(".")[2]
+        call = self._name.partition(".")[2]
         self._coroutine.close()
         raise NotAwaitedError(
             f"{what} {self._name}(…), which was not awaited.",
@@ -181,11 +185,14 @@ class Pending(Coroutine[Any, Any, Any]):
         )
 
 
-def awaited(kind: type[T]) -> type[T]:
-    """Have the public coroutine methods of a class return ``Pending`` calls, and name all of their arguments."""
+def awaited(kind: type[T], path: str = "") -> type[T]:
+    """Have the public coroutine methods of a class return ``Pending`` calls, and name all of their arguments.
+
+    ``path`` is how a caller reaches the class ("Engine.jobs"), by default its name.
+    """
     for name, method in list(vars(kind).items()):
         if not name.startswith("_") and inspect.iscoroutinefunction(method):
-            setattr(kind, name, _pending(f"{kind.__name__}.{name}", method))
+            setattr(kind, name, _pending(f"{path or kind.__name__}.{name}", method))
     return kind
 
 

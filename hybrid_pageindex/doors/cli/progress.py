@@ -24,7 +24,7 @@ LINE_EVERY = 10.0  # seconds
 
 @contextmanager
 def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
-    """Yield a callback for ``Engine.embed``: a bar on a terminal, elsewhere a line now and then unless ``quiet``."""
+    """Yield a callback for ``Engine.embed``: a bar on a terminal, elsewhere lines unless ``quiet``."""
     if not sys.stderr.isatty():
         yield _ignore if quiet else _embed_lines()
         return

@@ -84,18 +84,31 @@ def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
 _QUEUE_SECONDS = 5.0  # seconds between two looks at what others left in the queue
 
 
-class QueueEngine(Protocol):
-    """Methods of ``Engine`` that a server calls beside its requests."""
-
+class QueueJobs(Protocol):
     async def waits(self) -> bool: ...
 
     async def work(self, *, enough: Callable[[], bool] | None = None) -> None: ...
 
-    async def expire_bin(self) -> int: ...
 
+class QueueSources(Protocol):
     async def watches(self) -> bool: ...
 
     async def watch(self, *, work: bool = True, on_event: Callable[[WatchEvent], None] | None = None) -> None: ...
+
+
+class QueueBin(Protocol):
+    async def expire(self) -> int: ...
+
+
+class QueueEngine(Protocol):
+    """Methods of an ``Engine`` that a server calls beside its requests."""
+
+    @property
+    def jobs(self) -> QueueJobs: ...
+    @property
+    def sources(self) -> QueueSources: ...
+    @property
+    def bin(self) -> QueueBin: ...
 
 
 class Standby:
@@ -113,8 +126,8 @@ class Standby:
         """Until it is cancelled."""
         while True:
             try:
-                if self._busy() or await self._engine.waits():
-                    await self._engine.work(enough=lambda: not self._busy())
+                if self._busy() or await self._engine.jobs.waits():
+                    await self._engine.jobs.work(enough=lambda: not self._busy())
             except PageIndexError as error:
                 logging.getLogger(__name__).warning("%s", error)
             with suppress(TimeoutError):
@@ -144,8 +157,8 @@ async def keep_up(engine: QueueEngine, standby: Standby) -> None:
         try:
             if loop.time() > cleaned + _HOUSEKEEPING:
                 cleaned = loop.time()
-                await engine.expire_bin()
-            if await engine.watches():
-                await engine.watch(work=False, on_event=heard)
+                await engine.bin.expire()
+            if await engine.sources.watches():
+                await engine.sources.watch(work=False, on_event=heard)
         except PageIndexError as error:
             _log.warning("%s", error)
