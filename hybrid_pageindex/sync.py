@@ -16,6 +16,7 @@ from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.conversations.conversations import Conversations
 from hybrid_pageindex.engine.concurrency import explicit
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.parts import LazySubEngine
 from retrievers.pipeline.search import STAGES
 from retrievers.pipeline.state import Stages
 
@@ -37,7 +38,7 @@ _INTERNAL = frozenset(  # for servers and the command line, which have a loop of
 
 
 class Loop:
-    """An event loop in a background thread, for calls from ordinary code."""
+    """An event loop in a thread of its own, for calls from ordinary code."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -45,7 +46,7 @@ class Loop:
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and return its result. Ctrl-C cancels it."""
+        """Return what comes of work. Ctrl-C cancels it."""
         if self._loop.is_closed() or threading.current_thread() is self._thread:
             work.close()
             raise UsageError("This engine is closed, or is called by a function that it calls.", "Use another engine.")
@@ -95,13 +96,15 @@ def _items(stream: Any, loop: Loop) -> Iterator[Any]:
 
 
 def synchronous(kind: type[Any]) -> Callable[[type[T]], type[T]]:
-    """Give a class the public methods of an async class as blocking methods."""
+    """Give a class the public methods of another one, each of which waits for its result, and its sub-engines."""
 
     def filled(wrapped: type[T]) -> type[T]:
         for name, member in vars(kind).items():
             if name.startswith("_") or name in _INTERNAL or name in vars(wrapped):
                 continue
-            if isinstance(member, property):
+            if isinstance(member, LazySubEngine):
+                setattr(wrapped, name, property(functools.partial(_sub_engine, name), doc=member.__doc__))
+            elif isinstance(member, property):
                 setattr(wrapped, name, property(functools.partial(_inner, name), doc=member.__doc__))
             elif callable(member):
                 setattr(wrapped, name, _waiting(member, name))
@@ -114,9 +117,26 @@ def _inner(name: str, own: Any) -> Any:
     return getattr(own._inner, name)
 
 
+def _sub_engine(name: str, own: Any) -> Any:
+    sub_engine: Any = getattr(own._inner, name)
+    kind: Any = type(sub_engine)
+    return _sub_engine_class(kind)(sub_engine, own._loop)
+
+
+@functools.cache
+def _sub_engine_class(kind: type[Any]) -> type[Any]:
+    """Return the class whose calls wait for those of a sub-engine."""
+    return synchronous(kind)(type(f"Sync{kind.__name__}", (_SyncSubEngine,), {"__doc__": kind.__doc__}))
+
+
+class _SyncSubEngine:
+    def __init__(self, inner: Any, loop: Loop) -> None:
+        self._inner, self._loop = inner, loop
+
+
 @synchronous(Conversations)
 class SyncConversations:
-    """``Engine.conversations`` with blocking methods."""
+    """``Engine.conversations``, of which each call waits for its result."""
 
     def __init__(self, inner: Conversations, loop: Loop) -> None:
         self._inner, self._loop = inner, loop
@@ -128,10 +148,11 @@ class SyncConversations:
 
 @synchronous(Engine)
 class SyncEngine:
-    """An ``Engine`` with blocking methods: ``engine.search("…").results``.
+    """An ``Engine`` of which each call waits for its result: ``engine.search("…").results``.
 
-    The methods, arguments, results and errors are those of ``Engine``. One background event loop makes all calls, so it
-    works in scripts, threads and notebooks. Callbacks are called from that thread or others.
+    Its methods and sub-engines, their arguments, results and errors are those of ``Engine``. One event loop in the
+    background makes all of its calls, so it works in scripts, threads and notebooks. Callbacks are called from that
+    thread or others.
     """
 
     def __init__(
@@ -141,11 +162,11 @@ class SyncEngine:
 
     @property
     def conversations(self) -> SyncConversations:
-        """Return the conversations of this home, with blocking methods."""
+        """Questions that go on from each other."""
         return SyncConversations(self._inner.conversations, self._loop)
 
     def close(self) -> None:
-        """End running calls and release the search index for other processes. Safe to call twice."""
+        """End what runs, and give the index back to other processes. Safe to call twice."""
         self._inner.close()
         self._loop.close()
 

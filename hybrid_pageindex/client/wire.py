@@ -132,6 +132,23 @@ def quoted(name: str) -> str:
     return quote(name, safe="")
 
 
+class SubClient:
+    """Methods of a client on one subject. ``library`` is the one that is meant where none is named."""
+
+    def __init__(self, wire: Wire, library: str) -> None:
+        self._wire, self._library = wire, library
+
+    def _in(self, library: str | None) -> str:
+        """Return the path of a library."""
+        if library == "":
+            raise errors.UsageError("The library's name is empty.", "Leave it out, or name a library.")
+        return f"/libraries/{quoted(library or self._library)}"
+
+    def _of(self, library: str | None, document: str = "", what: str = "") -> str:
+        """Return the path of a library's documents, of one of them, or of something of it."""
+        return "/".join(part for part in (f"{self._in(library)}/documents", quoted(str(document)), what) if part)
+
+
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

@@ -65,6 +65,8 @@ class LimitedEngine:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.conversations = LimitedConversations(engine, self)
+        self.documents, self.pictures = LimitedDocuments(engine, self), LimitedPictures(engine, self)
+        self.libraries, self.jobs = LimitedLibraries(engine, self), LimitedJobs(engine, self)
 
     @property
     def settings(self) -> Settings:
@@ -73,7 +75,7 @@ class LimitedEngine:
     async def readable(self) -> list[Library]:
         """Return the libraries that the caller may read."""
         caller = required_caller()
-        return [item for item in await self._engine.named_libraries() if caller.may("read", item.id)]
+        return [item for item in await self._engine.libraries.named() if caller.may("read", item.id)]
 
     async def library(self, name: str | None) -> Library:
         """Return the named library, else the default one, else the only one.
@@ -130,46 +132,77 @@ class LimitedEngine:
     ) -> list[PageRead]:
         return await self._engine.pages(document, numbers, library=(await self.library(library)).name)
 
-    async def with_tables(self, read: PageRead, *, library: str | None = None) -> PageRead:
-        return await self._engine.with_tables(read, library=(await self.library(library)).name)
 
-    async def page_image(self, document: str, page: int, *, library: str | None = None, **more: Any) -> bytes:
-        return await self._engine.page_image(document, page, library=(await self.library(library)).name, **more)
+class LimitedDocuments:
+    """Documents of the libraries that the caller may read."""
+
+    def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
+        self._engine, self._limited = engine, limited
+
+    async def with_tables(self, read: PageRead, *, library: str | None = None) -> PageRead:
+        return await self._engine.documents.with_tables(read, library=(await self._limited.library(library)).name)
+
+    async def get(self, document: str, *, library: str | None = None) -> Document:
+        return await self._engine.documents.get(document, library=(await self._limited.library(library)).name)
+
+    async def list(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
+        return await self._engine.documents.list(library=(await self._limited.library(library)).name, where=where)
+
+    async def browse(self, *, library: str | None = None, **more: Any) -> DocumentPage:
+        return await self._engine.documents.browse(library=(await self._limited.library(library)).name, **more)
+
+
+class LimitedPictures:
+    """Pictures of pages of the libraries that the caller may read."""
+
+    def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
+        self._engine, self._limited = engine, limited
+
+    async def page(self, document: str, page: int, *, library: str | None = None, **more: Any) -> bytes:
+        name = (await self._limited.library(library)).name
+        return await self._engine.pictures.page(document, page, library=name, **more)
 
     async def contact_sheet(self, document: str, pages: Sequence[int], *, library: str | None = None) -> bytes:
-        return await self._engine.contact_sheet(document, pages, library=(await self.library(library)).name)
+        name = (await self._limited.library(library)).name
+        return await self._engine.pictures.contact_sheet(document, pages, library=name)
 
-    async def documents(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
-        return await self._engine.documents(library=(await self.library(library)).name, where=where)
 
-    async def list_documents(self, *, library: str | None = None, **more: Any) -> DocumentPage:
-        return await self._engine.list_documents(library=(await self.library(library)).name, **more)
+class LimitedLibraries:
+    """The libraries that the caller may read."""
 
-    async def info(self, document: str, *, library: str | None = None) -> Document:
-        return await self._engine.info(document, library=(await self.library(library)).name)
+    def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
+        self._engine, self._limited = engine, limited
 
-    async def libraries(self, part: str = "") -> list[LibrarySize]:
+    async def list(self, part: str = "") -> list[LibrarySize]:
         caller = required_caller()
-        return [item for item in await self._engine.libraries(part) if caller.may("read", item.id)]
+        return [item for item in await self._engine.libraries.list(part) if caller.may("read", item.id)]
 
-    async def jobs(self, *, library: str | None = None, most: int = 100) -> JobList:
-        """Return the queue of the libraries that are read; other pauses and workers stay hidden."""
-        libraries = [await self.library(library)] if library else await self.readable()
-        if not libraries:
-            raise NotFoundError("There is no library that you may read.")
-        lists = [await self._engine.jobs(library=item.name, most=most) for item in libraries]
-        views = tuple(view for item in lists for view in item.jobs)[:most]
-        return replace(lists[0], jobs=views, paused=(), workers=())
 
-    async def job(self, id: int) -> JobHistory:
+class LimitedJobs:
+    """Jobs of the libraries that the caller may read."""
+
+    def __init__(self, engine: Engine, limited: LimitedEngine) -> None:
+        self._engine, self._limited = engine, limited
+
+    async def get(self, id: int) -> JobHistory:
         missing = NotFoundError(f"No job {id}.")
         try:
-            history = await self._engine.job(id)
+            history = await self._engine.jobs.get(id)
         except NotFoundError:
             raise missing from None
         if not required_caller().may("read", history.view.job.library):
             raise missing
         return history
+
+    async def list(self, *, library: str | None = None, most: int = 100) -> JobList:
+        """Return the queue of the libraries that are read; other pauses and workers stay hidden."""
+        limited = self._limited
+        libraries = [await limited.library(library)] if library else await limited.readable()
+        if not libraries:
+            raise NotFoundError("There is no library that you may read.")
+        lists = [await self._engine.jobs.list(library=item.name, most=most) for item in libraries]
+        views = tuple(view for item in lists for view in item.jobs)[:most]
+        return replace(lists[0], jobs=views, paused=(), workers=())
 
 
 class LimitedConversations:

@@ -28,7 +28,7 @@ from hybrid_core.types.libraries import library_called
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine.libraries.libraries import empty_bin, mark_used
 from hybrid_pageindex.engine.models.improvement import estimated, improvers, model_needs, unseen
-from hybrid_pageindex.engine.parts import Parts
+from hybrid_pageindex.engine.parts import Context, Parts
 
 if TYPE_CHECKING:
     from hybrid_core.embed.onnx_model import ExportReport
@@ -112,6 +112,21 @@ class IndexCall:
     wished: bool = False
     detach: bool = False
     priority: int = WANTED
+
+
+def index_library(
+    context: Context,
+    library: str,
+    paths: Sequence[str | Path | Upload],
+    call: IndexCall,
+    wishes: Mapping[str, Any],
+    on_progress: Callable[[IndexProgress], None],
+    cancelled: threading.Event,
+) -> IndexReport:
+    """Index paths by the engine's settings. ``wishes`` replace some for this call; None is no wish."""
+    settings = replace(context.settings, **{key: wish for key, wish in wishes.items() if wish is not None})
+    wished = any(wishes.get(key) for key in ("outline", "vision", "enrich"))
+    return index_paths(context.parts, library, paths, settings, replace(call, wished=wished), on_progress, cancelled)
 
 
 def index_paths(

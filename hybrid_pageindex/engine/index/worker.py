@@ -39,9 +39,8 @@ def work(
     only: int | None = None,
     kind: WorkKind | None = None,
 ) -> None:
-    """Process queued jobs until ``stopped`` is set, or the queue is empty and ``enough()`` is true.
-
-    ``only`` restricts the work to one job, ``kind`` to one kind of job.
+    """Do what waits in the queue, or ``only`` one job, until ``stopped``, or nothing is left and it is ``enough``; of
+    one ``kind``, or of all.
     """
     from hybrid_core.store.jobs.workers import JobOffers
     from indexers.jobs.embedding import NEED, lane
@@ -85,37 +84,50 @@ def _abilities(settings: Settings, models: frozenset[str]) -> frozenset[str]:
 _QUEUE_SECONDS = 5.0  # seconds between two looks at what others left in the queue
 
 
-class QueueEngine(Protocol):
-    """The methods of ``Engine`` that a server uses in the background."""
-
+class QueueJobs(Protocol):
     async def waits(self) -> bool: ...
 
     async def work(self, *, enough: Callable[[], bool] | None = None) -> None: ...
 
-    async def expire_bin(self) -> int: ...
 
+class QueueSources(Protocol):
     async def watches(self) -> bool: ...
 
     async def watch(self, *, work: bool = True, on_event: Callable[[WatchEvent], None] | None = None) -> None: ...
 
 
+class QueueBin(Protocol):
+    async def expire(self) -> int: ...
+
+
+class QueueEngine(Protocol):
+    """Methods of an ``Engine`` that a server calls beside its requests."""
+
+    @property
+    def jobs(self) -> QueueJobs: ...
+    @property
+    def sources(self) -> QueueSources: ...
+    @property
+    def bin(self) -> QueueBin: ...
+
+
 class Standby:
-    """Process queued jobs in the background of a server. Worker processes end when the queue is empty."""
+    """Work off the queue beside a server's calls. Between runs no worker process is kept."""
 
     def __init__(self, engine: QueueEngine, busy: Callable[[], bool] = lambda: False) -> None:
-        """``busy`` tells whether more jobs will follow soon, so that the worker processes are kept."""
+        """``busy``: more is about to be asked for, so that the processes are kept."""
         self._engine, self._busy, self._asked = engine, busy, asyncio.Event()
 
     def wake(self) -> None:
-        """Start processing, because a job was queued."""
+        """Something was asked for."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Process jobs until the task is cancelled."""
+        """Until it is cancelled."""
         while True:
             try:
-                if self._busy() or await self._engine.waits():
-                    await self._engine.work(enough=lambda: not self._busy())
+                if self._busy() or await self._engine.jobs.waits():
+                    await self._engine.jobs.work(enough=lambda: not self._busy())
             except PageIndexError as error:
                 logging.getLogger(__name__).warning("%s", error)
             with suppress(TimeoutError):
@@ -130,10 +142,7 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_up(engine: QueueEngine, standby: Standby) -> None:
-    """Watch folders until the task is cancelled; ``standby`` processes the changes.
-
-    The watching code is imported only once a folder is watched.
-    """
+    """Until it is cancelled; what is found is done by ``standby``. Nothing is imported before there is a folder."""
     loop = asyncio.get_running_loop()
 
     def heard(event: WatchEvent) -> None:
@@ -148,8 +157,8 @@ async def keep_up(engine: QueueEngine, standby: Standby) -> None:
         try:
             if loop.time() > cleaned + _HOUSEKEEPING:
                 cleaned = loop.time()
-                await engine.expire_bin()
-            if await engine.watches():
-                await engine.watch(work=False, on_event=heard)
+                await engine.bin.expire()
+            if await engine.sources.watches():
+                await engine.sources.watch(work=False, on_event=heard)
         except PageIndexError as error:
             _log.warning("%s", error)

@@ -1,0 +1,112 @@
+"""Documents of a server: methods of ``Engine.documents`` and ``Engine.pictures``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hybrid_core.types.documents import Document, DocumentRow
+from hybrid_core.types.locators import Box, PageLayout, WordBox
+from hybrid_core.types.requests import several
+from hybrid_pageindex.client.wire import SubClient, read_as
+from hybrid_pageindex.engine.documents.briefing import Briefing
+from hybrid_pageindex.engine.documents.contents import Matches
+from hybrid_pageindex.engine.documents.documents import DocumentPage, DocumentVersion
+
+if TYPE_CHECKING:
+    from indexers.formats.format import PageView
+
+
+class DocumentsClient(SubClient):
+    """The documents of libraries."""
+
+    async def briefing(
+        self, document: str | None = None, *, library: str | None = None, model: bool = False
+    ) -> Briefing:
+        of = self._of(library, document, "briefing") if document else f"{self._in(library)}/briefing"
+        return read_as(Briefing, await self._wire.json("GET", of, {"model": model}))
+
+    async def find_words(
+        self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
+    ) -> Matches:
+        params = {"q": words, "first": first, "most": most}
+        return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), params))
+
+    async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
+        """Fetch the file that a document was made of, to a file of yours."""
+        target = Path(to)
+        async with self._wire.opened("GET", self._of(library, document, "original")) as answered:
+            with target.open("wb") as file:
+                async for piece in answered.aiter_bytes():
+                    await asyncio.to_thread(file.write, piece)
+        return target
+
+    async def browse(self, *, library: str | None = None, **options: Any) -> DocumentPage:
+        return read_as(DocumentPage, await self._wire.json("GET", self._of(library), options))
+
+    async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
+        """List documents like ``Engine.documents.rows``."""
+        rows = f"{self._in(library)}/rows"
+        return read_as(list[DocumentRow], (await self._wire.json("GET", rows))["rows"])
+
+    async def get(self, document: str, *, library: str | None = None) -> Document:
+        return read_as(Document, await self._wire.json("GET", self._of(library, document)))
+
+    async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
+        """List versions like ``Engine.documents.versions``."""
+        return read_as(list[DocumentVersion], await self._wire.json("GET", self._of(library, document, "versions")))
+
+    async def edit(
+        self,
+        document: str,
+        *,
+        set: Mapping[str, str] | None = None,
+        unset: Sequence[str] = (),
+        library: str | None = None,
+    ) -> Document:
+        """Correct a document like ``Engine.documents.edit``."""
+        body = {"set": dict(set or {}), "unset": list(several(unset))}
+        return read_as(Document, await self._wire.json("PATCH", self._of(library, document), json=body))
+
+    async def remove(
+        self, documents: Sequence[str] | str, *, library: str | None = None, for_good: bool = False
+    ) -> list[Document]:
+        """Remove documents one after the other. If one is not found, those before it are removed already."""
+        params = {"for_good": "true"} if for_good else {}
+        replies = [
+            await self._wire.json("DELETE", self._of(library, document_id), params)
+            for document_id in several(documents)
+        ]
+        return read_as(list[Document], [document for document_id in replies for document in document_id["removed"]])
+
+    async def list(self, *, library: str | None = None, where: Sequence[str] | str = ()) -> list[Document]:
+        documents: list[Document] = []
+        cursor = ""
+        while True:
+            part = await self.browse(library=library, where=several(where), most=1000, cursor=cursor)
+            documents += part.documents
+            if not (cursor := part.cursor):
+                return documents
+
+
+class PicturesClient(SubClient):
+    """The pictures of pages."""
+
+    async def layout(self, document: str, page: int, *, library: str | None = None) -> PageLayout:
+        return read_as(PageLayout, await self._wire.json("GET", self._of(library, document, f"pages/{page}/layout")))
+
+    async def words(self, document: str, page: int, *, library: str | None = None) -> tuple[WordBox, ...]:
+        return (await self.layout(document, page, library=library)).words
+
+    async def boxes(self, document: str, page: int, quote: str, *, library: str | None = None) -> tuple[Box, ...]:
+        boxes = await self._wire.json("GET", self._of(library, document, f"pages/{page}/boxes"), {"quote": quote})
+        return read_as(tuple[Box, ...], boxes["boxes"])
+
+    async def page(
+        self, document: str, page: int, *, library: str | None = None, scale: int = 1, view: PageView = "page"
+    ) -> bytes:
+        """PNG, at 96 pixels an inch or twice that. ``view`` as ``Engine.pictures.page`` has it."""
+        where = self._of(library, document, f"pages/{page}/picture")
+        return (await self._wire.sent("GET", where, {"scale": scale, "view": view})).content

@@ -1,0 +1,244 @@
+"""The documents of libraries: list, read, correct, remove and rebuild them, and lend their originals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import NotConfiguredError
+from hybrid_core.types.documents import Document, DocumentRow
+from hybrid_core.types.requests import several
+from hybrid_core.types.results import SearchResult
+from hybrid_pageindex.engine.concurrency import (
+    ignore_progress,
+    read_in_the_background,
+    read_in_thread,
+    stoppable,
+)
+from hybrid_pageindex.engine.documents import reading
+from hybrid_pageindex.engine.documents.briefing import Briefing, brief_document, brief_library
+from hybrid_pageindex.engine.documents.contents import DefinedTerm, Matches, find_words, glossary
+from hybrid_pageindex.engine.documents.documents import (
+    DocumentPage,
+    DocumentState,
+    DocumentVersion,
+    edit,
+    list_documents,
+    versions,
+)
+from hybrid_pageindex.engine.documents.originals import distant_original, lent_original, original, signed_link
+from hybrid_pageindex.engine.documents.page_views import Layouts
+from hybrid_pageindex.engine.index.indexing import IndexCall
+from hybrid_pageindex.engine.libraries.libraries import Removal, remove
+from hybrid_pageindex.engine.parts import SubEngine
+
+if TYPE_CHECKING:
+    from hybrid_core.store.objects import Distant
+    from indexers.jobs.report import IndexProgress, IndexReport
+
+
+class DocumentsEngine(SubEngine, subject="documents"):
+    """The documents of libraries."""
+
+    async def browse(
+        self,
+        *,
+        library: str | None = None,
+        where: Sequence[str] = (),
+        find: str = "",
+        state: DocumentState = "all",
+        sort: str = "path",
+        most: int = 100,
+        cursor: str = "",
+    ) -> DocumentPage:
+        """Return a part of the documents of a library in an order, from ``cursor`` on."""
+        name = self._context.library(library)
+        listed = partial(
+            list_documents, self._context.catalog, name, several(where), find=find, state=state, sort=sort, most=most,
+            cursor=cursor,
+        )  # fmt: skip
+        return await read_in_thread(listed)
+
+    async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
+        """Every document of a library as one line of a list, by path: ten thousand in a fraction of a second."""
+        name = self._context.library(library)
+
+        def read() -> list[DocumentRow]:
+            with self._context.catalog.snapshot() as snapshot:
+                return snapshot.document_rows(snapshot.library(name).id)
+
+        return await read_in_thread(read)
+
+    async def get(self, document: str, *, library: str | None = None) -> Document:
+        """Return one document."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: reading.document(self._context.catalog, name, document))
+
+    async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
+        """Each content that was published of a document, the newest first."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: versions(self._context.catalog, name, document))
+
+    async def glossary(self, document: str, *, library: str | None = None) -> list[DefinedTerm]:
+        """Return the terms that a document defines itself (such as 'Affiliate means …'), in alphabetical order."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: glossary(self._context.catalog, name, document))
+
+    async def edit(
+        self,
+        document: str,
+        *,
+        set: Mapping[str, str] | None = None,
+        unset: Sequence[str] = (),
+        library: str | None = None,
+        seen: Document | None = None,
+    ) -> Document:
+        """Correct by hand what a document is: its title, organisation, year, quarter, date, type or tags.
+
+        What is ``set`` stays when the file is indexed again, moves or changes, and decides in place of what was read
+        off the file; ``unset`` takes corrections back. Raises UsageError for another field or a value it cannot have,
+        ChangedError where the document is not what it was when it was ``seen``.
+        """
+        name = self._context.library(library)
+        return await asyncio.to_thread(
+            lambda: edit(self._context.catalog, name, document, set or {}, several(unset), seen)
+        )
+
+    async def remove(
+        self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False
+    ) -> list[Document]:
+        """Remove documents by id or name; all are found before any is removed. Original files stay.
+
+        They can be restored from ``Engine.bin`` for 30 days, unless they are removed ``for_good``.
+        """
+        return list((await self.discard(documents, library=library, for_good=for_good)).documents)
+
+    async def discard(self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False) -> Removal:
+        """Remove documents as ``remove`` does. Also return their entry of the bin."""
+        name = self._context.library(library)
+        self._context.parts.pages.forget()
+        return await asyncio.to_thread(
+            lambda: remove(
+                self._context.catalog, self._context.parts.cache, name, several(documents), for_good=for_good
+            )
+        )
+
+    async def briefing(
+        self, document: str | None = None, *, library: str | None = None, model: bool = False
+    ) -> Briefing:
+        """Describe a document, or without one the library: its parts, figures, and questions that its pages answer.
+
+        With ``model`` the language model writes the description and the questions. Raises UsageError where none is
+        configured, ChatError where it fails.
+        """
+        name = self._context.library(library)
+
+        def search(question: str, documents: Sequence[str] | None) -> SearchResult:
+            return self._context.parts.searcher.search(
+                self._context.request(question, library=name, documents=documents, effort="fast", top_k=3)
+            )
+
+        def write() -> Briefing:
+            writer = self._context.parts.chat.model() if model else None
+            if model and writer is None:
+                raise NotConfiguredError("No language model is configured.", "Set llm_model, or leave the model out.")
+            if document is None:
+                return brief_library(self._context.catalog, name, search, writer)
+            return brief_document(self._context.catalog, name, document, search, writer)
+
+        return await (asyncio.to_thread(write) if model else read_in_thread(write))
+
+    async def find_place(
+        self, document: str, place: str, quote: str = "", *, library: str | None = None
+    ) -> reading.PlaceFound:
+        """The page and line of a place that ``Engine.pages`` named and quoted, also after a small edit of the file."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: reading.find_place(self._context.catalog, name, document, place, quote))
+
+    async def find_words(
+        self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
+    ) -> Matches:
+        """Find words on the pages of a document as they are written, from page ``first`` on."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: find_words(self._context.catalog, name, document, words, first, most))
+
+    async def with_tables(self, read: reading.PageRead, *, library: str | None = None) -> reading.PageRead:
+        """A page that ``Engine.pages`` gave with its tables in Markdown."""
+        name = self._context.library(library)
+        return await read_in_the_background(partial(Layouts(self._context.parts.pages).with_tables, name, read))
+
+    async def original(self, document: str, *, library: str | None = None) -> Path:
+        """The file that a document was made of; do not change one that lies in the home.
+
+        Raises DocumentError where it is gone.
+        """
+        name = self._context.library(library)
+        return await asyncio.to_thread(lambda: original(self._context.catalog, name, document))
+
+    @asynccontextmanager
+    async def lent_original(self, document: str, *, library: str | None = None) -> AsyncIterator[Path]:
+        """Lend the file of ``original`` to be passed on to somebody else, as it was indexed.
+
+        Raises DocumentError where it is gone, or is not the one that was indexed.
+        """
+        name = self._context.library(library)
+        stack = ExitStack()
+        try:
+            yield await stoppable(
+                lambda _: stack.enter_context(
+                    lent_original(self._context.catalog, self._context.parts.pages, name, document)
+                )
+            )
+        finally:
+            await asyncio.to_thread(stack.close)
+
+    async def original_link(self, document: str, *, library: str | None = None) -> str | None:
+        """A URL of the bucket that gives the file to anybody for five minutes; None where it is not in a bucket, or the
+        setting ``objects_links`` is "proxied".
+        """
+        if self._context.settings.objects_links != "signed":
+            return None
+        name = self._context.library(library)
+        return await read_in_thread(lambda: signed_link(self._context.catalog, name, document))
+
+    async def distant_original(self, document: str, *, library: str | None = None) -> Distant | None:
+        """The file to be read in parts, where it lies in a bucket and this home has not fetched it."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: distant_original(self._context.catalog, name, document))
+
+    async def rebuild(
+        self,
+        documents: Sequence[str] | str = (),
+        *,
+        library: str | None = None,
+        everything: bool = False,
+        password: str | None = None,
+        workers: int | None = None,
+        detach: bool = False,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+    ) -> IndexReport:
+        """Make documents anew from their files, or a whole library, or everything, whatever is stored of them.
+
+        What is published serves until its successor is. Scans are read again; what models said is asked for again only
+        where it is not kept. The rest is as in ``Engine.index``. Raises UsageError where it is not clear what is meant,
+        NotFoundError for what is unknown.
+        """
+        from hybrid_pageindex.engine.index.reindexing import rebuild  # with recovery, which readers do not wait for
+
+        settings = self._context.settings if workers is None else replace(self._context.settings, workers=workers)
+        named = self._context.named(library)
+        listed, progress = several(documents), on_progress or ignore_progress
+        call = IndexCall(password=password, detach=detach)
+        return await stoppable(
+            lambda stop: rebuild(self._context.parts, settings, listed, named, everything, call, progress, stop)
+        )
+
+    async def list(self, *, library: str | None = None, where: Sequence[str] = ()) -> list[Document]:
+        """Every document of a library, by path; those that failed too. ``where`` as in ``Engine.search``."""
+        name = self._context.library(library)
+        return await read_in_thread(lambda: reading.documents(self._context.catalog, name, several(where)))

@@ -1,0 +1,91 @@
+"""Pages as pictures, and where words, figures and tables are on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from hybrid_core.errors import UsageError
+from hybrid_core.types.locators import Box, PageLayout, WordBox
+from hybrid_pageindex.engine.concurrency import in_the_background, read_in_the_background
+from hybrid_pageindex.engine.documents.page_views import MOST_BYTES, SHEET, SIDE, Layouts, Pictures, draw_printed
+from hybrid_pageindex.engine.parts import SubEngine
+from indexers.formats.format import ImageFormat, PageView, Picture
+
+
+class PicturesEngine(SubEngine, subject="pictures"):
+    """The pictures of pages."""
+
+    async def page(
+        self,
+        document: str,
+        page: int,
+        *,
+        library: str | None = None,
+        dpi: int | None = None,
+        password: str | None = None,
+        format: ImageFormat = "png",
+        side: int = 0,
+        most_bytes: int = 0,
+        view: PageView = "page",
+    ) -> bytes:
+        """A page drawn from the original file, as PNG or JPEG; of a format without pages its text and pictures are.
+
+        ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
+        more; 0: as ``dpi`` makes it. ``view`` "office" is the page on which it begins as LibreOffice prints the file.
+        Raises DocumentError where that is not installed.
+        """
+        picture = Picture(dpi or self._context.settings.image_dpi, format, side, most_bytes)
+        if view == "page":
+            return await self._picture(document, [page], picture, library, password)
+        name, work = self._context.library(library), Pictures(self._context.parts.pages).work
+        return await read_in_the_background(partial(draw_printed, work, name, document, page, picture))
+
+    async def contact_sheet(
+        self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
+    ) -> bytes:
+        """Pages drawn small on one JPEG of 1,568 pixels at most, each with its number."""
+        if not 1 <= len(pages) <= SHEET:
+            raise UsageError(f"{len(pages)} pages were named for a contact sheet.", f"Name 1 to {SHEET}.")
+        picture = Picture(self._context.settings.image_dpi, "jpeg", SIDE, MOST_BYTES)
+        return await self._picture(document, pages, picture, library, password)
+
+    async def prepare(self) -> None:
+        """Start what draws pages, so that somebody who is about to look at one need not wait for it."""
+        await in_the_background(Pictures(self._context.parts.pages).work.prepare)
+
+    async def layout(
+        self, document: str, page: int, *, library: str | None = None, password: str | None = None
+    ) -> PageLayout:
+        """Return the positions of the words, figures and tables of a page, as on the picture of ``page_image``."""
+        name = self._context.library(library)
+        return await read_in_the_background(
+            partial(Layouts(self._context.parts.pages).of, name, document, page, password)
+        )
+
+    async def words(
+        self, document: str, page: int, *, library: str | None = None, password: str | None = None
+    ) -> tuple[WordBox, ...]:
+        """The words of a page in reading order with their boxes."""
+        return (await self.layout(document, page, library=library, password=password)).words
+
+    async def boxes(
+        self, document: str, page: int, quote: str, *, library: str | None = None, password: str | None = None
+    ) -> tuple[Box, ...]:
+        """Return the positions of quoted words on a page, a box for each line.
+
+        "…" in the quote stands for words left out.
+
+        Raises NotFoundError where the page does not hold them.
+        """
+        name = self._context.library(library)
+        return await read_in_the_background(
+            partial(Layouts(self._context.parts.pages).quote, name, document, page, quote, password)
+        )
+
+    async def _picture(
+        self, document: str, pages: Sequence[int], picture: Picture, library: str | None, password: str | None
+    ) -> bytes:
+        name = self._context.library(library)
+        draw = partial(Pictures(self._context.parts.pages).draw, name, document, pages, picture, password)
+        return await read_in_the_background(draw)  # it may wait long for those before it

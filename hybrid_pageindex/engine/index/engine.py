@@ -1,0 +1,127 @@
+"""The sources of libraries: files and folders that updates look at, and folders that are watched.
+
+Formats and watchers are imported on first use: a server asks again and again whether any folder is watched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid_core.store.catalog.libraries import watched_sources
+from hybrid_core.store.home import unwritable
+from hybrid_core.types.jobs import WATCHED
+from hybrid_core.types.libraries import Library
+from hybrid_core.types.sources import Source
+from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
+from hybrid_pageindex.engine.parts import SubEngine
+from hybrid_pageindex.engine.queue import JobsEngine
+
+if TYPE_CHECKING:
+    from hybrid_pageindex.engine.index.sources import Options, WatchEvent
+    from indexers.jobs.report import IndexProgress, IndexReport
+
+
+class SourcesEngine(SubEngine, subject="sources"):
+    """The sources of libraries."""
+
+    async def watch_folder(
+        self,
+        folder: str | Path,
+        *,
+        library: str | None = None,
+        poll: bool = False,
+        outline: str | None = None,
+        vision: str | None = None,
+        enrich: str | None = None,
+    ) -> Source:
+        """Let ``watch`` keep a library up to date with a folder. ``poll``: by looking again and again, as is done where
+        a network drive gives no events. Raises UsageError where it is no folder.
+        """
+        from hybrid_pageindex.engine.index.sources import watch_folder
+
+        name = self._context.library(library)
+        wishes = {"outline": outline, "vision": vision, "enrich": enrich}
+        machine = self._context.settings.own_machine
+        return await asyncio.to_thread(
+            lambda: watch_folder(self._context.catalog, name, folder, wishes, machine, poll=poll)
+        )
+
+    async def unwatch_folder(self, folder: str | Path, *, library: str | None = None, forget: bool = False) -> Source:
+        """Watch a folder no longer, and with ``forget`` let no update look at it either. Its documents stay.
+
+        Raises NotFoundError where it is no source of the library.
+        """
+        from hybrid_pageindex.engine.index.sources import unwatch_folder
+
+        name = self._context.library(library)
+        return await asyncio.to_thread(lambda: unwatch_folder(self._context.catalog, name, folder, forget=forget))
+
+    async def watches(self) -> bool:
+        """Return whether any folder is watched; False in a home that cannot be written."""
+        if unwritable(self._context.home):
+            return False
+        return bool(
+            await read_in_thread(
+                lambda: watched_sources(self._context.catalog, machine=self._context.settings.own_machine)
+            )
+        )
+
+    async def watch(
+        self,
+        *,
+        library: str | None = None,
+        concurrency: int | None = None,
+        work: bool = True,
+        on_event: Callable[[WatchEvent], None] | None = None,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+    ) -> None:
+        """Keep a library, or all, up to date with the folders that are watched, until the task is cancelled.
+
+        It also works: what is found, and whatever else waits in the queue, as ``Engine.jobs.work`` does. Without
+        ``work`` it asks for what is found, and leaves it to other workers.
+
+        Folders that any process adds meanwhile are watched too. ``on_event`` is called from worker threads.
+        """
+        from hybrid_pageindex.engine.index.sources import watch_sources, wishes_of
+
+        name = self._context.named(library)
+        call = IndexCall(detach=True, priority=WATCHED)
+
+        def look(stop: threading.Event) -> None:
+            def index_found(target: Library, files: Sequence[Path], options: Options) -> IndexReport:
+                return index_library(self._context, target.name, files, call, wishes_of(options), ignore_progress, stop)
+
+            watch_sources(
+                self._context.catalog,
+                self._context.home,
+                name,
+                self._context.settings.own_machine,
+                index_found,
+                on_event or ignore_progress,
+                stop,
+                reach=self._context.reach,
+            )
+
+        if not work:
+            await stoppable(look)
+            return
+        working = JobsEngine(self._context).work(concurrency=concurrency, on_progress=on_progress)
+        both = [asyncio.ensure_future(work_item) for work_item in (stoppable(look), working)]
+        try:
+            await asyncio.gather(*both)
+        finally:  # the one does not outlive the other
+            for task in both:
+                task.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
+
+    async def list(self, *, library: str | None = None) -> list[Source]:
+        """The files, folders and globs that a library, or all of them, were indexed from."""
+        from hybrid_pageindex.engine.index.sources import sources
+
+        name = self._context.named(library)
+        return await read_in_thread(lambda: sources(self._context.catalog, name))

@@ -1,0 +1,162 @@
+"""The libraries of a home, and its bin."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid_core.store.catalog.bin import BinEntry, bin_entries, bin_entry, restore
+from hybrid_core.store.catalog.libraries import create_library, name_library
+from hybrid_core.types.libraries import Library
+from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
+from hybrid_pageindex.engine.libraries.libraries import (
+    HomeSize,
+    LibrarySize,
+    bin_library,
+    clear,
+    empty_bin,
+    home_size,
+    library_sizes,
+)
+from hybrid_pageindex.engine.parts import SubEngine
+
+if TYPE_CHECKING:
+    from hybrid_pageindex.engine.index.uploads import Upload
+    from hybrid_pageindex.engine.libraries.transfer import Exported, Imported
+
+
+class LibrariesEngine(SubEngine, subject="libraries"):
+    """The libraries of a home."""
+
+    async def named(self) -> list[Library]:
+        """Every library by name, without counting anything."""
+
+        def read() -> list[Library]:
+            with self._context.catalog.snapshot() as snapshot:
+                return snapshot.named_libraries()
+
+        return await read_in_thread(read)
+
+    async def overview(self) -> HomeSize:
+        """Every library as ``list`` has it, and what the home takes on the disk."""
+        return await read_in_thread(lambda: home_size(self._context.catalog, self._context.home))
+
+    async def create(self, name: str, *, alias: str = "") -> Library:
+        """An empty library. Raises UsageError where the name or the alias cannot be one, or another library has it."""
+        return await asyncio.to_thread(lambda: create_library(self._context.catalog, name, alias=alias))
+
+    async def name(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
+        """Give a library another name or alias ("" takes it away): nothing is indexed again, and its id stays.
+
+        Raises NotFoundError for an unknown library, UsageError as ``create`` does.
+        """
+
+        def named() -> Library:
+            with self._context.catalog.snapshot() as snapshot:
+                before = snapshot.library(library)
+            renamed = name_library(self._context.catalog, before.id, name=name, alias=alias)
+            self._context.parts.indexes.rename(before.id)
+            return renamed
+
+        return await asyncio.to_thread(named)
+
+    async def clear(self, *, library: str | None = None, session: str = "", for_good: bool = False) -> list[str]:
+        """Delete one library, or all of them. Returns their names. Original files stay.
+
+        One library can be restored from ``Engine.bin`` for 30 days, unless it is deleted ``for_good``. Where all go,
+        the bin, tokens, users and sessions go too, but for the browser's session with the secret ``session``.
+        """
+        name = self._context.named(library)
+        self._context.parts.pages.forget()
+        if name is not None and not for_good:
+            return [(await asyncio.to_thread(lambda: bin_library(self._context.catalog, name))).name]
+        return await asyncio.to_thread(
+            lambda: clear(
+                self._context.catalog,
+                self._context.parts.cache,
+                self._context.parts.indexes,
+                self._context.home,
+                name,
+                session,
+            )
+        )
+
+    async def export_to(self, file: str | Path, *, library: str | None = None) -> Exported:
+        """Write a library's documents, alias, notes and feedback to one file."""
+        from hybrid_pageindex.engine.libraries.transfer import export_library  # with the formats
+
+        name = self._context.library(library)
+        return await stoppable(
+            lambda _: export_library(self._context.catalog, self._context.parts.pages, name, Path(file))
+        )
+
+    async def import_from(self, file: str | Path, *, name: str | None = None) -> Imported:
+        """Make a new library of such a file, by default of its own name: workers index what is in it.
+
+        Raises DocumentError for a file that is none, UsageError where there is a library of that name.
+        """
+        from hybrid_pageindex.engine.libraries.transfer import import_library  # with the formats
+
+        def enqueue(library: str, uploads: Sequence[Upload], stop: threading.Event) -> None:
+            index_library(self._context, library, uploads, IndexCall(detach=True), {}, ignore_progress, stop)
+
+        return await stoppable(
+            lambda stop: import_library(
+                self._context.parts,
+                self._context.settings,
+                Path(file),
+                name,
+                lambda library, uploads: enqueue(library, uploads, stop),
+            )
+        )
+
+    async def list(self, part: str = "") -> list[LibrarySize]:
+        """Every library with its documents, pages and disk use, the one that was used last first; with ``part`` those
+        whose name or alias holds it, whatever its case and width.
+        """
+        return await read_in_thread(lambda: library_sizes(self._context.catalog, self._context.home, part))
+
+
+class BinEngine(SubEngine, subject="bin"):
+    """Removed documents and libraries, which can be restored for 30 days."""
+
+    async def restore(self, entry: str) -> BinEntry:
+        """Bring back what was removed, by the id of its entry of the bin.
+
+        Raises NotFoundError for an unknown entry, UsageError where the library of removed documents is in the bin too,
+        or one of their files was indexed again.
+        """
+
+        def bring_back() -> BinEntry:
+            restored = bin_entry(self._context.catalog, entry)
+            restore(self._context.catalog, entry)
+            with self._context.catalog.snapshot() as snapshot:  # a library may have got a number
+                names = {library.id: library.name for library in snapshot.named_libraries()}
+            return replace(restored, library=names[restored.library_id])
+
+        self._context.parts.pages.forget()
+        return await asyncio.to_thread(bring_back)
+
+    async def empty(self, entry: str | None = None) -> int:
+        """Delete an entry of the bin for good, or all. Return how many. Raises NotFoundError for an unknown entry."""
+        return await asyncio.to_thread(
+            lambda: empty_bin(self._context.catalog, self._context.parts.indexes, self._context.home, entry)
+        )
+
+    async def expire(self) -> int:
+        """Delete for good what has been in the bin for 30 days. Return how many entries; none in a read-only home."""
+        if self._context.catalog.read_only:
+            return 0
+        return await asyncio.to_thread(
+            lambda: empty_bin(self._context.catalog, self._context.parts.indexes, self._context.home, expired=True)
+        )
+
+    async def list(self) -> list[BinEntry]:
+        """Return the removed documents and libraries that can be restored, the newest first."""
+        await self.expire()
+        return await read_in_thread(lambda: bin_entries(self._context.catalog))

@@ -1,0 +1,102 @@
+"""Embedders, and the language and vision models: make vectors, test, estimate and count what they take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import NotConfiguredError
+from hybrid_core.types.requests import several
+from hybrid_pageindex.engine.admin import UsageReport
+from hybrid_pageindex.engine.concurrency import ignore_progress, in_the_background, stoppable
+from hybrid_pageindex.engine.index.indexing import embed_documents, export_embedder, request_embedding
+from hybrid_pageindex.engine.index.reindexing import Estimate, estimate
+from hybrid_pageindex.engine.models.models import Kind, Models
+from hybrid_pageindex.engine.parts import SubEngine
+
+if TYPE_CHECKING:
+    from hybrid_core.embed.embedder import Kind as TextKind
+    from hybrid_core.embed.embedder import Vectors
+    from hybrid_core.embed.onnx_model import ExportReport
+    from indexers.jobs.embedding import EmbedProgress, EmbedReport
+
+
+class ModelsEngine(SubEngine, subject="models"):
+    """The models of a home."""
+
+    async def embed(
+        self,
+        model: str | None = None,
+        *,
+        library: str | None = None,
+        on_progress: Callable[[EmbedProgress], None] | None = None,
+    ) -> EmbedReport | None:
+        """Give a library's documents vectors, or go on doing so.
+
+        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …; without one the model
+        that is being made, else the one that serves, else the setting ``embedding_model``. ``none`` takes
+        the vectors away and gives None. While a new model's vectors are made the old ones serve.
+        """
+        name = self._context.library(library)
+        progress = on_progress or ignore_progress
+        return await stoppable(
+            lambda stop: embed_documents(self._context.parts, name, model, self._context.settings, progress, stop)
+        )
+
+    async def vectors(self, texts: Sequence[str], kind: TextKind = "document") -> Vectors:
+        """Return the vectors of texts from the configured embedder, float32 (texts, dimensions).
+
+        ``kind`` says what the texts are, since some models embed questions otherwise. Raise NotConfiguredError if
+        ``embedding_model`` is not set.
+        """
+        model = self._context.settings.embedding_model
+        if not model or model == "none":
+            raise NotConfiguredError("No embedder is configured.", "Set embedding_model.")
+        return await asyncio.to_thread(lambda: self._context.parts.embedders.load(model).embed(texts, kind))
+
+    async def export_embedder(self, folder: str | Path, model: str | None = None) -> ExportReport:
+        """Write a model that PyTorch runs as one that "onnx:FOLDER" names, in int8: several times as quick on a
+        processor, and to be used without PyTorch.
+
+        ``model`` is "bge-m3…" or "sentence-transformers:…", without one the setting ``embedding_model``.
+        """
+        return await asyncio.to_thread(
+            export_embedder, self._context.parts, Path(folder), model or self._context.settings.embedding_model
+        )
+
+    async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:
+        """Ask for a library's vectors, which workers make: the job's number. ``model`` as in ``embed``.
+
+        Raises UsageError where none is named and none was before.
+        """
+        name = self._context.library(library)
+        return await asyncio.to_thread(
+            lambda: request_embedding(self._context.parts, name, model, self._context.settings)
+        )
+
+    async def test(self, kind: Kind) -> str:
+        """Call the language or the vision model once, cheaply. Return a report, "" where none is configured.
+
+        Raises ChatError where it does not work.
+        """
+        return await in_the_background(
+            lambda: Models(self._context.settings, None, lambda: self._context.parts.spending).check(kind)
+        )
+
+    async def usage(self, first: str = "", last: str = "") -> UsageReport:
+        """Return the use of models by day, model, library and caller, and what is left of the limits.
+
+        ``first`` and ``last`` are days (YYYY-MM-DD); by default this month. Raises UsageError for another text.
+        """
+        return await asyncio.to_thread(lambda: self._context.parts.spending.report(first, last))
+
+    async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
+        """Estimate the calls and the price of improving these documents of a library, or all, by models.
+
+        No model is asked. Documents whose file changed are indexed; no other document changes. Raises NotFoundError for
+        an unknown name.
+        """
+        name, listed = self._context.library(library), several(documents)
+        return await stoppable(lambda stop: estimate(self._context.parts, self._context.settings, name, listed, stop))

@@ -1,0 +1,271 @@
+"""The queue of a home: list its jobs, follow, pause, cancel and retry them, and run them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hybrid_core.errors import Advice, ConflictError, UsageError
+from hybrid_core.store.catalog.catalog import Catalog
+from hybrid_core.store.home import unwritable
+from hybrid_core.store.jobs.claims import JobLimits
+from hybrid_core.store.jobs.control import JobControl
+from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.store.jobs.workers import JobOffers, Offer, Workers
+from hybrid_core.text.prose import counted
+from hybrid_core.types.jobs import ACTIVE, Job, JobStatus, Worker, WorkKind
+from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.index.worker import work
+from hybrid_pageindex.engine.jobs import (
+    STATUSES,
+    JobAction,
+    JobChoice,
+    JobDecision,
+    JobHistory,
+    JobList,
+    JobNews,
+    JobView,
+    state,
+)
+from hybrid_pageindex.engine.parts import SubEngine
+
+if TYPE_CHECKING:
+    from indexers.jobs.report import IndexProgress
+
+_AT_ONCE = 500
+
+
+class JobsEngine(SubEngine, subject="jobs"):
+    """The jobs of a home."""
+
+    async def get(self, id: int) -> JobHistory:
+        """Return one job with its events. Raises NotFoundError."""
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).history(id))
+
+    async def pause(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Leave jobs, a library's or all of them as they are until ``resume``, also over a restart. What runs stops at
+        its next pages.
+
+        This and the next four raise UsageError where it is not clear which jobs are meant, NotFoundError for an
+        unknown one.
+        """
+        return await self._decided("pause", ids, library, everything)
+
+    async def resume(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Let go on what was paused; ``everything`` ends every pause."""
+        return await self._decided("resume", ids, library, everything)
+
+    async def cancel(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """End jobs that wait, and within seconds those that run. What was published stays."""
+        return await self._decided("cancel", ids, library, everything)
+
+    async def retry(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Let failed jobs wait again; of named ones also those that were cancelled."""
+        return await self._decided("retry", ids, library, everything)
+
+    async def forget(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
+        """Delete what is kept of jobs that have ended; documents stay as they are."""
+        return await self._decided("forget", ids, library, everything)
+
+    async def _decided(
+        self, action: JobAction, ids: tuple[int, ...], library: str | None, everything: bool
+    ) -> JobDecision:
+        choice = JobChoice(ids, library, everything)
+        return await asyncio.to_thread(lambda: _Jobs(self._context.catalog).decide(action, choice))
+
+    async def events(
+        self, after: int | None = None, *, job: int | None = None, libraries: Sequence[str] | None = None
+    ) -> JobNews:
+        """Return the events after an event's number, of one job or of libraries (ids).
+
+        ``state``, the jobs as they are, is set where ``after`` is None, and where events after it are no longer kept.
+        """
+        return await read_in_thread(lambda: _job_news(self._context.catalog, after, job, libraries))
+
+    async def waits(self) -> bool:
+        """Return whether jobs wait in the queue; False in a home that cannot be written, where nobody runs them."""
+        if unwritable(self._context.home):
+            return False
+        return await read_in_thread(lambda: JobReader(self._context.catalog).counts().waiting > 0)
+
+    async def offers(self, limit: int) -> list[Offer]:
+        """The jobs that ``work_on`` could do somewhere now, up to ``most`` of each kind, the most urgent first, of all
+        libraries alike. For who hands out their numbers.
+        """
+        limits = self._context.settings.part(JobLimits)
+        return await asyncio.to_thread(lambda: JobOffers(self._context.catalog, limits=limits).all(limit))
+
+    async def work(
+        self,
+        *,
+        concurrency: int | None = None,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+        enough: Callable[[], bool] | None = None,
+        kind: WorkKind | None = None,
+    ) -> None:
+        """Do what waits in the queue, for whoever asked, until the task is cancelled: what is under way then goes back.
+
+        ``concurrency`` is how many processes read files (default: the setting ``workers``). With ``enough`` it ends by
+        itself once nothing is left to do and ``enough()`` is true. ``kind``: "index" or "embed" alone.
+        """
+        progress, finished = on_progress or ignore_progress, enough or (lambda: False)
+        await stoppable(
+            lambda stop: work(
+                self._context.parts, self._context.settings, concurrency, progress, stop, finished, kind=kind
+            )
+        )
+
+    async def work_on(self, job: int) -> None:
+        """Do one job, as far as this process can now and nobody else does it; what is left of it waits again. For who
+        hands out the numbers of jobs: none does harm, be it handed out twice or be the job over.
+        """
+        work_on_job = partial(work, self._context.parts, self._context.settings, None, ignore_progress)
+        await stoppable(lambda stop: work_on_job(stop, lambda: True, job))
+
+    def hand_back(self) -> None:
+        """From now on calls that are cancelled leave their jobs in the queue, for whoever works next."""
+        self._context.parts.leaving.set()
+
+    async def list(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
+        """Return running and waiting jobs, and the last that ended; of one library or all."""
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, most))
+
+
+class _Jobs:
+    """Jobs of a catalog; its methods wait for it."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
+
+    def listed(self, library: str | None, status: Collection[JobStatus], most: int) -> JobList:
+        """Return running, then waiting, then ended jobs, the newest first; all without ``status``.
+
+        Raises NotFoundError for an unknown library, UsageError for an unknown status.
+        """
+        if wrong := set(status) - set(STATUSES):
+            raise UsageError(f"'{min(wrong)}' is no status of a job.", f"Choose from {', '.join(STATUSES)}.")
+        id = None if library is None else self._library(library)
+        jobs = self._reader.listed(library=id, status=status or None, limit=most)
+        names = self._names()
+        paused = [self._paused(scope, name, names) for scope, name in self._control.pauses()]
+        workers = tuple(self._workers.all())
+        return JobList(self._views(jobs, names, workers), self._reader.counts(library=id), tuple(paused), workers)
+
+    def history(self, id: int) -> JobHistory:
+        """Raises NotFoundError."""
+        job = self._reader.job(id)
+        [view] = self._views([job], self._names(), self._workers.all())
+        return JobHistory(view, tuple(self._reader.events(job=id, limit=10_000)))
+
+    def decide(self, action: JobAction, choice: JobChoice) -> JobDecision:
+        """Raises UsageError where it is not clear which jobs are meant, NotFoundError for an unknown one."""
+        choice.check()
+        decisions = {
+            "pause": self._pause, "resume": self._resume, "cancel": self._cancel, "retry": self._retry,
+            "forget": self._forget,
+        }  # fmt: skip
+        return decisions[action](choice)
+
+    def _pause(self, choice: JobChoice) -> JobDecision:
+        for job in self._named(choice):
+            if job.ended:
+                raise ConflictError(
+                    f"Job {job.id} is {job.status}.",
+                    Advice("Pause what waits or runs.", "Pause what waits or runs: jobs list."),
+                )
+            self._control.pause("job", str(job.id))
+        if choice.library is not None:
+            self._control.pause("library", self._library(choice.library))
+        elif choice.everything:
+            self._control.pause("all")
+        return JobDecision(choice.ids, f"{_what(choice)} paused until resumed.")
+
+    def _resume(self, choice: JobChoice) -> JobDecision:
+        if choice.library is not None:
+            resumed = self._control.resume("library", self._library(choice.library))
+        elif choice.everything:
+            resumed = self._control.resume("all")
+        else:
+            resumed = bool(sum(self._control.resume("job", str(job.id)) for job in self._named(choice)))
+        return JobDecision(choice.ids, f"{_what(choice)} {'resumed' if resumed else 'not paused'}.")
+
+    def _cancel(self, choice: JobChoice) -> JobDecision:
+        """Cancel jobs. Published documents stay."""
+        self._named(choice)
+        ended = self._control.cancel(choice.ids or None, library=self._id(choice), cause="It was cancelled.")
+        running = sum(job.status == "running" for job in self._reader.jobs(ended))
+        soon = f"; {running} of them still run and end within seconds" if running else ""
+        return JobDecision(tuple(ended), f"{counted(len(ended), 'job')} cancelled{soon}. What was published stays.")
+
+    def _retry(self, choice: JobChoice) -> JobDecision:
+        """Failed jobs wait again; of named ones also those that were cancelled."""
+        self._named(choice)
+        again = self._control.retry(choice.ids or None, library=self._id(choice))
+        return JobDecision(tuple(again), f"{counted(len(again), 'job waits', 'jobs wait')} again.")
+
+    def _forget(self, choice: JobChoice) -> JobDecision:
+        """Delete what is kept of ended jobs; documents stay as they are."""
+        named = self._named(choice)
+        if going := [job.id for job in named if not job.ended]:
+            raise ConflictError(
+                f"Job {going[0]} has not ended.", Advice("Cancel it first.", "Cancel it first: jobs cancel.")
+            )
+        gone = self._control.forget(choice.ids or None, library=self._id(choice))
+        return JobDecision(choice.ids, f"{counted(gone, 'job')} forgotten.")
+
+    def _named(self, choice: JobChoice) -> list[Job]:
+        """Raises NotFoundError for one that is not there."""
+        return [self._reader.job(id) for id in choice.ids]
+
+    def _id(self, choice: JobChoice) -> str | None:
+        return None if choice.library is None else self._library(choice.library)
+
+    def _library(self, name: str) -> str:
+        with self._catalog.snapshot() as snapshot:
+            return snapshot.library(name).id
+
+    def _names(self) -> Mapping[str, str]:
+        with self._catalog.snapshot() as snapshot:
+            return {library.id: library.name for library in snapshot.named_libraries()}
+
+    def _views(self, jobs: Sequence[Job], names: Mapping[str, str], workers: Sequence[Worker]) -> tuple[JobView, ...]:
+        ahead = self._reader.ahead([job.id for job in jobs if job.status == "waiting"])
+        return tuple(
+            JobView(job, names.get(job.library, job.library), state(job, ahead.get(job.id, 0), workers)) for job in jobs
+        )
+
+    @staticmethod
+    def _paused(scope: str, name: str, names: Mapping[str, str]) -> str:
+        return {"all": "everything", "library": f"library {names.get(name, name)}", "job": f"job {name}"}[scope]
+
+
+def _what(choice: JobChoice) -> str:
+    if choice.ids:
+        return f"{'Job' if len(choice.ids) == 1 else 'Jobs'} {', '.join(map(str, choice.ids))}:"
+    return f"Library {choice.library}:" if choice.library is not None else "All jobs:"
+
+
+_AT_ONCE = 500
+
+
+def _job_news(catalog: Catalog, after: int | None, job: int | None, libraries: Sequence[str] | None) -> JobNews:
+    """Raises NotFoundError for an unknown job where its state is told."""
+    reader = JobReader(catalog)
+    last = reader.last_event()  # before the state is read: what happens meanwhile is told twice rather than never
+    if after is not None and not _missing(reader, after, last):
+        events = reader.events(after, job=job, library=libraries, limit=_AT_ONCE)
+        number = events[-1].number if len(events) == _AT_ONCE else max(last, after)
+        return JobNews(max([number, *(event.number for event in events)]), tuple(events))
+    if job is not None:
+        return JobNews(last, (), (_Jobs(catalog).history(job).view,))
+    views = _Jobs(catalog).listed(None, ACTIVE, _AT_ONCE).jobs
+    shown = tuple(view for view in views if libraries is None or view.job.library in libraries)
+    return JobNews(last, (), shown)
+
+
+def _missing(reader: JobReader, after: int, last: int) -> bool:
+    """Return whether events after a number are no longer kept, or it is of a catalog that was cleared."""
+    return after > last or (after < last and reader.oldest_event() > after + 1)
