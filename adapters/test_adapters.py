@@ -142,7 +142,7 @@ def test_langchain_with_a_folder_is_kept_and_loaded(engine: Engine, expected: li
 
 def test_haystack_filters(engine: Engine) -> None:
     year = {"field": "meta.year", "operator": "==", "value": "2024"}
-    names = {one.name for one in run(engine.documents(where=["year=2024"]))}
+    names = {one.name for one in run(engine.documents.list(where=["year=2024"]))}
     for filters in (year, year | {"value": 2024}, {"operator": "AND", "conditions": [year]}):
         made = for_haystack.PageIndexRetriever(str(engine.home), top_k=50, filters=filters)
         loaded = for_haystack.PageIndexRetriever.from_dict(made.to_dict())

@@ -52,7 +52,7 @@ def main() -> int:
     folder = load_settings().models_dir
     places = ModelPlaces(Path(folder) if folder else None)
     with tempfile.TemporaryDirectory() as temporary, closing(Engine(options.home or temporary)) as engine:
-        if not run(engine.documents()):
+        if not run(engine.documents.list()):
             run(engine.index(list(dataset.files), enrich="never"))
         pages = pages_of(engine, options.documents)
         names = {name for name, _ in pages}
@@ -69,7 +69,7 @@ def main() -> int:
 
 def pages_of(engine: Engine, limit: int | None) -> dict[tuple[str, int], str]:
     texts = {}
-    for document in run(engine.documents())[:limit]:
+    for document in run(engine.documents.list())[:limit]:
         if document.pages:
             for page in run(engine.pages(document.doc_id, f"1-{document.pages}")):
                 if page.text.strip():
@@ -97,11 +97,11 @@ def speed(spec: str, model: Embedder, texts: Sequence[str], questions: Sequence[
 
 def searches(engine: Engine, spec: str, questions: Sequence[str]) -> None:
     """Each question is asked once, so that no vector of it is remembered."""
-    run(engine.embed("none"))
+    run(engine.models.embed("none"))
     some, others = questions[::2], questions[1::2]
     for name in ("without", "with"):
         if name == "with":
-            run(engine.embed(spec))
+            run(engine.models.embed(spec))
         for question in others[:5]:
             engine.search_now(question, effort="fast")
         taken = [timed(lambda q=q: engine.search_now(q, effort="fast")) for q in some]  # type: ignore[misc]

@@ -158,15 +158,15 @@ def restores(folder: Path, times: int, seed: int) -> dict[str, Any]:
             shutil.copytree(backup, trial_home)
             with closing(Engine(home)) as going_on, closing(Engine(trial_home)) as trial:
                 goes_on = _search(going_on)
-                wrong += _search(trial) != expected or not run(trial.doctor(deep=True)).ok
-                wrong += _search(going_on) != goes_on or not run(going_on.doctor(deep=True)).ok
+                wrong += _search(trial) != expected or not run(trial.admin.doctor(deep=True)).ok
+                wrong += _search(going_on) != goes_on or not run(going_on.admin.doctor(deep=True)).ok
             shutil.rmtree(trial_home)
         else:
             for name in (CATALOG, f"{CATALOG}-wal", f"{CATALOG}-shm"):
                 (home / name).unlink(missing_ok=True)
             shutil.copytree(backup, home, dirs_exist_ok=True)
             with closing(Engine(home)) as engine:
-                wrong += _search(engine) != expected or not run(engine.doctor(deep=True)).ok
+                wrong += _search(engine) != expected or not run(engine.admin.doctor(deep=True)).ok
     return {"part": "restores", "restored": times, "wrong": wrong, "ok": not wrong}
 
 
@@ -206,7 +206,7 @@ def _filled(home: Path, files: Path) -> str:
     """Fill a home. Return what each question finds there, and the modules that this takes."""
     fill(home, files)
     with closing(Engine(home)) as engine:
-        run(engine.doctor())
+        run(engine.admin.doctor())
         return json.dumps([_search(engine, _LIBRARIES), [name for name in sys.modules if "__" not in name]])
 
 
@@ -227,7 +227,7 @@ def _looked_at(home: Path, expected: Found, before: Rows, name: Path) -> str:
     try:
         with closing(Engine(home)) as engine:
             same = _search(engine, _LIBRARIES) == expected
-            if (not same or thorough) and not run(engine.doctor(deep=thorough)).ok:
+            if (not same or thorough) and not run(engine.admin.doctor(deep=thorough)).ok:
                 report = "doctor"
             same = same or _search(engine, _LIBRARIES) == expected
     except PageIndexError as error:
@@ -296,12 +296,12 @@ def _change(home: Path, files: Path, choose: random.Random, number: int) -> None
     with closing(Engine(home)) as engine:
         path = pdfs.numbered(files / f"{choose.randrange(12):02}.pdf", choose.randint(1, 5), f"harbour {number}")
         run(engine.index(path))
-        documents = run(engine.documents())
+        documents = run(engine.documents.list())
         document = choose.choice(documents)
         if choose.random() < 0.3 and len(documents) > 2:
-            run(engine.remove([document.name]))
+            run(engine.documents.remove([document.name]))
         elif choose.random() < 0.5:
-            run(engine.edit(document.name, set={"title": f"Curlew {number}"}))
+            run(engine.documents.edit(document.name, set={"title": f"Curlew {number}"}))
         else:
             engine.notes.add("default", "ann", f"Note {number}", "text", document.doc_id, 1)
 

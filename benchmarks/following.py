@@ -174,7 +174,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         with_engine = Engine(home)
         run(with_engine.index(dataset.files))
-        originals = run(with_engine.documents())
+        originals = run(with_engine.documents.list())
         catalog = Catalog(Path(home, "catalog.sqlite"))
         have = grow(catalog, originals, sum(document.pages for document in originals), options.pages)
         catalog.close()

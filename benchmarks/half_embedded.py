@@ -69,7 +69,7 @@ def indexed(home: Path, files: Sequence[Path], embedder: str = "") -> None:
     with closing(Engine(home)) as engine:
         run(engine.index(list(files), enrich="never"))
         if embedder:
-            run(engine.embed(embedder))
+            run(engine.models.embed(embedder))
 
 
 if __name__ == "__main__":

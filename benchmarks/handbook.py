@@ -165,7 +165,7 @@ async def measure(folder: Path, books: list[Handbook]) -> dict[str, object]:
         results = (await engine.search(book.question)).results
         seconds.append(time.perf_counter() - began)
         first += bool(results) and results[0].doc_name.startswith(book.name)
-    documents = await engine.documents()
+    documents = await engine.documents.list()
     parts = {format: sum(len(book.parts) for book in books[at::3]) for at, format in enumerate(FORMATS)}
     engine.close()
     return {

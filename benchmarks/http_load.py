@@ -249,7 +249,7 @@ def _filled(home: Path) -> None:
         (folder / f"{number:03}.md").write_text(_text(chance))
     engine = Engine(home)
     run(engine.index(folder, library="bench"))
-    run(engine.create_library("arriving"))
+    run(engine.libraries.create("arriving"))
     engine.close()
 
 

@@ -113,7 +113,7 @@ class Counter:
         file = run(self.engine.index(path)).files[0]
         if file.status == "failed":
             raise SystemExit(f"{path}: {file.error}")
-        run(self.engine.embed(EMBEDDER))
+        run(self.engine.models.embed(EMBEDDER))
         seconds = time.perf_counter() - began
         titles = [request.title for request in self.server.requests]
         shown = titles.count("PageSaid")

@@ -171,7 +171,7 @@ def main() -> int:
         prepared = prepare(home, dataset.files, "", Progress(), ours=False)
         with closing(prepared.engine) as engine:
             located = run(locate(engine, dataset.questions)).questions
-            ids = {document.name: document.doc_id for document in run(engine.documents())}
+            ids = {document.name: document.doc_id for document in run(engine.documents.list())}
         questions = [question for question in located if gold_pages(question)]
         outcomes = measure(home, questions, ids, options.setting, options.strategy)
     spent = [outcome.deep["oracle"].tokens for outcome in outcomes]

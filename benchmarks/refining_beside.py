@@ -56,7 +56,7 @@ def main() -> None:
         closing(Engine(settings=Settings(storage_path=options.home))) as engine,
         tempfile.TemporaryDirectory() as folder,
     ):
-        questions = cycle([document.title for document in run(engine.documents())])
+        questions = cycle([document.title for document in run(engine.documents.list())])
         searched(engine, questions, lambda done: done < 5)
         alone = searched(engine, questions, lambda done: done < options.searches)
         scratch, before = Path(folder) / "home", resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -68,8 +68,8 @@ def measure(paths: list[Path], workers: int) -> dict[str, Any]:
         report = run(engine.index(paths))
         seconds = time.perf_counter() - began
         memory.stop()
-        healthy = run(engine.doctor()).ok
-        unread = sum(page.needs_ocr for d in run(engine.documents()) for page in _pages(engine, d.doc_id, d.pages))
+        healthy = run(engine.admin.doctor()).ok
+        unread = sum(page.needs_ocr for d in run(engine.documents.list()) for page in _pages(engine, d.doc_id, d.pages))
         engine.close()
     refused = [file for file in report.files if file.status == "failed"]
     slowest = sorted(report.files, key=lambda file: -file.seconds)[:_SLOWEST]

@@ -33,7 +33,7 @@ async def main() -> None:
         engine = Engine(home=Path(home))
         for number, file in enumerate(gold):  # a library each: the same file may stand in two sets
             await engine.index(data / file, library=f"d{number}")
-            title = (await engine.documents(library=f"d{number}"))[0].title
+            title = (await engine.documents.list(library=f"d{number}"))[0].title
             if key(title) in map(key, gold[file]):
                 right[file.split("/")[0]] += 1
             else:

@@ -52,7 +52,7 @@ def main() -> None:
             pdfs.numbered(folder / f"other-{number}.pdf", 3, f"other {number}")
         engine = Engine(home)
         run(engine.index(folder))
-        run(engine.watch_folder(folder, poll=options.poll))
+        run(engine.sources.watch_folder(folder, poll=options.poll))
         command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(home), "watch", "--json"]
         watch = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
         try:

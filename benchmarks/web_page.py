@@ -103,7 +103,7 @@ def main() -> None:
         home = Path(scratch, "home")
         with closing(Engine(home)) as engine:
             run(engine.index(_long(Path(scratch, "long.pdf"), options.pages), library="long"))
-            [document] = run(engine.documents(library="long"))
+            [document] = run(engine.documents.list(library="long"))
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         with served(home) as (api, _, _):
             url = api.removesuffix("/api/v1")

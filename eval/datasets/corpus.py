@@ -57,7 +57,7 @@ async def locate(engine: Engine, questions: Iterable[EvalQuestion], *, library: 
     needed = {gold.document for question in listed_questions for gold in question.evidence if _is_text(gold)}
     titled = {gold.document for question in listed_questions for gold in question.evidence if gold.match == "section"}
     sections: dict[str, list[tuple[str, int, int]]] = {}
-    listed = [document for document in await engine.documents(library=library) if document.published]
+    listed = [document for document in await engine.documents.list(library=library) if document.published]
     times = Counter(document.name for document in listed)
     pages: dict[str, int] = {}
     texts: dict[str, list[str]] = {}
@@ -254,7 +254,7 @@ class Corpus:
 
     @cached_property
     def documents(self) -> dict[str, Document]:
-        return {document.name: document for document in run(self._engine.documents()) if document.published}
+        return {document.name: document for document in run(self._engine.documents.list()) if document.published}
 
     @cached_property
     def ids(self) -> dict[str, str]:

@@ -105,10 +105,10 @@ def shipped_sets(data: Path | None) -> tuple[str, ...]:
 def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
     """Return the rated questions of a library. Raises NotFoundError, and UsageError for fewer than NEEDED."""
     name = library or engine.settings.library
-    ids = [entry.id for entry in run(engine.named_libraries()) if entry.called(name)]
+    ids = [entry.id for entry in run(engine.libraries.named()) if entry.called(name)]
     if not ids:
         raise NotFoundError(f"There is no library '{name}'.", "`hybrid-pageindex libraries` lists them.")
-    listed = run(engine.documents(library=name))
+    listed = run(engine.documents.list(library=name))
     documents = {document.path: (document.doc_id, document.pages) for document in listed if document.published}
     questions = rated_questions(engine.feedback.all(ids[0]), documents)
     right = sum(bool(question.right) for question in questions)

@@ -127,14 +127,14 @@ def prepare(
     try:
         if state and state.get("code") != indexing_code() and ours:
             progress.say(f"{home} was indexed by another state of the code: it is indexed again.")
-            run(engine.clear())
+            run(engine.libraries.clear())
             state = {}
         began = time.perf_counter()
         report = _index(engine, files, progress)
         seconds = time.perf_counter() - began
         if embedder:
             _embed(engine, embedder, progress)
-        documents = run(engine.documents())
+        documents = run(engine.documents.list())
         _only(documents, files, home)
         fresh = any(file.status == "indexed" for file in report.files)
         published = [document for document in documents if document.published]
@@ -152,7 +152,7 @@ def prepare(
             made_file.write_text(json.dumps(state), encoding="utf-8")
             made_file.chmod(0o600)
         failed = [f"{Path(d.path).name} could not be indexed: {d.error}" for d in documents if not d.published]
-        sizes = [size for size in run(engine.libraries()) if size.name == engine.settings.library]
+        sizes = [size for size in run(engine.libraries.list()) if size.name == engine.settings.library]
         figures = {name: value for name, value in state.items() if name != "code"} | {"reused": not fresh}
         return RunHome(engine, figures, tuple(failed), sizes[0].embedder if sizes else "")
     except BaseException:
@@ -185,7 +185,7 @@ def _index(engine: Engine, files: Sequence[Path], progress: Progress) -> Any:
 
 def _embed(engine: Engine, embedder: str, progress: Progress) -> None:
     progress.say(f"giving the documents vectors by {embedder} (kept for later runs)")
-    run(engine.embed(embedder))
+    run(engine.models.embed(embedder))
 
 
 def _only(documents: Sequence[Document], files: Sequence[Path], home: Path) -> None:

@@ -120,7 +120,7 @@ def _send() -> None:
 
     So a queue that nobody reads does not grow, urgent jobs come first, and no clock of another machine is needed.
     """
-    offers = run(_engine().offers(_MAX_OFFERS))
+    offers = run(_engine().jobs.offers(_MAX_OFFERS))
     with app.connection_for_write() as connection, connection.channel() as channel:
         for name in app.amqp.queues:
             queue = app.amqp.queues[name](channel)
@@ -133,7 +133,7 @@ def _send() -> None:
 
 
 def _work(job: int) -> None:
-    _leaving.work(lambda: _engine().work_on(job))
+    _leaving.work(lambda: _engine().jobs.work_on(job))
 
 
 def _begin(sender: Any, **_: Any) -> None:

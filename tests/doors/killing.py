@@ -80,10 +80,10 @@ class Killing:
         try:
             counts = JobReader(engine._catalog()).counts()
             assert (counts.waiting, counts.running) == (0, 0), counts
-            found = {document.name: document for document in run(engine.documents())}
+            found = {document.name: document for document in run(engine.documents.list())}
             assert len(found) == 14 and [name for name, one in found.items() if not one.published] == ["poison.pdf"]
             self.check()
-            assert run(engine.doctor()).ok
+            assert run(engine.admin.doctor()).ok
         finally:
             engine.close()
         assert not list((self._home / "tmp").iterdir()), "working files of what was killed"
@@ -94,7 +94,7 @@ class Killing:
             return
         engine = Engine(self._home)
         try:
-            for document in run(engine.documents()) if run(engine.libraries()) else ():
+            for document in run(engine.documents.list()) if run(engine.libraries.list()) else ():
                 if document.published and document.name.endswith(".pdf"):
                     pages = run(engine.pages(document.doc_id, f"1-{document.pages}"))
                     topic = next(line for line in pages[0].text.splitlines() if line)

@@ -86,14 +86,14 @@ def test_a_backup_is_restored_in_place_and_beside_the_home_that_goes_on(
         assert expected[0] and expected[1] and not expected[2]
         execute(backup, tmp_path)  # while it runs
         run(engine.index(files[2]))
-        run(engine.remove(["curlew.pdf"]))
+        run(engine.documents.remove(["curlew.pdf"]))
         assert results(engine)[2] and not results(engine)[1]
 
     execute(restore, tmp_path)
     with closing(Engine()) as engine:
         assert engine.settings.storage_path == shell / ".pageindex"
         assert results(engine) == expected
-        assert run(engine.doctor(deep=True)).ok
+        assert run(engine.admin.doctor(deep=True)).ok
         execute(beside, tmp_path, trial_database)
         run(engine.index(files[2]))
         after = results(engine)
@@ -101,12 +101,12 @@ def test_a_backup_is_restored_in_place_and_beside_the_home_that_goes_on(
         monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", trial_database)
         with closing(Engine(shell / "trial")) as trial:
             assert results(trial) == expected
-            run(trial.remove(["albatross.pdf"]))
+            run(trial.documents.remove(["albatross.pdf"]))
             assert places(results(trial)) == places([[], expected[1], []])
-            assert run(trial.doctor(deep=True)).ok
+            assert run(trial.admin.doctor(deep=True)).ok
         assert results(engine) == after
         monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", database)
-        assert run(engine.doctor()).ok
+        assert run(engine.admin.doctor()).ok
 
 
 @pytest.fixture

@@ -109,9 +109,9 @@ def test_a_worker_gets_jobs(engine: Engine, tmp_path: Path, broker: str, how: st
         queue = JobQueue(engine._catalog())
         queue.enqueue(jobs_of("many", 1100, *(["machine:away"] if how == "unable" else [])))
     if how == "paused":
-        run(engine.pause(library="many"))
+        run(engine.jobs.pause(library="many"))
     run(engine.index(pdfs.numbered(tmp_path / "wanted.pdf", 1, "cape"), library="other", detach=True))
-    wanted = run(engine.jobs(library="other")).jobs[0].job.id
+    wanted = run(engine.jobs.list(library="other")).jobs[0].job.id
     main = ["-c", AHEAD] if how == "ahead" else ["-m", "celery"]
     queues = ["--queues", "pageindex.index"] if how == "one queue" else []
     worker = ["worker", "--pool", "prefork", "--concurrency", "1", *queues]
@@ -153,7 +153,7 @@ def test_a_worker_that_is_told_to_end_gives_back_what_it_has(
         process.wait(10)
     job = reader.job(1)
     assert (job.status, job.attempts) == ("waiting", 0)
-    assert reader.events(job=1)[-1].kind == "released" and not run(engine.jobs()).workers
+    assert reader.events(job=1)[-1].kind == "released" and not run(engine.jobs.list()).workers
 
 
 def test_without_a_broker_it_says_what_to_set(tmp_path: Path) -> None:

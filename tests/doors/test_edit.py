@@ -32,16 +32,16 @@ def first(engine: Engine, question: str) -> str:
 def test_a_correction_steers_the_search_until_it_is_taken_back(engine: Engine, notes: list[Path]) -> None:
     run(engine.index(notes))
     question = "How many ships did Quillmoor Port handle in 2022?"
-    run(engine.edit("b.md", set={"organisation": "Quillmoor Port", "year": "2022"}))
-    run(engine.edit("a.md", set={"organisation": "Quillmoor Port", "year": "2021"}))
+    run(engine.documents.edit("b.md", set={"organisation": "Quillmoor Port", "year": "2022"}))
+    run(engine.documents.edit("a.md", set={"organisation": "Quillmoor Port", "year": "2021"}))
     assert first(engine, question) == "b.md"
     assert first(engine, question.replace("2022", "2021")) == "a.md"
-    assert [one.name for one in run(engine.documents(where=["year=2022"]))] == ["b.md"]
-    found = run(engine.edit("b.md", unset=["year", "organisation"]))
+    assert [one.name for one in run(engine.documents.list(where=["year=2022"]))] == ["b.md"]
+    found = run(engine.documents.edit("b.md", unset=["year", "organisation"]))
     assert (found.card.years, found.corrections) == ((), {})
-    run(engine.edit("b.md", set={"title": "Lighthouse accounts", "tags": "quay survey; draft"}))
+    run(engine.documents.edit("b.md", set={"title": "Lighthouse accounts", "tags": "quay survey; draft"}))
     assert run(engine.search("the quay survey")).documents[0].doc_name == "b.md"
-    assert [one.title for one in run(engine.documents(where=["tag=draft"]))] == ["Lighthouse accounts"]
+    assert [one.title for one in run(engine.documents.list(where=["tag=draft"]))] == ["Lighthouse accounts"]
 
 
 CORRECTED = {
@@ -55,17 +55,17 @@ CORRECTED = {
 
 def test_it_survives_changes_rebuilding_and_moves_and_goes_along_with_copies(engine: Engine, notes: list[Path]) -> None:
     run(engine.index(notes))
-    run(engine.edit("a.md", set={name.capitalize(): value for name, value in CORRECTED.items()}))
+    run(engine.documents.edit("a.md", set={name.capitalize(): value for name, value in CORRECTED.items()}))
     notes[0].write_text(_HARBOUR.format(count=12))
     run(engine.index(notes))
-    run(engine.rebuild(["a.md"]))
+    run(engine.documents.rebuild(["a.md"]))
     moved = notes[0].rename(notes[0].with_name("moved.md"))
     run(engine.index([moved.parent]))
     copy = moved.with_name("z-copy.md")
     copy.write_bytes(moved.read_bytes())
     run(engine.index([copy]))
     for name in ("moved.md", "z-copy.md"):
-        found = run(engine.info(name))
+        found = run(engine.documents.get(name))
         card = found.card
         assert (found.title, card.title, card.names[0], card.date) == ("Lighthouse accounts",) * 2 + (
             "Quillmoor Port",
@@ -82,16 +82,16 @@ def test_each_correction_steers_the_search_after_a_rebuild(engine: Engine, notes
     question = f"{_ASKED_BY[by]}how many ships did the harbour handle and was the pier mended?"
     before = first(engine, question)
     other = "b.md" if before == "a.md" else "a.md"
-    run(engine.edit(other, set={by: CORRECTED[by]}))
-    run(engine.rebuild([other]))
+    run(engine.documents.edit(other, set={by: CORRECTED[by]}))
+    run(engine.documents.rebuild([other]))
     assert first(engine, question) == other
-    run(engine.edit(other, unset=[by]))
+    run(engine.documents.edit(other, unset=[by]))
     assert first(engine, question) == before
 
 
 def test_a_word_that_stands_in_a_title_alone_leads_to_its_beginning(engine: Engine, notes: list[Path]) -> None:
     run(engine.index(notes))
-    run(engine.edit("b.md", set={"title": "Lighthouse accounts"}))
+    run(engine.documents.edit("b.md", set={"title": "Lighthouse accounts"}))
     found = run(engine.search("Lighthouse"))
     assert [(one.doc_name, one.page) for one in found.results] == [("b.md", 1)]
     assert found.evidence.level == "none", "the page says nothing of it"
@@ -122,14 +122,14 @@ _ASKED_BY = {
 def test_what_cannot_be_is_refused(engine: Engine, notes: list[Path], wrong: dict[str, str], said: str) -> None:
     run(engine.index(notes[:1]))
     with pytest.raises(UsageError, match=said):
-        run(engine.edit("a.md", set=wrong))
-    assert run(engine.info("a.md")).corrections == {}
+        run(engine.documents.edit("a.md", set=wrong))
+    assert run(engine.documents.get("a.md")).corrections == {}
 
 
 def test_a_date_brings_its_year_and_a_year_belies_another_date(engine: Engine, notes: list[Path]) -> None:
     run(engine.index(notes[:1]))
-    assert run(engine.edit("a.md", set={"date": "2018-06-30"})).card.years == (2018,)
-    card = run(engine.edit("a.md", set={"year": "2015, 2014"})).card
+    assert run(engine.documents.edit("a.md", set={"date": "2018-06-30"})).card.years == (2018,)
+    card = run(engine.documents.edit("a.md", set={"year": "2015, 2014"})).card
     assert (card.years, card.date, card.dates) == ((2015, 2014), None, ())
 
 

@@ -78,9 +78,9 @@ async def test_one_string_is_one_name(tmp_path: Path) -> None:
         await engine.index([pdfs.numbered(tmp_path / f"{name}.pdf", 2, f"bogs {name}") for name in "abc"])
         found = await engine.search("the word for this page", documents="b.pdf", where="name=b")
         assert {page.doc_name for page in found.results} == {"b.pdf"}
-        assert [d.name for d in await engine.documents(where="name=c")] == ["c.pdf"]
+        assert [d.name for d in await engine.documents.list(where="name=c")] == ["c.pdf"]
         assert [page.page for page in await engine.pages("a", 2)] == [2]
-        assert [d.name for d in await engine.remove("a.pdf")] == ["a.pdf"]
+        assert [d.name for d in await engine.documents.remove("a.pdf")] == ["a.pdf"]
         assert (await engine.index(str(tmp_path / "b.pdf"), on_progress=None)).files[0].status == "unchanged"
 
 
@@ -115,7 +115,7 @@ def test_wrong_pages_queries_and_homes_are_usage_errors(library: Engine) -> None
 def test_taking_up_an_embedder_is_nothing_to_worry_about(engine: Engine, tmp_path: Path) -> None:
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 2, "bogs")))
     run(engine.search("bogs"))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     found = run(engine.search("bogs"))
     assert found.embedded_share == 1 and not [note for note in found.notes if "rebuilt" in note]
 

@@ -25,8 +25,8 @@ from tests.doors.mcp_client import answer, refusal, stdio
 @pytest.fixture
 def queue(engine: Engine) -> Iterator[JobQueue]:
     """Three jobs of two libraries, of which nothing is done."""
-    run(engine.create_library("reports"))
-    run(engine.create_library("letters"))
+    run(engine.libraries.create("reports"))
+    run(engine.libraries.create("letters"))
     made = JobQueue(engine._catalog())
     made.enqueue([request("/a.pdf"), request("/b.pdf"), request("/c.pdf", "letters", frozenset({"ocr:deu"}))])
     yield made
@@ -37,7 +37,7 @@ def request(subject: str, library: str = "reports", needs: frozenset[str] = froz
 
 
 def states(engine: Engine, library: str | None = None) -> dict[str, str]:
-    return {view.job.subject: view.state for view in run(engine.jobs(library=library)).jobs}
+    return {view.job.subject: view.state for view in run(engine.jobs.list(library=library)).jobs}
 
 
 def claimed(engine: Engine, queue: JobQueue, worker: str = "w") -> Job:
@@ -71,7 +71,7 @@ def test_waiting_is_said_with_what_for(engine: Engine, queue: JobQueue) -> None:
     assert states(engine)["/a.pdf"] in {
         f"tried again in {seconds} s, after 1 failure: the disk was full." for seconds in (1, 0)
     } | {"next"}
-    listed = run(engine.jobs(library="letters"))
+    listed = run(engine.jobs.list(library="letters"))
     assert (listed.counts.waiting, len(listed.jobs), [worker.id for worker in listed.workers]) == (1, 1, ["w"])
 
 
@@ -79,37 +79,37 @@ def test_only_what_gives_no_sign_of_life_is_stalled(engine: Engine, queue: JobQu
     job = claimed(engine, queue)
     with engine._catalog().writing() as connection:
         connection.exec_driver_sql("UPDATE jobs SET lease_until = 1, heartbeat_at = heartbeat_at - 75000 WHERE id = 1")
-    shown = run(engine.jobs()).jobs
+    shown = run(engine.jobs.list()).jobs
     assert [view.job.stalled for view in shown] == [True, False, False]
     assert shown[0].job.id == job.id and shown[0].state.startswith("stalled: no sign of life for 7")
 
 
 def test_decisions_about_one_a_library_or_all(engine: Engine, queue: JobQueue) -> None:
-    assert run(engine.pause(1)).said == "Job 1: paused until resumed."
-    assert run(engine.pause(library="letters")).said == "Library letters: paused until resumed."
+    assert run(engine.jobs.pause(1)).said == "Job 1: paused until resumed."
+    assert run(engine.jobs.pause(library="letters")).said == "Library letters: paused until resumed."
     assert list(states(engine).values()).count("paused") == 2
-    assert run(engine.jobs()).paused == ("job 1", "library letters")
+    assert run(engine.jobs.list()).paused == ("job 1", "library letters")
     job = claimed(engine, queue)
     assert job.subject == "/b.pdf"
-    run(engine.pause(everything=True))
+    run(engine.jobs.pause(everything=True))
     assert states(engine)["/b.pdf"] == "parse, paused at its next pages"
-    assert run(engine.resume(everything=True)).said == "All jobs: resumed."
-    assert run(engine.resume(1)).said == "Job 1: not paused."
-    cancelled = run(engine.cancel(library="reports"))
+    assert run(engine.jobs.resume(everything=True)).said == "All jobs: resumed."
+    assert run(engine.jobs.resume(1)).said == "Job 1: not paused."
+    cancelled = run(engine.jobs.cancel(library="reports"))
     assert cancelled.said == "2 jobs cancelled; 1 of them still run and end within seconds. What was published stays."
     assert states(engine, "reports") == {"/b.pdf": "ending: it was cancelled", "/a.pdf": "cancelled: It was cancelled."}
     queue.advance(job.fence, Advance("cancelled", cause="It was cancelled."))
-    assert run(engine.retry(library="reports")).jobs == (), "what was cancelled stays so unless it is named"
-    assert run(engine.retry(1, 2)).said == "2 jobs wait again."
+    assert run(engine.jobs.retry(library="reports")).jobs == (), "what was cancelled stays so unless it is named"
+    assert run(engine.jobs.retry(1, 2)).said == "2 jobs wait again."
     with pytest.raises(UsageError, match=r"Job 1 has not ended.*Cancel it first"):
-        run(engine.forget(1))
-    run(engine.cancel(everything=True))
-    assert run(engine.forget(everything=True)).said == "3 jobs forgotten."
-    assert run(engine.jobs()).jobs == ()
+        run(engine.jobs.forget(1))
+    run(engine.jobs.cancel(everything=True))
+    assert run(engine.jobs.forget(everything=True)).said == "3 jobs forgotten."
+    assert run(engine.jobs.list()).jobs == ()
 
 
 def test_what_is_meant_has_to_be_said(engine: Engine, queue: JobQueue) -> None:
-    for decide in (engine.pause, engine.resume, engine.cancel, engine.retry, engine.forget):
+    for decide in (engine.jobs.pause, engine.jobs.resume, engine.jobs.cancel, engine.jobs.retry, engine.jobs.forget):
         with pytest.raises(UsageError, match="not clear which jobs"):
             run(decide())
         with pytest.raises(UsageError, match="not clear which jobs"):
@@ -119,13 +119,13 @@ def test_what_is_meant_has_to_be_said(engine: Engine, queue: JobQueue) -> None:
         with pytest.raises(NotFoundError, match="No library 'nowhere'"):
             run(decide(library="nowhere"))
     with pytest.raises(UsageError, match="'lost' is no status"):
-        run(engine.jobs(status=["lost"]))  # type: ignore[list-item]
+        run(engine.jobs.list(status=["lost"]))  # type: ignore[list-item]
 
 
 def test_a_job_tells_its_history(engine: Engine, queue: JobQueue) -> None:
     job = claimed(engine, queue)
     queue.fail(job.fence, "it is encrypted", final=True)
-    told = run(engine.job(job.id)).to_dict()
+    told = run(engine.jobs.get(job.id)).to_dict()
     assert (told["status"], told["state"], told["library"]) == ("failed", "failed: it is encrypted", "reports")
     assert [event["kind"] for event in told["events"]] == ["enqueued", "claimed", "failed"]
     assert told["events"][1]["worker"] == "w" and told["events"][0]["at"] == told["created_at"]
@@ -136,17 +136,17 @@ def test_removing_and_clearing_take_the_work_away(engine: Engine, filings: list[
     queue = JobQueue(engine._catalog())
     queue.enqueue([request(str(filings[0]))])
     job = claimed(engine, queue)
-    run(engine.remove([filings[0].name], library="reports"))
+    run(engine.documents.remove([filings[0].name], library="reports"))
     with pytest.raises(LeaseLostError):
         queue.advance(job.fence, Advance("done"))
-    assert run(engine.job(job.id)).view.state == "cancelled: Its document was removed."
+    assert run(engine.jobs.get(job.id)).view.state == "cancelled: Its document was removed."
     queue.enqueue([request(str(filings[1]))])
     job = claimed(engine, queue)
-    run(engine.pause(library="reports"))
-    run(engine.clear(library="reports"))
+    run(engine.jobs.pause(library="reports"))
+    run(engine.libraries.clear(library="reports"))
     with pytest.raises(LeaseLostError):
         queue.advance(job.fence, Advance("done"))
-    assert run(engine.jobs()).jobs == () and run(engine.jobs()).paused == ()
+    assert run(engine.jobs.list()).jobs == () and run(engine.jobs.list()).paused == ()
 
 
 def test_the_command_line_says_the_same(engine: Engine, queue: JobQueue, cli: Cli) -> None:
@@ -166,7 +166,7 @@ def test_the_command_line_says_the_same(engine: Engine, queue: JobQueue, cli: Cl
 
 
 def test_a_command_that_waits_for_what_is_paused_says_so(engine: Engine, filings: list[Path]) -> None:
-    run(engine.pause(everything=True))
+    run(engine.jobs.pause(everything=True))
     command = [sys.executable, "-m", "hybrid_pageindex", "--home", engine.home, "index", filings[0], "--workers", "1"]
     waiting = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert waiting.stderr is not None
@@ -174,9 +174,9 @@ def test_a_command_that_waits_for_what_is_paused_says_so(engine: Engine, filings
     while "paused" not in said:
         said = waiting.stderr.readline()
         assert said, "it ended"
-    assert "once the jobs are resumed" in said and run(engine.jobs()).jobs[0].state == "paused"
-    run(engine.resume(everything=True))
-    assert waiting.wait(120) == 0 and len(run(engine.documents())) == 1
+    assert "once the jobs are resumed" in said and run(engine.jobs.list()).jobs[0].state == "paused"
+    run(engine.jobs.resume(everything=True))
+    assert waiting.wait(120) == 0 and len(run(engine.documents.list())) == 1
     waiting.stderr.close()
 
 
@@ -187,7 +187,7 @@ def test_agents_see_and_decide_and_a_read_only_server_shows_only(engine: Engine,
         events = answer(reader.call("jobs", action="show", jobs=[2]))["jobs"][0]["events"]
         assert events[0].endswith("enqueued")
         assert "read-only" in refusal(reader.call("jobs", action="cancel", jobs=[2]))
-    run(engine.pause(everything=True))  # nothing is begun meanwhile
+    run(engine.jobs.pause(everything=True))  # nothing is begun meanwhile
     with stdio(engine.home, "--root", engine.home) as agent:
         assert answer(agent.call("jobs"))["said"] == "paused: everything"
         assert answer(agent.call("jobs", action="cancel", jobs=[2]))["jobs"] == [2]
@@ -197,7 +197,7 @@ def test_agents_see_and_decide_and_a_read_only_server_shows_only(engine: Engine,
 
 def test_agents_have_documents_made_anew(engine: Engine, filings: list[Path]) -> None:
     run(engine.index(filings[:2], workers=1))
-    before = {document.name: document.content_id for document in run(engine.documents())}
+    before = {document.name: document.content_id for document in run(engine.documents.list())}
     with stdio(engine.home, "--root", engine.home) as agent:
         said = answer(agent.call("jobs", action="rebuild", documents=[filings[0].name]))["said"]
         assert "1 file left to workers" in said
@@ -205,5 +205,5 @@ def test_agents_have_documents_made_anew(engine: Engine, filings: list[Path]) ->
         while any(job["state"].partition(":")[0] != "done" for job in answer(agent.call("jobs"))["jobs"]):
             assert time.monotonic() < until
             time.sleep(0.2)
-    after = {document.name: document.content_id for document in run(engine.documents())}
+    after = {document.name: document.content_id for document in run(engine.documents.list())}
     assert [name for name in before if before[name] != after[name]] == [filings[0].name]

@@ -30,7 +30,7 @@ def test_the_other_files_are_indexed(engine: Engine, filings: list[Path]) -> Non
 
 def test_a_home_and_a_file_for_agents(tmp_path: Path) -> None:
     with pytest.raises(PageIndexError):
-        run(Engine(tmp_path / LONG).libraries())
+        run(Engine(tmp_path / LONG).libraries.list())
     access = Access.of([str(tmp_path)], read_only=False)
     with pytest.raises((DocumentError, UsageError)):
         access.file(f"{LONG}.pdf")

@@ -54,11 +54,11 @@ def machines(tmp_path: Path, shared: dict[str, str]) -> Iterator[Machines]:
 
 
 def states(engine: Engine) -> list[str]:
-    return [view.state for view in run(engine.jobs()).jobs]
+    return [view.state for view in run(engine.jobs.list()).jobs]
 
 
 def work(engine: Engine) -> None:
-    run(engine.work(enough=lambda: True))
+    run(engine.jobs.work(enough=lambda: True))
 
 
 def found(engine: Engine, word: str) -> list[tuple[str, int]]:
@@ -76,16 +76,16 @@ def test_what_is_uploaded_on_one_is_indexed_on_the_other_and_read_on_both(machin
     kept = f"{hashlib.sha256(data).hexdigest()}.pdf"
     assert [file.name for file in (beta.home / COPIES).glob("*/*")] == [kept]
 
-    first = run(alpha.page_image("albatross.pdf", 1))
+    first = run(alpha.pictures.page("albatross.pdf", 1))
     for file in (beta.home / COPIES).glob("*/*"):
         file.unlink()
-    assert run(beta.page_image("albatross.pdf", 1)) == first
+    assert run(beta.pictures.page("albatross.pdf", 1)) == first
     assert not list((beta.home / COPIES).glob("*/*")), "the picture was in the bucket"
-    assert run(beta.original("albatross.pdf")).read_bytes() == data
-    link = run(beta.original_link("albatross.pdf"))
+    assert run(beta.documents.original("albatross.pdf")).read_bytes() == data
+    link = run(beta.documents.original_link("albatross.pdf"))
     assert link is not None and kept in link and "X-Amz-Signature" in link
 
-    assert len(run(alpha.remove(["albatross.pdf"], for_good=True))) == 1
+    assert len(run(alpha.documents.remove(["albatross.pdf"], for_good=True))) == 1
     assert list(alpha._catalog().objects.names()) == []
 
 
@@ -130,7 +130,7 @@ def test_pages_that_a_machine_had_read_when_it_died_are_not_read_again(
     assert states(alpha) == ["done"] and kept() == pages
     assert len(read) == pages - before
     assert [page.ocr for page in run(alpha.pages("scan.pdf", f"1-{pages}"))] == [True] * pages
-    assert len(run(alpha.documents())) == 1 and found(alpha, "delivery note 9")[0] == ("scan.pdf", 9)
+    assert len(run(alpha.documents.list())) == 1 and found(alpha, "delivery note 9")[0] == ("scan.pdf", 9)
 
 
 def test_a_file_of_one_machine_is_read_there_and_nowhere_else(machines: Machines, tmp_path: Path) -> None:
@@ -152,13 +152,13 @@ def test_a_file_of_one_machine_is_read_there_and_nowhere_else(machines: Machines
             run(beta.index(path))
     with pytest.raises(PageIndexError, match="remembers no folder or file"):
         run(beta.update())
-    assert [(one.path, one.machine) for one in run(beta.sources())] == [(str(folder), "alpha")]
+    assert [(one.path, one.machine) for one in run(beta.sources.list())] == [(str(folder), "alpha")]
     # the same bytes elsewhere on it have not moved there: alpha has its file
     file.rename(tmp_path / "aside.pdf")
     copy = tmp_path / "copy.pdf"
     copy.write_bytes((tmp_path / "aside.pdf").read_bytes())
     assert [one.status for one in run(beta.index(copy)).files] == ["indexed"]
-    assert {one.path for one in run(alpha.documents())} == {str(file), str(copy)}
+    assert {one.path for one in run(alpha.documents.list())} == {str(file), str(copy)}
     # where both see the same files they have one name
     beta.settings = replace(beta.settings, machine="alpha")
     (tmp_path / "aside.pdf").rename(file)
@@ -172,8 +172,8 @@ def test_a_folder_is_uploaded_by_its_name(machines: Machines, tmp_path: Path) ->
     pdfs.numbered(folder / "dunlin.pdf", 1, "dunlin")
     run(alpha.index(folder.parent, upload=True, detach=True))
     work(beta)
-    assert states(alpha) == ["done"] and run(alpha.sources()) == []
-    (document,) = run(beta.documents())
+    assert states(alpha) == ["done"] and run(alpha.sources.list()) == []
+    (document,) = run(beta.documents.list())
     assert document.path == "upload:/reports/2024/dunlin.pdf" and (folder / "dunlin.pdf").exists()
 
 
@@ -185,7 +185,7 @@ def test_originals_that_are_gone_from_the_bucket_are_said(machines: Machines, tm
     objects.delete([f"{hashlib.sha256(data).hexdigest()}.pdf"], lambda _: set())
     work(beta)
     assert sorted(states(beta)) == ["done", "failed: its bytes are not kept any more."]
-    failed = next(view.job for view in run(beta.jobs()).jobs if view.job.status == "failed")
+    failed = next(view.job for view in run(beta.jobs.list()).jobs if view.job.status == "failed")
     assert failed.subject.endswith("albatross.pdf")
 
 
@@ -199,9 +199,9 @@ def test_originals_of_a_home_are_brought_to_the_bucket(
     run(before.index(data, name="albatross.pdf"))
     before.close()
     with pytest.raises(DocumentError, match="is gone"):
-        run(beta.original("albatross.pdf"))
-    assert [run(alpha.upload_originals()) for _ in range(2)] == [1, 1]
-    assert run(beta.original("albatross.pdf")).read_bytes() == data
+        run(beta.documents.original("albatross.pdf"))
+    assert [run(alpha.admin.upload_originals()) for _ in range(2)] == [1, 1]
+    assert run(beta.documents.original("albatross.pdf")).read_bytes() == data
     again = Engine(tmp_path / "alpha")  # without the bucket
     with pytest.raises(UsageError, match="Set PAGEINDEX_OBJECTS_URL"):
         run(again.index(data, name="curlew.pdf"))

@@ -294,7 +294,7 @@ def test_libraries_too_go_on_with_a_cursor(tmp_path: Path) -> None:
     names = [f"library-{number}" for number in range(12)]
     for name in names:
         run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 1, "reeds"), library=name))
-    names = [size.name for size in run(engine.libraries())]  # the last used first
+    names = [size.name for size in run(engine.libraries.list())]  # the last used first
     engine.close()
     assert names[0] == "library-11"
     with stdio(tmp_path / "home", "--max-tokens", 350) as served:

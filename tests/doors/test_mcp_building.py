@@ -147,7 +147,7 @@ def test_a_server_killed_while_it_builds_leaves_nothing_and_the_next_goes_on(
         client.process.kill()
         client.process.wait()
     engine = Engine(home)
-    assert run(engine.documents()) == [], "nothing half-done is visible"
+    assert run(engine.documents.list()) == [], "nothing half-done is visible"
     engine.close()
     long_file.opened()
     with stdio(home, "--root", root) as client:
@@ -169,7 +169,7 @@ def test_cancelling_stops_the_work_and_closing_does_too(root: Path, tmp_path: Pa
         code, error = client.close()
         assert code == 0 and "Traceback" not in error
     engine = Engine(tmp_path / "home")
-    assert run(engine.documents()) == []
+    assert run(engine.documents.list()) == []
     engine.close()
 
 
@@ -201,7 +201,7 @@ def test_a_signal_ends_a_server_its_build_and_its_workers(
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
         assert psutil.wait_procs(workers, timeout=600)[1] == []
     engine = Engine(tmp_path / "home")
-    assert run(engine.documents()) == []
+    assert run(engine.documents.list()) == []
     engine.close()
 
 

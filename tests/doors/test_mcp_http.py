@@ -93,7 +93,7 @@ async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
     with contextlib.suppress(Exception):
         await client.__aexit__(None, None, None)
     engine = Engine(home)
-    assert await engine.documents() == []
+    assert await engine.documents.list() == []
     engine.close()
 
 

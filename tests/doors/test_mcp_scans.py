@@ -130,7 +130,7 @@ def test_text_of_ten_points_can_be_read_on_a_page_picture(tmp_path: Path) -> Non
     document.save(tmp_path / "ten.pdf")
     with closing(Engine(tmp_path / "home")) as engine:
         run(engine.index(tmp_path / "ten.pdf"))
-        image = run(engine.page_image("ten.pdf", 1, format="jpeg", side=1568, most_bytes=300_000))
+        image = run(engine.pictures.page("ten.pdf", 1, format="jpeg", side=1568, most_bytes=300_000))
     drawn = pymupdf.Pixmap(image)
     read = {word.text for line in tesseract().read(drawn.tobytes("png"), 134) for word in line.words}
     shown = set(page.get_text().split())

@@ -96,7 +96,7 @@ def test_calling_a_task_off_stops_its_build_and_so_does_the_end_of_the_server(
     _reading(client, _begun(client, "build_index", file_path=str(file)))
     assert client.close() == (0, "")
     engine = Engine(tmp_path / "home")
-    assert run(engine.documents()) == [], "nothing half-done is visible"
+    assert run(engine.documents.list()) == [], "nothing half-done is visible"
     engine.close()
 
 

@@ -38,7 +38,7 @@ def home(tmp_path: Path) -> Path:
     with_words = pdfs.numbered(tmp_path / "a.pdf", 5, "shoals")
     engine = Engine(home)
     run(engine.index([with_words, pdfs.numbered(tmp_path / "b.pdf", 3, "fjords")]))
-    run(engine.embed("hashed:32"))
+    run(engine.models.embed("hashed:32"))
     run(engine.index(with_words, library="other one"))
     engine.close()
     return home
@@ -64,20 +64,20 @@ def test_to_the_server_and_back(home: Path, stub: Stub) -> None:
     assert before and folder.exists()
 
     engine = on_server(home, stub)
-    first, second = run(engine.migrate("server"))
+    first, second = run(engine.admin.migrate("server"))
     assert (first.library, second.library) == ("default", "other one")
     assert first.vectors == first.expected > second.vectors == second.expected == 5  # pages; here also vectors
     assert first.dropped and not folder.exists() and second.dropped  # index had made both
     assert answers(engine) == before
-    assert run(engine.doctor()).ok
-    names = [check.detail for check in run(engine.doctor()).checks if check.name == "vector index"]
+    assert run(engine.admin.doctor()).ok
+    names = [check.detail for check in run(engine.admin.doctor()).checks if check.name == "vector index"]
     assert names[0].startswith(f"Qdrant server 1.20.0 at {stub.url} (qdrant-client 1.")
     assert not folder.exists()
 
-    (back,) = run(engine.migrate("embedded", library="default"))
+    (back,) = run(engine.admin.migrate("embedded", library="default"))
     assert back.vectors == back.expected == first.expected and back.dropped and folder.exists()
     assert "unset" in back.notes[0]
-    assert run(engine.migrate("embedded", library="other one"))[0].dropped
+    assert run(engine.admin.migrate("embedded", library="other one"))[0].dropped
     engine.close()
     calls = len(stub.calls)
     assert sum(call.startswith("DELETE") for call in stub.calls) == 2
@@ -115,12 +115,12 @@ def test_nothing_is_deleted_where_the_server_is_away_or_counts_differently(
     engine = on_server(home, stub)
     stub.refuse = lambda method, path, body: (503, "full") if path.endswith("/points") and b'"page"' in body else None
     with pytest.raises(UnreachableError, match="503 full"):
-        run(engine.migrate("server", library="default"))
+        run(engine.admin.migrate("server", library="default"))
     stub.refuse = lambda *_: None
     real = CatalogSource.expected_vectors
     monkeypatch.setattr(CatalogSource, "expected_vectors", lambda source: real(source) + 1)
     with pytest.raises(IndexDamagedError, match="the catalog"):
-        run(engine.migrate("server", library="default"))
+        run(engine.admin.migrate("server", library="default"))
     monkeypatch.undo()
     engine.close()
     assert index_folder(home, "default").exists()
@@ -133,11 +133,11 @@ def test_an_embedded_index_that_is_in_use_is_left(home: Path, stub: Stub) -> Non
     busy = Engine(home)
     before = answers(busy)
     engine = on_server(home, stub)
-    (moved,) = run(engine.migrate("server", library="default"))
+    (moved,) = run(engine.admin.migrate("server", library="default"))
     assert not moved.dropped and "another process" in moved.notes[0]
     assert answers(busy) == answers(engine) == before
     busy.close()
-    (moved,) = run(engine.migrate("server", library="default"))
+    (moved,) = run(engine.admin.migrate("server", library="default"))
     assert moved.dropped and moved.notes == ()
     engine.close()
 
@@ -145,14 +145,14 @@ def test_an_embedded_index_that_is_in_use_is_left(home: Path, stub: Stub) -> Non
 def test_what_cannot_be_moved(tmp_path: Path, home: Path, stub: Stub) -> None:
     engine = Engine(home)
     with pytest.raises(UsageError, match="No Qdrant server is set"):
-        run(engine.migrate("server"))
+        run(engine.admin.migrate("server"))
     with pytest.raises(NotFoundError, match="No library 'nowhere'"):
-        run(engine.migrate("embedded", library="nowhere"))
-    (moved,) = run(engine.migrate("embedded", library="default"))  # already there: nothing happens
+        run(engine.admin.migrate("embedded", library="nowhere"))
+    (moved,) = run(engine.admin.migrate("embedded", library="default"))  # already there: nothing happens
     assert not moved.dropped and moved.notes == ()
     engine.close()
     empty = on_server(tmp_path / "empty", stub)
-    assert run(empty.migrate("server")) == []
+    assert run(empty.admin.migrate("server")) == []
     empty.close()
 
 
@@ -167,7 +167,7 @@ def test_several_engines_share_the_servers_index(home: Path, stub: Stub, tmp_pat
         (found, *_) = run(engine.search(word, effort="fast")).results
         assert (found.doc_name, found.page) == ("a.pdf", 2)
         assert run(engine.search(pdfs.landmark("shoals", 5), effort="fast", top_k=1)).evidence.level != "strong"
-    run(two.remove(["a.pdf"]))
+    run(two.documents.remove(["a.pdf"]))
     assert {found.doc_name for found in run(one.search(word, effort="fast")).results} <= {"b.pdf"}
     assert read_state(index_folder(home, "default") / "state.json") == before
     one.close()
@@ -177,15 +177,15 @@ def test_several_engines_share_the_servers_index(home: Path, stub: Stub, tmp_pat
 def test_clear_deletes_the_collections_or_nothing(home: Path, stub: Stub) -> None:
     engine = on_server(home, stub)
     answers(engine)
-    run(engine.migrate("server", library="other one"))
+    run(engine.admin.migrate("server", library="other one"))
     stub.refuse = lambda *_: (503, "away")
     with pytest.raises(UnreachableError):
-        run(engine.clear(library="default", for_good=True))
+        run(engine.libraries.clear(library="default", for_good=True))
     stub.refuse = lambda *_: None
-    assert {size.name for size in run(engine.libraries())} == {"default", "other one"}
-    run(engine.clear(library="default", for_good=True))
+    assert {size.name for size in run(engine.libraries.list())} == {"default", "other one"}
+    run(engine.libraries.clear(library="default", for_good=True))
     assert sum(call.startswith("DELETE") for call in stub.calls) == 1
-    run(engine.clear())
+    run(engine.libraries.clear())
     assert sum(call.startswith("DELETE") for call in stub.calls) == 2
     engine.close()
 

@@ -126,7 +126,7 @@ def test_the_doctor_asks_each_model_for_a_word_and_how_fast_it_is(server: Script
     engine = Engine(settings=settings(server, vlm_model="eyes", storage_path=tmp_path / "home"))
     with closing(engine):
         for _ in range(2):
-            found = run(engine.doctor())
+            found = run(engine.admin.doctor())
             details = {check.name: check.detail for check in found.checks}
             assert found.ok and details["language model"].startswith(f"openai:m@{server.url} answers in ")
             assert "tokens/s, so that a call of a deep search (at most 4) takes about " in details["language model"]
@@ -146,7 +146,7 @@ def test_the_doctor_advises_on_a_slow_model(server: ScriptedServer, tmp_path: Pa
     server.answer = slowly
     said = {"model_timeout": 9, "reason_seconds": 2, "vlm_model": "eyes", "storage_path": tmp_path / "home"}
     with closing(Engine(settings=settings(server, **said))) as engine:
-        details = {check.name: check.detail for check in run(engine.doctor()).checks}
+        details = {check.name: check.detail for check in run(engine.admin.doctor()).checks}
     assert re.search(r"set model_timeout \(9\) to \d+0, or use effort fast", details["language model"])
     assert re.search(r"for index set model_timeout \(9\) to \d+0, or enrich to never", details["language model"])
     assert "reason_seconds (2) ends such a search: set it to 0" in details["language model"]
@@ -191,11 +191,11 @@ def test_the_doctor_reads_a_recording(tmp_path: Path) -> None:
     tape = tmp_path / "tape.jsonl"
     engine = Engine(settings=Settings(replay_replies=str(tape), storage_path=tmp_path / "home"))
     with closing(engine):
-        details = {check.name: (check.ok, check.detail) for check in run(engine.doctor()).checks}
+        details = {check.name: (check.ok, check.detail) for check in run(engine.admin.doctor()).checks}
         assert not details["language model"][0] and "no recording of replies" in details["language model"][1]
         assert details["vision model"][1].startswith("none"), "none is named, so none is played"
         tape.write_text("")
-        assert run(engine.doctor()).ok
+        assert run(engine.admin.doctor()).ok
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,12 @@ def test_bytes_are_a_document_until_it_is_removed(engine: Engine) -> None:
     run(engine.index(_NOTES, name="copy.md"))
     assert len(kept(engine)) == 1
     run(engine.index(b"# Other\n\nNothing of the kind.\n", name="notes.md"))
-    assert len(kept(engine)) == 2 and len(run(engine.documents())) == 2
+    assert len(kept(engine)) == 2 and len(run(engine.documents.list())) == 2
     assert "Nothing" in run(engine.pages("notes.md", 1))[0].text
-    run(engine.remove(["copy.md"], for_good=True))
+    run(engine.documents.remove(["copy.md"], for_good=True))
     assert len(kept(engine)) == 1
-    assert run(engine.original("notes.md")).read_bytes().startswith(b"# Other")
-    run(engine.clear())
+    assert run(engine.documents.original("notes.md")).read_bytes().startswith(b"# Other")
+    run(engine.libraries.clear())
     assert not kept(engine)
 
 
@@ -48,9 +48,9 @@ def test_uploads_survive_prune_and_are_opened_like_files(engine: Engine, tmp_pat
     (tmp_path / "docs" / "a.md").write_text("# A\n")
     run(engine.index(bytes(mail(("report.md", "text/markdown", _NOTES))), name="odd/offer.eml"))
     run(engine.index(tmp_path / "docs", prune=True))
-    names = [document.name for document in run(engine.documents())]
+    names = [document.name for document in run(engine.documents.list())]
     assert names == ["a.md", "offer.eml", "offer.eml!/report.md"]
-    assert all(check.ok for check in run(engine.doctor(deep=True)).checks if "content" in check.name)
+    assert all(check.ok for check in run(engine.admin.doctor(deep=True)).checks if "content" in check.name)
 
 
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:
@@ -190,11 +190,11 @@ def test_open_shows_the_original_at_its_page(tmp_path: Path, program: Cli, monke
 def test_names_that_differ_never_replace_each_other(engine: Engine, first: str, second: str) -> None:
     run(engine.index(b"# First\n\nOf dunlins.\n", name=first))
     run(engine.index(b"# Second\n\nOf plovers.\n", name=second))
-    assert len(run(engine.documents())) == 2
+    assert len(run(engine.documents.list())) == 2
     assert run(engine.search("dunlins")).results and run(engine.search("plovers")).results
     run(engine.index(b"# First again\n\nOf godwits.\n", name=first))
-    assert len(run(engine.documents())) == 2, "the same name still replaces"
+    assert len(run(engine.documents.list())) == 2, "the same name still replaces"
     assert run(engine.search("godwits")).results
-    for document in run(engine.documents()):
+    for document in run(engine.documents.list()):
         name = document.path.removeprefix("upload:/")
         assert Upload(name, b"").address == document.path, "an exported name is kept where it is imported"

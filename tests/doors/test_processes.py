@@ -101,7 +101,7 @@ def test_kill_9_at_random_moments(tmp_path: Path, kills: int) -> None:
     report = run(engine.index(folder))
     assert {file.status for file in report.files} <= {"indexed", "unchanged"}
     assert {document: found_version(engine, document, kills) for document in newest} == newest
-    assert run(engine.doctor()).ok
+    assert run(engine.admin.doctor()).ok
     assert not list((home / "tmp").iterdir()), "working files of killed runs must be removed"
     engine.close()
 
@@ -147,7 +147,7 @@ def test_a_second_process_searches_and_writes_while_the_first_holds_the_index(tm
     assert program("remove", "first.pdf").returncode == 0
     assert all(r.doc_name == "second.pdf" for r in run(engine.search(pdfs.landmark("dunes", 2))).results)
     assert program("clear", "--yes").returncode == 0
-    assert run(engine.libraries()) == []
+    assert run(engine.libraries.list()) == []
     engine.close()
 
 
@@ -167,7 +167,7 @@ def test_ctrl_c_stops_soon_says_so_and_leaves_nothing_behind(tmp_path: Path) -> 
     assert "stopped. What was reported as indexed stays" in rest and "Traceback" not in rest
     assert not list((home / "tmp").iterdir())
     engine = Engine(home)
-    assert 1 <= len(run(engine.documents())) < 20
+    assert 1 <= len(run(engine.documents.list())) < 20
     engine.close()
 
 

@@ -27,7 +27,7 @@ def test_an_update_says_what_is_new_changed_moved_and_gone(engine: Engine, tmp_p
     for name in ("kept", "changed", "moved", "gone"):
         write(folder / f"{name}.md", f"about {name}")
     run(engine.index([folder, loose, str(tmp_path / "*.pdf")]))
-    assert [(one.kind, Path(one.path).name) for one in run(engine.sources())] == [
+    assert [(one.kind, Path(one.path).name) for one in run(engine.sources.list())] == [
         ("folder", "files"),
         ("file", "loose.md"),
     ]
@@ -44,10 +44,10 @@ def test_an_update_says_what_is_new_changed_moved_and_gone(engine: Engine, tmp_p
     assert update.new == (str(folder / "deep" / "new.md"),) and update.changed == (str(folder / "changed.md"),)
     assert update.moved == ((str(folder / "moved.md"), str(folder / "renamed.md")),)
     assert sorted(update.gone) == [str(folder / "gone.md"), str(loose)] and update.report.removed == ()
-    assert len(run(engine.documents())) == 6, "what is gone stays until it is pruned"
+    assert len(run(engine.documents.list())) == 6, "what is gone stays until it is pruned"
     [pruned] = run(engine.update(prune=True))
     assert sorted(pruned.report.removed) == sorted(update.gone) == sorted(pruned.gone)
-    assert len(run(engine.documents())) == 4 and [one.kind for one in run(engine.sources())] == ["folder"]
+    assert len(run(engine.documents.list())) == 4 and [one.kind for one in run(engine.sources.list())] == ["folder"]
     [again] = run(engine.update(prune=True))
     assert (again.new, again.changed, again.moved, again.gone) == ((), (), (), ())
 
@@ -58,14 +58,14 @@ def test_a_folder_that_is_missing_is_reported_and_loses_nothing(engine: Engine, 
     shutil.move(tmp_path / "files", tmp_path / "elsewhere")
     [update] = run(engine.update(prune=True))
     assert update.gone == () and [file.status for file in update.report.files] == ["failed"]
-    assert "1 document out of reach" in " ".join(update.report.notes) and len(run(engine.documents())) == 1
+    assert "1 document out of reach" in " ".join(update.report.notes) and len(run(engine.documents.list())) == 1
 
 
 def test_every_library_is_brought_up_to_date_with_the_options_of_its_sources(engine: Engine, tmp_path: Path) -> None:
     first, second = write(tmp_path / "one" / "a.md", "one"), write(tmp_path / "two" / "b.md", "two")
     run(engine.index(first.parent, library="one", enrich="never"))
     run(engine.index(second.parent, library="two", prune=True))
-    assert {one.library: dict(one.options) for one in run(engine.sources())} == {
+    assert {one.library: dict(one.options) for one in run(engine.sources.list())} == {
         "one": {"enrich": "never"}, "two": {"prune": True},
     }  # fmt: skip
     first.unlink()
@@ -80,11 +80,11 @@ def test_what_was_removed_by_hand_stays_away(engine: Engine, tmp_path: Path) -> 
     write(tmp_path / "files" / "a.md", "about tides")
     write(tmp_path / "files" / "b.md", "about spits")
     run(engine.index(tmp_path / "files"))
-    run(engine.remove("b.md"))
+    run(engine.documents.remove("b.md"))
     run(engine.update())
-    assert [one.name for one in run(engine.documents())] == ["a.md"]
+    assert [one.name for one in run(engine.documents.list())] == ["a.md"]
     run(engine.index(tmp_path / "files"))
-    assert [one.name for one in run(engine.documents())] == ["a.md", "b.md"], "it was named again"
+    assert [one.name for one in run(engine.documents.list())] == ["a.md", "b.md"], "it was named again"
 
 
 def test_the_engines_own_files_are_no_source(engine: Engine, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_the_engines_own_files_are_no_source(engine: Engine, tmp_path: Path) -> 
     run(engine.index(tmp_path))
     write(engine.home / "originals" / "b.md", "kept by the engine")
     [update] = run(engine.update())
-    assert update.new == () and len(run(engine.documents())) == 1
+    assert update.new == () and len(run(engine.documents.list())) == 1
 
 
 def test_a_home_without_sources_says_what_to_do(engine: Engine) -> None:
@@ -137,10 +137,10 @@ def test_agents_folders_are_remembered_as_folders(engine: Engine, tmp_path: Path
             return await client.call_tool("add_documents", {"paths": [str(file.parent)]})
 
     run(add())
-    assert [(one.kind, one.path) for one in run(engine.sources())] == [("folder", str(file.parent.resolve()))]
+    assert [(one.kind, one.path) for one in run(engine.sources.list())] == [("folder", str(file.parent.resolve()))]
 
 
 def test_only_a_folder_can_be_watched(engine: Engine, tmp_path: Path) -> None:
     for path in (tmp_path / "nothing", write(tmp_path / "a.md", "x")):
         with pytest.raises(UsageError, match="is no folder"):
-            run(engine.watch_folder(path))
+            run(engine.sources.watch_folder(path))

@@ -43,32 +43,32 @@ def test_what_is_saved_is_found_and_what_moves_stays_the_same_document(engine: E
     folder.mkdir()
     first = pdfs.numbered(folder / "first.pdf", 2, "dunes")
     run(engine.index(folder))
-    run(engine.watch_folder(folder))
+    run(engine.sources.watch_folder(folder))
     other = tmp_path / "other"
     other.mkdir()
     with watching(engine.home) as events:
         new = pdfs.numbered(folder / "new.pdf", 3, "spits")
         until(events, "indexed", new)
         assert run(engine.search(pdfs.landmark("spits", 2), top_k=1)).results[0].doc_name == "new.pdf"
-        document = run(engine.info("first.pdf")).doc_id
+        document = run(engine.documents.get("first.pdf")).doc_id
         (folder / "deep").mkdir()
         moved = first.rename(folder / "deep" / "moved.pdf")
         until(events, "unchanged", moved)
-        assert run(engine.info("moved.pdf")).doc_id == document, "it is the document of before"
-        run(engine.watch_folder(other, library="second"))
+        assert run(engine.documents.get("moved.pdf")).doc_id == document, "it is the document of before"
+        run(engine.sources.watch_folder(other, library="second"))
         late = pdfs.numbered(other / "late.pdf", 1, "cliffs")
         assert until(events, "indexed", late)["library"] == "second", "a folder that was added meanwhile"
-        run(engine.unwatch_folder(other, library="second"))
+        run(engine.sources.unwatch_folder(other, library="second"))
         time.sleep(2)
         pdfs.numbered(other / "unwatched.pdf", 1, "rocks")
         until(events, "indexed", pdfs.numbered(folder / "last.pdf", 1, "sands"))
-    assert [one.name for one in run(engine.documents(library="second"))] == ["late.pdf"]
+    assert [one.name for one in run(engine.documents.list(library="second"))] == ["late.pdf"]
 
 
 def test_a_network_drive_is_polled(engine: Engine, tmp_path: Path) -> None:
     """By the option: no event is asked for."""
     (tmp_path / "files").mkdir()
-    run(engine.watch_folder(tmp_path / "files", poll=True))
+    run(engine.sources.watch_folder(tmp_path / "files", poll=True))
     new = pdfs.numbered(tmp_path / "files" / "new.pdf", 1, "spits")
     with watching(engine.home) as events:
         until(events, "found", new)
@@ -79,7 +79,7 @@ def test_a_worker_watches_too(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     gone = pdfs.numbered(tmp_path / "files" / "gone.pdf", 1, "dunes")
     run(engine.index(tmp_path / "files"))
-    run(engine.watch_folder(tmp_path / "files"))
+    run(engine.sources.watch_folder(tmp_path / "files"))
     process = subprocess.Popen(
         [sys.executable, "-m", "hybrid_pageindex", "--home", str(engine.home), "worker", "--watch", "--json"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -92,4 +92,4 @@ def test_a_worker_watches_too(engine: Engine, tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(600) == 0
     process.stderr.close()
-    assert {one.name for one in run(engine.documents())} == {"new.pdf", "other.pdf"}
+    assert {one.name for one in run(engine.documents.list())} == {"new.pdf", "other.pdf"}

@@ -62,9 +62,9 @@ def test_a_worker_does_what_was_left_to_it_and_ends_in_order(engine: Engine, tmp
     file = pdfs.numbered(tmp_path / "a.pdf", 3, "tides")
     said = program("index", file, "--detach")
     assert said.returncode == 0 and "1 file left to workers" in said.stdout
-    assert run(engine.documents()) == []
+    assert run(engine.documents.list()) == []
     worker = begun(engine.home, "worker", "--concurrency", "1")
-    until(lambda: run(engine.documents()))
+    until(lambda: run(engine.documents.list()))
     children = psutil.Process(worker.pid).children()
     worker.send_signal(signal.SIGTERM)
     out, error = worker.communicate(timeout=600)
@@ -84,7 +84,7 @@ def test_a_worker_that_ends_gives_back_what_it_has(engine: Engine, tmp_path: Pat
     worker.terminate()
     worker.communicate(timeout=600)
     (job,) = all_jobs(engine)
-    assert (job.status, job.attempts, job.worker) == ("waiting", 0, "") and run(engine.documents()) == []
+    assert (job.status, job.attempts, job.worker) == ("waiting", 0, "") and run(engine.documents.list()) == []
 
 
 def test_a_password_is_not_stored_and_only_who_has_it_does_its_jobs(engine: Engine, tmp_path: Path) -> None:
@@ -94,16 +94,16 @@ def test_a_password_is_not_stored_and_only_who_has_it_does_its_jobs(engine: Engi
     assert pdfs.PASSWORD not in str(job) and any(need.startswith("password:") for need in job.needs)
     queue = JobQueue(engine._catalog())
     queue.enqueue([JobRequest("default", "index", str(file), "parse", needs=job.needs)])
-    run(engine.work(concurrency=1, enough=lambda: True))
-    assert all_jobs(engine)[0].status != "running" and len(run(engine.documents())) == 1
+    run(engine.jobs.work(concurrency=1, enough=lambda: True))
+    assert all_jobs(engine)[0].status != "running" and len(run(engine.documents.list())) == 1
 
 
 def test_what_is_new_in_an_embedded_library_is_embedded_by_the_worker(engine: Engine, tmp_path: Path) -> None:
     first, second = (pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("bogs", "fens"))
     run(engine.index(first))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     run(engine.index(second, detach=True))
-    run(engine.work(concurrency=1, enough=lambda: True))
+    run(engine.jobs.work(concurrency=1, enough=lambda: True))
     assert run(engine.search("fens")).embedded_share == 1
     assert {job.kind: job.status for job in all_jobs(engine)} == {"index": "done", "embed": "done"}
 
@@ -111,14 +111,14 @@ def test_what_is_new_in_an_embedded_library_is_embedded_by_the_worker(engine: En
 def test_a_worker_for_one_kind_leaves_the_other(engine: Engine, tmp_path: Path, program: Cli) -> None:
     first, second, third = (pdfs.numbered(tmp_path / f"{name}.pdf", 2, name) for name in ("bogs", "fens", "heaths"))
     run(engine.index(first))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     run(engine.index(second, detach=True))
-    run(engine.work(concurrency=1, enough=lambda: True, kind="index"))
+    run(engine.jobs.work(concurrency=1, enough=lambda: True, kind="index"))
     assert {job.kind for job in all_jobs(engine) if job.status != "done"} == {"embed"}
     run(engine.index(third, detach=True))
-    run(engine.work(concurrency=1, enough=lambda: True, kind="embed"))
+    run(engine.jobs.work(concurrency=1, enough=lambda: True, kind="embed"))
     assert {job.kind for job in all_jobs(engine) if job.status != "done"} == {"index"}
-    assert run(engine.search("fens")).embedded_share == 1 and len(run(engine.documents())) == 2
+    assert run(engine.search("fens")).embedded_share == 1 and len(run(engine.documents.list())) == 2
     refused = program("worker", "--watch", "--only", "embed")
     assert refused.returncode == 2 and "Leave --watch or --only away" in refused.stderr
 
@@ -166,7 +166,7 @@ def test_a_job_that_kills_whoever_has_it_fails_with_its_history_and_the_others_a
     folder = tmp_path / "files"
     folder.mkdir()
     files = [pdfs.numbered(folder / f"{number:02}.pdf", 1, f"cape {number}") for number in range(20)]
-    run(engine.create_library("default"))
+    run(engine.libraries.create("default"))
     catalog = engine._catalog()
     poison = JobRequest("default", "index", str(folder / "poison.pdf"), "parse", needs=frozenset({"poison"}))
     queue = JobQueue(catalog, JobRetries(attempts=5, first_ms=0))
@@ -216,7 +216,7 @@ def test_a_file_whose_parsing_is_cancelled_is_not_published(
     JobControl(engine._catalog()).cancel()
     (file,) = call.ended().files
     assert (file.status, file.error) == ("failed", "It was cancelled.")
-    assert run(engine.documents()) == [] and all_jobs(engine)[0].status == "cancelled"
+    assert run(engine.documents.list()) == [] and all_jobs(engine)[0].status == "cancelled"
 
 
 @pytest.mark.skipif(isinstance(find_tesseract("eng"), NoOcr), reason="no Tesseract")
@@ -227,7 +227,7 @@ def test_what_was_published_stays_where_reading_its_scans_is_cancelled(engine: E
     JobControl(engine._catalog()).cancel()
     (file,) = call.ended().files
     assert file.status == "indexed" and "what was left to do for it was cancelled" in file.note
-    assert run(engine.info("scan.pdf")).published
+    assert run(engine.documents.get("scan.pdf")).published
 
 
 def test_what_was_published_stays_where_models_are_cancelled(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_what_was_published_stays_where_models_are_cancelled(tmp_path: Path) -> 
         (found,) = call.ended().files
         server.released.set()
         assert found.status == "indexed" and "what was left to do for it was cancelled" in found.note
-        assert run(engine.info("tides.pdf")).published
+        assert run(engine.documents.get("tides.pdf")).published
 
 
 def test_a_pause_is_kept_over_a_restart_and_gives_back_what_runs(
@@ -292,7 +292,7 @@ def test_a_call_that_is_handed_back_leaves_its_jobs(engine: Engine, tmp_path: Pa
     from hybrid_pageindex.engine.index.indexing import IndexCall, index_paths
 
     file, stop = long_file(tmp_path / "long.gated"), threading.Event()
-    engine.hand_back()
+    engine.jobs.hand_back()
 
     def on_progress(progress: IndexProgress) -> None:
         if progress.pages_done:

@@ -24,7 +24,7 @@ Stored = dict[str, list[object]]  # of each document its tree with all text
 def _stored(home: Path) -> Stored:
     with_engine = Engine(home)
     try:
-        names = [one.name for one in run(with_engine.documents()) if one.published]
+        names = [one.name for one in run(with_engine.documents.list()) if one.published]
         return {name: list(run(with_engine.outline(name, text=True)).nodes) for name in names}
     finally:
         with_engine.close()

@@ -23,9 +23,9 @@ def freeze(name: str, data: Path, work: Path) -> dict[str, Any]:
     """Index a folder anew; every document's description, card and sections, by path."""
     folder, trees = data / FOLDERS[name], {}
     with closing(Engine(work / "homes" / name)) as engine:
-        run(engine.clear())
+        run(engine.libraries.clear())
         run(engine.index(folder))
-        for document in run(engine.documents()):
+        for document in run(engine.documents.list()):
             place = Path(document.path).relative_to(folder).as_posix()
             tree = run(engine.outline(document.doc_id)).to_dict() if document.published else {}
             kept = {"pages": document.pages, "title": document.title, "card": asdict(document.card)}

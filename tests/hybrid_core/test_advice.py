@@ -68,6 +68,6 @@ def test_an_unknown_document_is_explained_in_the_words_of_the_door(tmp_path: Pat
     engine = Engine(tmp_path / "home")
     run(engine.index(tmp_path / "mill.md"))
     with pytest.raises(NotFoundError) as error:
-        run(engine.info("zzz.pdf"))
+        run(engine.documents.get("zzz.pdf"))
     engine.close()
     assert "command" not in str(error.value) and "list command" in error.value.command_advice

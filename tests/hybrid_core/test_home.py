@@ -60,7 +60,7 @@ def test_an_older_home_is_closed_when_it_is_opened(tmp_path: Path, filings: list
     for place in (home, *home.rglob("*")):
         place.chmod(0o755 if place.is_dir() else 0o644)
     again = Engine(home)
-    assert run(again.documents())
+    assert run(again.documents.list())
     again.close()
     assert not modes(home)
 

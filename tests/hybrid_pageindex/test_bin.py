@@ -56,10 +56,10 @@ Fill = Callable[[Engine, Path], str]
 
 def shown(engine: Engine) -> tuple[list[tuple[str, str, int]], list[tuple[str, int]], int, int]:
     """Return what a person sees of a library: documents, hits, counted words, pages."""
-    documents = [(document.doc_id, document.path, document.pages) for document in run(engine.documents())]
+    documents = [(document.doc_id, document.path, document.pages) for document in run(engine.documents.list())]
     result = run(engine.search(_WORD))
     counted = run(engine.grep(_WORD))
-    [size] = run(engine.libraries())
+    [size] = run(engine.libraries.list())
     return documents, [(hit.doc_id, hit.page) for hit in result.results], counted.total_matches, size.pages
 
 
@@ -77,18 +77,18 @@ def test_a_removed_document_shows_nowhere_and_comes_back_as_it_was(engine: Engin
     run(engine.index(b"# Other\n\nNothing of the kind.\n", name="other.md"))
     name = fill(engine, tmp_path)
     before, counts = shown(engine), word_counts(engine, "default")
-    removal = run(engine.remove_documents([name]))
+    removal = run(engine.documents.discard([name]))
     documents, hits, _, _ = shown(engine)
     gone = {document.doc_id for document in removal.documents}
     assert gone and not gone & {doc_id for doc_id, _, _ in documents} and not gone & {doc_id for doc_id, _ in hits}
-    [entry] = run(engine.bin())
+    [entry] = run(engine.bin.list())
     assert (entry.id, entry.kind, entry.library) == (removal.entry, "documents", "default")
     assert entry.documents == len(gone) and name in "".join(entry.names)
-    assert [library.name for library in run(engine.libraries())] == ["default"]
-    run(engine.restore(entry.id))
+    assert [library.name for library in run(engine.libraries.list())] == ["default"]
+    run(engine.bin.restore(entry.id))
     assert shown(engine) == before and word_counts(engine, "default") == counts
-    assert run(engine.bin()) == [] and word_counts(engine, entry.id) == {}
-    assert all(check.ok for check in run(engine.doctor(deep=True)).checks)
+    assert run(engine.bin.list()) == [] and word_counts(engine, entry.id) == {}
+    assert all(check.ok for check in run(engine.admin.doctor(deep=True)).checks)
 
 
 @KINDS
@@ -100,13 +100,13 @@ def test_a_removed_library_comes_back_with_its_notes_and_conversations(
     catalog = catalog_of(engine.home)
     NoteStore(catalog).add("default", "me", "A thought", "worth keeping")
     conversation = run(engine.conversations.create(libraries="default"))
-    assert run(engine.clear(library="default")) == ["default"]
-    assert run(engine.libraries()) == [] and run(engine.sources()) == []
+    assert run(engine.libraries.clear(library="default")) == ["default"]
+    assert run(engine.libraries.list()) == [] and run(engine.sources.list()) == []
     with pytest.raises(NotFoundError):
         run(engine.search(_WORD, library="default"))
-    [entry] = run(engine.bin())
+    [entry] = run(engine.bin.list())
     assert (entry.kind, entry.library, entry.documents, entry.notes) == ("library", "default", len(before[0]), 1)
-    run(engine.restore(entry.id))
+    run(engine.bin.restore(entry.id))
     assert shown(engine) == before
     assert [note.title for note in NoteStore(catalog).all("default")] == ["A thought"]
     assert run(engine.conversations.get(conversation.id)).scope.libraries == ("default",)
@@ -116,9 +116,9 @@ def test_a_removed_library_comes_back_with_its_notes_and_conversations(
 @KINDS
 def test_deletion_for_good_leaves_no_byte(engine: Engine, tmp_path: Path, fill: Fill) -> None:
     name = fill(engine, tmp_path)
-    run(engine.remove([name]))
-    run(engine.clear(library="default"))
-    assert run(engine.empty_bin()) == 2 and run(engine.bin()) == []
+    run(engine.documents.remove([name]))
+    run(engine.libraries.clear(library="default"))
+    assert run(engine.bin.empty()) == 2 and run(engine.bin.list()) == []
     assert word_counts(engine, "default") == {}
     engine.close()
     leftovers = [file for file in (engine.home / "originals").rglob("*") if file.is_file()]
@@ -129,7 +129,7 @@ def test_deletion_for_good_leaves_no_byte(engine: Engine, tmp_path: Path, fill: 
 
 def test_what_has_expired_is_deleted_by_the_next_run(engine: Engine, tmp_path: Path) -> None:
     an_upload(engine, tmp_path)
-    [first] = [run(engine.remove_documents(["note.md"])).entry]
+    [first] = [run(engine.documents.discard(["note.md"])).entry]
     catalog = catalog_of(engine.home)
     with catalog.writing() as connection:
         old = json.dumps({"at": "2001-02-03T04:05:06+00:00", "from": "default"})
@@ -138,55 +138,55 @@ def test_what_has_expired_is_deleted_by_the_next_run(engine: Engine, tmp_path: P
     assert len([*(engine.home / "originals").rglob("*.md")]) == 1
     run(engine.index(b"# New\n\nAnother file.\n", name="new.md"))
     assert [file.name for file in (engine.home / "originals").rglob("*.md")] == [
-        file.name for file in [run(engine.original("new.md"))]
+        file.name for file in [run(engine.documents.original("new.md"))]
     ]
     with pytest.raises(NotFoundError, match="in the bin"):
-        run(engine.restore(first))
+        run(engine.bin.restore(first))
 
 
 def test_the_same_file_can_be_indexed_while_an_older_copy_is_in_the_bin(engine: Engine, tmp_path: Path) -> None:
     name = a_file(engine, tmp_path)
-    [before] = run(engine.documents())
-    entry = run(engine.remove_documents([name])).entry
+    [before] = run(engine.documents.list())
+    entry = run(engine.documents.discard([name])).entry
     run(engine.index(tmp_path / name))
-    assert [document.doc_id for document in run(engine.documents())] == [before.doc_id]
+    assert [document.doc_id for document in run(engine.documents.list())] == [before.doc_id]
     with pytest.raises(UsageError, match="in the library again"):
-        run(engine.restore(entry))
-    run(engine.remove([name], for_good=True))
-    run(engine.restore(entry))
-    assert [document.doc_id for document in run(engine.documents())] == [before.doc_id]
+        run(engine.bin.restore(entry))
+    run(engine.documents.remove([name], for_good=True))
+    run(engine.bin.restore(entry))
+    assert [document.doc_id for document in run(engine.documents.list())] == [before.doc_id]
     assert run(engine.search(pdfs.landmark(_WORD, 2))).results[0].page == 2
 
 
 def test_a_name_that_is_taken_meanwhile_gets_a_number(engine: Engine, tmp_path: Path) -> None:
     a_file(engine, tmp_path)
-    run(engine.clear(library="default"))
+    run(engine.libraries.clear(library="default"))
     run(engine.index(b"# New\n\nAnother file.\n", name="new.md"))
-    [entry] = run(engine.bin())
-    assert run(engine.restore(entry.id)).library == "default 2"
-    assert {(size.name, size.documents) for size in run(engine.libraries())} == {("default", 1), ("default 2", 1)}
+    [entry] = run(engine.bin.list())
+    assert run(engine.bin.restore(entry.id)).library == "default 2"
+    assert {(size.name, size.documents) for size in run(engine.libraries.list())} == {("default", 1), ("default 2", 1)}
     assert run(engine.search(_WORD, library="default 2")).results
 
 
 def test_documents_come_back_after_their_library(engine: Engine, tmp_path: Path) -> None:
     name = a_folder_of_files(engine, tmp_path)
-    entry = run(engine.remove_documents([name])).entry
-    run(engine.clear(library="default"))
+    entry = run(engine.documents.discard([name])).entry
+    run(engine.libraries.clear(library="default"))
     with pytest.raises(UsageError, match="Restore the library first"):
-        run(engine.restore(entry))
-    run(engine.restore("default"))
-    run(engine.restore(entry))
-    assert len(run(engine.documents())) == 3
+        run(engine.bin.restore(entry))
+    run(engine.bin.restore("default"))
+    run(engine.bin.restore(entry))
+    assert len(run(engine.documents.list())) == 3
 
 
 def test_no_source_brings_a_removed_file_back_and_restoring_joins_it_to_its_source(
     engine: Engine, tmp_path: Path
 ) -> None:
     name = a_folder_of_files(engine, tmp_path)
-    entry = run(engine.remove_documents([name])).entry
+    entry = run(engine.documents.discard([name])).entry
     run(engine.update())
-    assert name not in [document.name for document in run(engine.documents())]
-    run(engine.restore(entry))
+    assert name not in [document.name for document in run(engine.documents.list())]
+    run(engine.bin.restore(entry))
     (tmp_path / "many" / name).write_text(f"# Changed\n\nThe {_WORD} changed.\n")
     run(engine.update())
     assert "changed" in run(engine.pages(name, 1))[0].text
@@ -196,34 +196,34 @@ def test_a_part_of_an_archive_comes_back_after_the_archive_was_indexed_again(eng
     (tmp_path / "docs").mkdir()
     archive = zipped(tmp_path / "docs" / "all.zip", {"one.md": f"# One\n\n{_WORD}\n", "two.md": "# Two\n"})
     run(engine.index(tmp_path / "docs"))
-    entry = run(engine.remove_documents(["one.md"])).entry
+    entry = run(engine.documents.discard(["one.md"])).entry
     zipped(archive, {"one.md": f"# One\n\n{_WORD}\n", "two.md": "# Two\n", "three.md": "# Three\n"})
     run(engine.update())
-    assert "all.zip!/one.md" not in [document.name for document in run(engine.documents())]
-    run(engine.restore(entry))
+    assert "all.zip!/one.md" not in [document.name for document in run(engine.documents.list())]
+    run(engine.bin.restore(entry))
     assert run(engine.search(_WORD)).results[0].doc_name == "all.zip!/one.md"
-    assert run(engine.original("one.md")).read_bytes().startswith(b"# One")
+    assert run(engine.documents.original("one.md")).read_bytes().startswith(b"# One")
 
 
 def test_two_libraries_and_a_whole_home(engine: Engine, tmp_path: Path) -> None:
     """Clearing a library for good takes what was removed from it along; clearing the home takes the bin along."""
     an_upload(engine, tmp_path)
-    run(engine.remove(["note.md"]))
+    run(engine.documents.remove(["note.md"]))
     run(engine.index(b"# Kept\n\nElsewhere.\n", name="other.md", library="second"))
-    run(engine.remove(["other.md"], library="second"))
-    run(engine.clear(library="default", for_good=True))
-    assert [entry.library for entry in run(engine.bin())] == ["second"]
-    run(engine.clear())
-    assert run(engine.bin()) == []
+    run(engine.documents.remove(["other.md"], library="second"))
+    run(engine.libraries.clear(library="default", for_good=True))
+    assert [entry.library for entry in run(engine.bin.list())] == ["second"]
+    run(engine.libraries.clear())
+    assert run(engine.bin.list()) == []
 
 
 def test_vectors_wait_in_the_bin(engine: Engine, tmp_path: Path) -> None:
     name = a_file(engine, tmp_path)
-    run(engine.embed("hashed:16"))
-    entry = run(engine.remove_documents([name])).entry
+    run(engine.models.embed("hashed:16"))
+    entry = run(engine.documents.discard([name])).entry
     run(engine.index(b"# New\n\nAnother file.\n", name="new.md"))
-    run(engine.restore(entry))
-    [size] = run(engine.libraries())
+    run(engine.bin.restore(entry))
+    [size] = run(engine.libraries.list())
     assert size.embedded == size.documents == 2
 
 
@@ -257,16 +257,16 @@ def test_a_change_of_the_bin_between_two_looks_shows_in_the_state(engine: Engine
     library = engine.settings.library
 
     def remove() -> None:
-        run(engine.clear(library=library) if what == "a library" else engine.remove([name]))
+        run(engine.libraries.clear(library=library) if what == "a library" else engine.documents.remove([name]))
 
     remove()
-    binned = run(engine.home_state())
-    run(engine.restore(run(engine.bin())[0].id))
+    binned = run(engine.admin.state())
+    run(engine.bin.restore(run(engine.bin.list())[0].id))
     remove()
-    again = run(engine.home_state())
-    run(engine.empty_bin())
-    gone = run(engine.home_state())
+    again = run(engine.admin.state())
+    run(engine.bin.empty())
+    gone = run(engine.admin.state())
 
     assert HOME in again.changed(binned)
     assert HOME in gone.changed(again)
-    assert run(engine.home_state()).changed(gone) == []
+    assert run(engine.admin.state()).changed(gone) == []

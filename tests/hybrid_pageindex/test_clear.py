@@ -51,11 +51,11 @@ def fill(engine: Engine, folder: Path) -> None:
     letter(folder / "letter.eml")
     run(engine.index(folder))
     run(engine.index(folder, library=SECRET))
-    run(engine.watch_folder(folder))
-    run(engine.remove("notes.md"))
-    run(engine.embed("hashed:16"))
+    run(engine.sources.watch_folder(folder))
+    run(engine.documents.remove("notes.md"))
+    run(engine.models.embed("hashed:16"))
     assert run(engine.search(SECRET)).results and run(engine.search(SECRET, library=SECRET)).results
-    run(engine.page_image(f"{SECRET}.pdf", 1))  # goes into the cache
+    run(engine.pictures.page(f"{SECRET}.pdf", 1))  # goes into the cache
     catalog = catalog_of(engine.home)
     worker = Workers(catalog).register(Worker("1-a", SECRET, os.getpid(), "worker"))
     JobQueue(catalog).enqueue([JobRequest("default", "index", str(document), "parse")], waiter=worker.id)
@@ -105,7 +105,7 @@ def test_what_is_left_after_clear_is_nothing(engine: Engine, tmp_path: Path) -> 
     (engine.home / "config.yaml").write_text("top_k: 3\n")
     filled = rows(engine.home / "catalog.sqlite")
     assert {table for table, number in filled.items() if not number} <= {"pauses", "model_usage", "job_turns"}
-    assert run(engine.clear()) == ["default", SECRET]
+    assert run(engine.libraries.clear()) == ["default", SECRET]
     engine.close()
     left = {path.relative_to(engine.home).as_posix() for path in engine.home.rglob("*")}
     assert left == {"catalog.sqlite", "cache.sqlite", "config.yaml"}
@@ -145,7 +145,7 @@ def test_another_process_sees_that_everything_is_gone(engine: Engine, tmp_path: 
     run(engine.index(old))
     assert run(engine.search(pdfs.landmark("dunes 1", 2))).results[0].doc_name == "dunes-1.pdf"
     other = Engine(engine.home)
-    run(other.clear())
+    run(other.libraries.clear())
     run(other.index(new))
     other.close()
     found = run(engine.search(pdfs.landmark("cliffs 1", 2))).results
@@ -156,15 +156,15 @@ def test_another_process_sees_that_everything_is_gone(engine: Engine, tmp_path: 
 @pytest.mark.usefixtures("in_a_file")
 def test_one_library_goes_alone(engine: Engine, tmp_path: Path) -> None:
     fill(engine, tmp_path / "files")
-    assert run(engine.clear(library=SECRET)) == [SECRET]
-    assert [one.name for one in run(engine.libraries())] == ["default"]
-    assert {one.library for one in run(engine.sources())} == {"default"}
+    assert run(engine.libraries.clear(library=SECRET)) == [SECRET]
+    assert [one.name for one in run(engine.libraries.list())] == ["default"]
+    assert {one.library for one in run(engine.sources.list())} == {"default"}
     assert run(engine.search(SECRET)).results
     catalog = catalog_of(engine.home)
     assert [one.title for one in ConversationReader(catalog).listed()] == [SECRET]
     catalog.close()
     assert run(engine.conversations.about("default")) == 1
-    run(engine.clear(library="default"))
+    run(engine.libraries.clear(library="default"))
     [conversation] = run(engine.conversations.listed())
     assert conversation.title == SECRET and conversation.scope.libraries == ("default",)
     answer = run(engine.conversations.messages(conversation.id))[-1]
@@ -187,14 +187,16 @@ def test_a_watch_goes_on_after_a_clear(engine: Engine, tmp_path: Path) -> None:
 
         pdfs.numbered(folder / "first.pdf", 1, "dunes")
         await until("indexed", "first.pdf")
-        await engine.clear()
+        await engine.libraries.clear()
         heard.clear()
-        await engine.watch_folder(folder)
+        await engine.sources.watch_folder(folder)
         await until("indexed", "first.pdf")
 
     async def main() -> None:
-        await engine.watch_folder(folder)
-        watching = asyncio.ensure_future(engine.watch(on_event=lambda e: heard.append((e.event, Path(e.path).name))))
+        await engine.sources.watch_folder(folder)
+        watching = asyncio.ensure_future(
+            engine.sources.watch(on_event=lambda e: heard.append((e.event, Path(e.path).name)))
+        )
         await clear_and_add(watching)
         watching.cancel()
         await asyncio.wait({watching})

@@ -76,7 +76,7 @@ def test_both_are_edited_and_started_again(home: Path, restored: Path, url: str,
                 assert finds(engine, place.name) == set(changed[place])
                 assert finds(engine, "first") == set(NAMES) - set(changed[place])
                 assert not finds(engine, (restored if place is home else home).name)
-                assert run(engine.doctor()).ok
+                assert run(engine.admin.doctor()).ok
     with closing(engine_of(home, url)) as one, closing(engine_of(restored, url)) as other:
         assert one._indexes()._beginning() != other._indexes()._beginning()
 
@@ -89,7 +89,7 @@ def test_both_run_all_the_while(home: Path, restored: Path, url: str) -> None:
         edit(one, "birch", "cedar", by="home")
         assert finds(other, "copy") == {"alder"} and finds(one, "home") == {"birch", "cedar"}
         assert finds(one, "first") == {"alder", "elm"} and finds(other, "first") == {"birch", "cedar", "elm"}
-        run(other.remove(["elm.md"]))
+        run(other.documents.remove(["elm.md"]))
         assert finds(one, "first") == {"alder", "elm"} and finds(other, "first") == {"birch", "cedar"}
 
 
@@ -106,7 +106,7 @@ def test_a_backup_restored_in_place_leaves_the_collection_and_names_it(home: Pat
     shutil.copy(backup, home / CATALOG)
     with closing(engine_of(home, url)) as engine:
         assert finds(engine, "first") == set(NAMES) and not finds(engine, "lost")
-        health = run(engine.doctor())
+        health = run(engine.admin.doctor())
         assert health.ok and left < collections(engine)
         details = {check.name: check.detail for check in health.checks}
         (name,) = engine._indexes().other_epochs()
@@ -147,7 +147,7 @@ def test_a_copy_that_is_cleared_takes_nothing_from_the_original(
     with closing(engine_of(home, url)) as engine, closing(engine_of(restored, url)) as other:
         edit(engine, *edited.split(), by="home")
         before = collections(engine)
-        run(other.clear())
+        run(other.libraries.clear())
         assert not edited or collections(engine) == before
         assert finds(engine, "home") == set(edited.split())
         assert finds(engine, "first") == set(NAMES) - {edited}, "also where the collection had to be made anew"

@@ -79,7 +79,7 @@ def test_embed_goes_on_with_the_other_documents_and_says_which_it_left_out(tmp_p
     indexed(home, folder, "a page's text")
     with closing(Engine(home)) as engine:
         with pytest.raises(DamageError, match="1 of 3 documents cannot be embedded, the others are"):
-            run(engine.embed("hashed:16"))
+            run(engine.models.embed("hashed:16"))
         with engine._catalog().snapshot() as snapshot:
             sound = {document.content_id for document in snapshot.documents("default") if document.name != "b.md"}
             embedder = next(filter(None, snapshot.embedder("default")))
@@ -91,7 +91,7 @@ def test_an_index_that_is_filled_anew_holds_the_other_documents(tmp_path: Path, 
     home, folder = tmp_path / "home", tmp_path / "files"
     indexed(home, folder, damage)
     with closing(Engine(home)) as engine:
-        run(engine.rebuild_index())
+        run(engine.admin.rebuild_index())
         assert follow(engine._parts(), "default", lambda: False) == ()
 
 
@@ -99,7 +99,7 @@ def test_the_advice_for_a_database_is_that_of_a_database(tmp_path: Path, postgre
     url, folder = postgres.new_database(postgres_url), tmp_path / "files"
     write(folder, 1)
     damages = [
-        ("UPDATE contents SET metadata = '{'", lambda engine: run(engine.documents())),
+        ("UPDATE contents SET metadata = '{'", lambda engine: run(engine.documents.list())),
         ("UPDATE terms SET body = substr(body, 2)", lambda engine: engine.search_now("heron")),
         ("UPDATE trees SET sections = substr(sections, 2)", lambda engine: run(engine.outline("a.md"))),
     ]

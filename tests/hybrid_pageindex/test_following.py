@@ -203,7 +203,7 @@ def test_an_index_that_cannot_be_written_is_told_and_its_pages_are_found_by_thei
 def test_new_vectors_count_once_the_index_has_them(tmp_path: Path, program: Cli) -> None:
     with closing(Engine(settings=settings_of(tmp_path / "home"))) as engine:
         run(engine.index(written(tmp_path / "first", 2)))
-        run(engine.embed("hashed:32"))
+        run(engine.models.embed("hashed:32"))
         assert search(engine).embedded_share == 1.0
         assert program("index", amber(tmp_path / "new")).returncode == 0
         assert program("embed").returncode == 0
@@ -226,7 +226,7 @@ def test_a_cancelled_index_command_leaves_the_rest_to_searches(tmp_path: Path, e
 def test_what_a_worker_publishes_is_in_the_index_when_it_ends(tmp_path: Path, program: Cli, engine: Engine) -> None:
     run(engine.index(written(tmp_path / "first", 3), detach=True))
     assert positions(tmp_path / "home")[0] == 0
-    run(engine.work(concurrency=1, enough=lambda: True))
+    run(engine.jobs.work(concurrency=1, enough=lambda: True))
     assert positions(tmp_path / "home") == (3, 3)
     assert "first000.md" in program("search", "Calm harbour 0").stdout
 

@@ -80,38 +80,43 @@ def test_names_change_and_documents_stay(tmp_path: Path, filings: list[Path]) ->
     with closing(Engine(tmp_path / "home")) as engine:
         run(engine.index(filings[:1], library="reports", workers=1))
         before = run(engine.search("net sales", library="reports", effort="fast")).results
-        named = run(engine.name_library("REPORTS", name="年报", alias="Ｒéports"))
+        named = run(engine.libraries.name("REPORTS", name="年报", alias="Ｒéports"))
         assert (named.id, named.name, named.alias) == ("reports", "年报", "Ｒéports")
         for name in ("年报", "réports", "RÉPORTS"):  # whatever the case and width
             found = run(engine.search("net sales", library=name, effort="fast"))
             assert found.results == before and found.library == "年报"
-        assert run(engine.documents(library="年报"))[0].library == "年报"
+        assert run(engine.documents.list(library="年报"))[0].library == "年报"
         assert {f.status for f in run(engine.index(filings[:1], library="réports", workers=1)).files} == {"unchanged"}
         with pytest.raises(NotFoundError, match=r"No library 'reports'.*年报"):
             run(engine.search("net sales", library="reports"))
         run(engine.index(filings[1:2], library="reports", workers=1))  # the name is free again
-        assert {size.name: size.id for size in run(engine.libraries())} == {"年报": "reports", "reports": "reports~2"}
-        assert len(run(engine.documents(library="reports"))) == len(run(engine.documents(library="年报"))) == 1
+        assert {size.name: size.id for size in run(engine.libraries.list())} == {
+            "年报": "reports",
+            "reports": "reports~2",
+        }
+        assert (
+            len(run(engine.documents.list(library="reports"))) == len(run(engine.documents.list(library="年报"))) == 1
+        )
         with pytest.raises(UsageError, match="There is a library '年报'"):
-            run(engine.name_library("reports", alias="rÉports"))
+            run(engine.libraries.name("reports", alias="rÉports"))
         with pytest.raises(UsageError, match="There is a library 'reports' already"):
-            run(engine.create_library("Ｒeports"))
-        assert run(engine.clear(library="年报")) == ["年报"]
-        assert [size.name for size in run(engine.libraries())] == ["reports"]
+            run(engine.libraries.create("Ｒeports"))
+        assert run(engine.libraries.clear(library="年报")) == ["年报"]
+        assert [size.name for size in run(engine.libraries.list())] == ["reports"]
 
 
 def test_libraries_are_listed_by_last_use_and_found_by_name(tmp_path: Path) -> None:
     with closing(Engine(tmp_path / "home")) as engine:
         for name in ("one", "two", "three"):
-            run(engine.create_library(name, alias=f"Ｎｏ {name}" if name == "two" else ""))
+            run(engine.libraries.create(name, alias=f"Ｎｏ {name}" if name == "two" else ""))
             for file in (tmp_path / "home").glob("libraries/*~used"):
                 os.utime(file, (1, 1))
             run(engine.search("anything", library=name, effort="fast"))
-        assert [size.name for size in run(engine.libraries())] == ["three", "one", "two"]
-        assert [size.name for size in run(engine.libraries("T"))] == ["three", "two"]
-        assert [size.name for size in run(engine.libraries("no t"))] == ["two"]
+        assert [size.name for size in run(engine.libraries.list())] == ["three", "one", "two"]
+        assert [size.name for size in run(engine.libraries.list("T"))] == ["three", "two"]
+        assert [size.name for size in run(engine.libraries.list("no t"))] == ["two"]
         shutil.rmtree(tmp_path / "home" / "libraries")
-        assert [size.used_at for size in run(engine.libraries())] == [""] * 3
+        assert [size.used_at for size in run(engine.libraries.list())] == [""] * 3
 
 
 def test_a_library_tells_when_a_document_of_it_last_changed(tmp_path: Path) -> None:
@@ -119,9 +124,9 @@ def test_a_library_tells_when_a_document_of_it_last_changed(tmp_path: Path) -> N
         for name in ("one.txt", "two.txt"):
             (tmp_path / name).write_text(f"The tide of {name}.")
             run(engine.index(tmp_path / name))
-        run(engine.create_library("empty"))
-        newest = max(document.indexed_at for document in run(engine.documents()))
-        assert {size.name: size.changed_at for size in run(engine.libraries())} == {"default": newest, "empty": ""}
+        run(engine.libraries.create("empty"))
+        newest = max(document.indexed_at for document in run(engine.documents.list()))
+        assert {size.name: size.changed_at for size in run(engine.libraries.list())} == {"default": newest, "empty": ""}
 
 
 def test_vectors_count_where_all_libraries_have_those_of_one_model(tmp_path: Path) -> None:
@@ -132,12 +137,12 @@ def test_vectors_count_where_all_libraries_have_those_of_one_model(tmp_path: Pat
     with closing(Engine(tmp_path / "home")) as engine:
         for name, some in (("all", files), ("x", files[:1]), ("y", files[1:])):
             run(engine.index(some, library=name, workers=1))
-            run(engine.embed("hashed:16", library=name))
+            run(engine.models.embed("hashed:16", library=name))
         one = run(engine.search("tide in Calais", library="all", effort="fast"))
         two = run(engine.search("tide in Calais", library=["x", "y"], effort="fast"))
         assert pages(two.results) == pages(one.results) and two.embedded_share == 1.0
         assert [p.score for p in two.results] == pytest.approx([p.score for p in one.results], rel=1e-5)
-        run(engine.embed("hashed:32", library="y"))
+        run(engine.models.embed("hashed:32", library="y"))
         other = run(engine.search("tide in Calais", library=["x", "y"], effort="fast"))
         assert any("not embedded by one model" in note for note in other.notes) and other.results
 
@@ -148,12 +153,12 @@ def test_libraries_count_what_waits_and_failed_and_say_what_to_do(engine: Engine
     run(engine.index([good, tmp_path / "first.pdf"]))
     with closing(catalog_of(engine.home)) as catalog:
         JobQueue(catalog).enqueue([JobRequest("default", "index", str(good), "parse")])
-    [size] = run(engine.libraries())
+    [size] = run(engine.libraries.list())
     assert (size.documents, size.pages, size.waiting, size.failed) == (1, 2, 1, 1)
     assert size.last_error.startswith("first.pdf: the file is empty.") and size.last_error.endswith("or remove it.")
-    home = run(engine.overview())
+    home = run(engine.libraries.overview())
     assert home.libraries == (size,) and home.catalog_bytes > 0 and home.original_bytes == 0
     good.write_bytes(b"")
     run(engine.index(good))
-    [size] = run(engine.libraries())
+    [size] = run(engine.libraries.list())
     assert (size.documents, size.failed) == (1, 2), "the version of before can still be searched"

@@ -145,7 +145,7 @@ def embedded(
     with embedding_server() as server:
         engine = Engine(settings=home.settings(embedding_base_url=server.url))
         run(engine.index(filings))
-        run(engine.embed("openai:m"))
+        run(engine.models.embed("openai:m"))
         engine.close()
         yield home, server
 
@@ -217,7 +217,7 @@ def test_what_is_removed_meanwhile_is_left_out_and_told(tmp_path: Path) -> None:
     book = pdfs.numbered(tmp_path / "lagoon.pdf", 40, "lagoon")
 
     def answer(_: Request) -> dict[str, Any]:
-        run(engine.remove(["lagoon"], for_good=True))
+        run(engine.documents.remove(["lagoon"], for_good=True))
         return turn(pages=[{"document": "D1", "page": page} for page in (first, last)])
 
     engine = thinking(tmp_path / "home", answer)
@@ -236,7 +236,7 @@ def test_an_answer_from_a_page_that_was_removed_since_has_its_passage_and_says_s
     engine = thinking(tmp_path / "home", lambda _: "Net sales were $418.2 million [[source:1]].")
     run(engine.index(filings, enrich="never"))
     found = run(engine.search(QUESTION, effort="fast", top_k=1))
-    run(engine.remove(["corvane-optics-2023-10k"]))
+    run(engine.documents.remove(["corvane-optics-2023-10k"]))
     answer = run(engine.answer(found))
     engine.close()
     assert answer.status == "answered" and answer.sources[0].text == found.results[0].snippet

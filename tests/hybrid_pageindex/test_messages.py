@@ -64,9 +64,9 @@ def test_no_error_tells_other_interfaces_what_to_type() -> None:
 
 async def test_the_command_line_says_what_to_type_and_others_do_not(tmp_path: Path) -> None:
     engine = Engine(tmp_path)
-    await engine.create_library("default")
+    await engine.libraries.create("default")
     with pytest.raises(NotFoundError) as raised:
-        await engine.job(7)
+        await engine.jobs.get(7)
     assert str(raised.value) == "No job 7. Old jobs are forgotten." and "jobs list" in raised.value.command_advice
     engine.close()
     command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(tmp_path), "jobs", "show", "7"]

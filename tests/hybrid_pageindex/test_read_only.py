@@ -85,9 +85,9 @@ from hybrid_pageindex import Engine, run
 async def work():
     async with Engine(sys.argv[1]) as engine:
         found = await engine.search("What did the mill cost?")
-        told = [engine.read_only, found.results[0].doc_name, (await engine.missing())]
-        edit = engine.edit("mill.md", set={"year": "1871"})
-        for change in (engine.create_library("new"), engine.remove(["mill.md"]), edit):
+        told = [engine.read_only, found.results[0].doc_name, (await engine.admin.missing())]
+        edit = engine.documents.edit("mill.md", set={"year": "1871"})
+        for change in (engine.libraries.create("new"), engine.documents.remove(["mill.md"]), edit):
             try:
                 await change
             except ReadOnlyError as error:
@@ -182,7 +182,7 @@ def test_what_another_process_publishes_meanwhile_is_found(open_before: bool, ho
     (tmp_path / "lock.md").write_text("# The lock\n\nThe lock of Alster was opened by the duke.\n")
     engine = Engine(home)
     if open_before:
-        run(engine.libraries())
+        run(engine.libraries.list())
     reader = subprocess.Popen(
         [*read_only(home), sys.executable, "-c", READER, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         text=True,
@@ -208,12 +208,12 @@ async def work():
     async with Engine(sys.argv[1] + "/home") as engine:
         told = [engine.read_only]
         try:
-            await engine.create_library("new")
+            await engine.libraries.create("new")
         except DiskFullError as error:
             told.append(str(error))
         os.unlink(sys.argv[1] + "/fill")
-        await engine.create_library("new")
-        told += [engine.read_only, len(await engine.named_libraries())]
+        await engine.libraries.create("new")
+        told += [engine.read_only, len(await engine.libraries.named())]
         print(json.dumps(told))
 run(work())
 """
@@ -243,8 +243,8 @@ async def work():
         await engine.index([disk / "lock.md"], workers=1)
         subprocess.run(fill, shell=True, stderr=subprocess.DEVNULL)
         told += [await first(engine, "duke of Alster"), await first(engine, "the price of the mill")]
-        pictures = [await engine.page_image("mill.md", 1), await engine.page_image("weir.md", 1)]
-        told += [min(map(len, pictures)) > 1000, len(await engine.documents())]
+        pictures = [await engine.pictures.page("mill.md", 1), await engine.pictures.page("weir.md", 1)]
+        told += [min(map(len, pictures)) > 1000, len(await engine.documents.list())]
         other = [sys.executable, "-m", "hybrid_pageindex", "search", "duke of Alster", "--home", str(disk / "home")]
         told.append("lock.md" in subprocess.run(other, capture_output=True, text=True).stdout)
         print(json.dumps(told))

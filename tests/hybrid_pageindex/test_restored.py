@@ -149,4 +149,4 @@ def test_a_catalog_that_is_replaced_under_a_running_process_by_one_of_as_many_ch
             source.backup(live)
         found = {name: named(engine, f"{name}word") for name in NAMES}
         assert found == {name: [f"{name}.md"] if name in expected else [] for name in NAMES}
-        assert run(engine.doctor()).ok
+        assert run(engine.admin.doctor()).ok

@@ -31,8 +31,8 @@ def mills(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SyncEngine]:
 def test_each_call_waits_for_its_result(mills: SyncEngine) -> None:
     found = mills.search(SOLD, top_k=3)
     assert found.results[0].doc_name == "mill.md"
-    assert mills.ask(SOLD).sources[0].page == 1 and mills.info("mill.md").published
-    assert mills.grep("crowns").total_pages == 1 and [one.name for one in mills.libraries()] == ["default"]
+    assert mills.ask(SOLD).sources[0].page == 1 and mills.documents.get("mill.md").published
+    assert mills.grep("crowns").total_pages == 1 and [one.name for one in mills.libraries.list()] == ["default"]
     steps: list[str] = []
     mills.search(SOLD, on_step=lambda step: steps.append(step.kind))
     talk = mills.conversations.create()
@@ -41,7 +41,7 @@ def test_each_call_waits_for_its_result(mills: SyncEngine) -> None:
     events = list(mills.conversations.stream(begun.id))
     assert events[-1].kind == "ended"
     with pytest.raises(NotFoundError, match="nothing"):
-        mills.info("nothing.md")
+        mills.documents.get("nothing.md")
 
 
 async def test_it_works_where_a_loop_is_running_and_from_threads(mills: SyncEngine) -> None:
@@ -75,7 +75,7 @@ def test_a_closed_engine_says_so(tmp_path: Path) -> None:
     engine.close()
     engine.close()
     with pytest.raises(UsageError, match="closed"):
-        engine.libraries()
+        engine.libraries.list()
     assert not [thread for thread in threading.enumerate() if thread.name == "pageindex-sync" and not thread.daemon]
 
 
@@ -119,7 +119,7 @@ async def test_a_call_is_a_coroutine_all_the_same(mills: SyncEngine) -> None:
     assert "search" in repr(call)
     assert (await call)[0].doc_name == "mill.md"
     task = asyncio.create_task(engine.search(SOLD))
-    both = await asyncio.gather(engine.search(SOLD), asyncio.wait_for(engine.libraries(), 30), task)
+    both = await asyncio.gather(engine.search(SOLD), asyncio.wait_for(engine.libraries.list(), 30), task)
     assert both[0].results == both[2].results
     slow = asyncio.create_task(engine.search(SOLD))
     slow.cancel()

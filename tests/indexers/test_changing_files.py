@@ -67,7 +67,7 @@ def while_it_is_made(
 
 
 def text(engine: Engine) -> str:
-    (document,) = run(engine.documents())
+    (document,) = run(engine.documents.list())
     return "\n".join(page.text for page in run(engine.pages(document.doc_id, f"1-{document.pages}")))
 
 
@@ -172,7 +172,7 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
 ) -> None:
     file, a, b = three
     run(engine.index(file))
-    first = run(engine.page_image("file.pdf", 2))
+    first = run(engine.pictures.page("file.pdf", 2))
     engine._cache().clear()
     drawn = PageWork.run
 
@@ -181,13 +181,13 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
         return drawn(*given)
 
     monkeypatch.setattr(PageWork, "run", swapped)
-    assert run(engine.page_image("file.pdf", 2)) == first
+    assert run(engine.pictures.page("file.pdf", 2)) == first
     engine._cache().clear()
     with pytest.raises(DocumentError, match=r"file\.pdf: it has changed since it was indexed\. Index it again"):
-        run(engine.page_image("file.pdf", 2))
+        run(engine.pictures.page("file.pdf", 2))
     copied(a, file)
     monkeypatch.setattr(PageWork, "run", drawn)
-    assert run(engine.page_image("file.pdf", 2)) == first
+    assert run(engine.pictures.page("file.pdf", 2)) == first
     engine.close()  # until then the copy may serve another page
     assert left_behind(engine) == []
 
@@ -244,18 +244,18 @@ def test_contents_of_another_file_are_found_and_made_again(
     run(engine.index(pdfs.numbered(tmp_path / "in" / "right.pdf", 2, "plover"), library="other"))
     assert run(engine.search("quagga")).results, "a searcher that holds the content"
     told: list[tuple[int, int]] = []
-    found = run(engine.doctor(deep=True, on_progress=lambda *done: told.append(done)))
+    found = run(engine.admin.doctor(deep=True, on_progress=lambda *done: told.append(done)))
     checks = {check.name: check for check in found.checks}
     assert told == [(0, 2), (1, 2), (2, 2)]
     assert checks["contents"].detail == "1 of 2 hold what their files do"
     wrong = checks["content of file.pdf"]
     assert not wrong.ok and not found.ok
     assert wrong.detail == "pages 1-4 are not those of its file; mend it with doctor --deep --mend"
-    mended = {check.name: check for check in run(engine.doctor(mend=True)).checks}["content of file.pdf"]
+    mended = {check.name: check for check in run(engine.admin.doctor(mend=True)).checks}["content of file.pdf"]
     assert mended.ok and mended.detail == "pages 1-4 were not those of its file; it was made again"
     assert "heron" in text(engine)
     assert run(engine.search("heron")).results and not run(engine.search("quagga")).results
-    assert {c.name: c.ok for c in run(engine.doctor(deep=True)).checks}["contents"]
+    assert {c.name: c.ok for c in run(engine.admin.doctor(deep=True)).checks}["contents"]
 
 
 def test_what_cannot_be_made_again_is_taken_out_and_said(
@@ -267,10 +267,10 @@ def test_what_cannot_be_made_again_is_taken_out_and_said(
         raise DocumentError("it is refused.")
 
     monkeypatch.setattr(reader.Maker, "make", refused)
-    check = {check.name: check for check in run(engine.doctor(mend=True)).checks}["content of file.pdf"]
+    check = {check.name: check for check in run(engine.admin.doctor(mend=True)).checks}["content of file.pdf"]
     assert not check.ok and "were taken out" in check.detail and "it is refused." in check.detail
     assert not run(engine.search("quagga")).results
-    (document,) = run(engine.documents())
+    (document,) = run(engine.documents.list())
     assert not document.published
 
 
@@ -290,6 +290,6 @@ def test_doctor_compares_from_the_command_line(program: Cli, three: tuple[Path, 
 def test_pages_read_by_ocr_or_improved_are_no_damage(tmp_path: Path) -> None:
     engine = Engine(settings=settings_of(tmp_path / "home", ocr="never"))
     run(engine.index([pdfs.scanned(tmp_path / "scan.pdf"), pdfs.bookmarked(tmp_path / "book.pdf")]))
-    found = {check.name: check for check in run(engine.doctor(deep=True)).checks}
+    found = {check.name: check for check in run(engine.admin.doctor(deep=True)).checks}
     assert found["contents"].detail == "2 of 2 hold what their files do"
     engine.close()

@@ -182,7 +182,7 @@ def test_a_title_and_a_name_in_two_parts_of_a_question(tmp_path: Path) -> None:
     engine = Engine(tmp_path / "home")
     run(engine.index([tmp_path / name for name in written]))
     for name in list(written)[1:]:
-        run(engine.edit(name, set={"organisation": "Harbor"}))
+        run(engine.documents.edit(name, set={"organisation": "Harbor"}))
     found = names(ask(engine, "What does TIDECHECK verify, and which tides were counted by Harbor?"))
     engine.close()
     assert "qz.md" in found and found[0] != found[1]

@@ -68,7 +68,9 @@ def test_a_trace_says_where_the_search_looked(library: Engine) -> None:
     best = traced.results[0]
     assert trace.documents == tuple(d.doc_id for d in traced.documents)
     assert [(r.doc_id, r.page) for r in traced.results] == list(trace.read[:2]) and len(trace.read) > 2
-    assert set(trace.read) <= {(d.doc_id, page) for d in run(library.documents()) for page in range(1, d.pages + 1)}
+    assert set(trace.read) <= {
+        (d.doc_id, page) for d in run(library.documents.list()) for page in range(1, d.pages + 1)
+    }
     (first,) = (r for r in traced.results if r.receipt.coarse == 1)
     assert trace.coarse[0] == (first.doc_id, first.page) and len(set(trace.coarse)) == len(trace.coarse)
     assert {d for d, _ in trace.sections} == set(trace.documents) and set(trace.opened) <= set(trace.sections)

@@ -65,7 +65,7 @@ async def outline_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def briefing_command(engine: Engine, options: argparse.Namespace) -> int:
-    briefing = await engine.briefing(options.document, library=library_option(options), model=options.model)
+    briefing = await engine.documents.briefing(options.document, library=library_option(options), model=options.model)
     dump(briefing.to_dict()) if wants_json_output(options) else show_briefing(briefing)
     return 0
 
@@ -73,11 +73,11 @@ async def briefing_command(engine: Engine, options: argparse.Namespace) -> int:
 async def page_command(engine: Engine, options: argparse.Namespace) -> int:
     library, numbers, place = library_option(options), options.pages, None
     if options.quote:
-        place = await engine.find_place(options.document, numbers, options.quote, library=library)
+        place = await engine.documents.find_place(options.document, numbers, options.quote, library=library)
         numbers = str(place.page)
     pages = await engine.pages(options.document, numbers, library=library)
     if options.tables:
-        pages = [await engine.with_tables(page, library=library) for page in pages]
+        pages = [await engine.documents.with_tables(page, library=library) for page in pages]
     images: list[str] = []
     if options.view != "page" and not options.image:
         raise UsageError("--view says how a page is drawn, and no --image is asked for.", "Add --image FILE.png.")
@@ -87,7 +87,7 @@ async def page_command(engine: Engine, options: argparse.Namespace) -> int:
         if kind is None:
             raise UsageError(f"'{target}' does not end in .png or .jpg.", "Images are written as PNG or JPEG.")
         for page in pages:
-            image = await engine.page_image(
+            image = await engine.pictures.page(
                 page.doc_id, page.page, library=library, password=options.password, format=kind, view=options.view
             )
             path = target if len(pages) == 1 else target.with_stem(f"{target.stem}-{page.page}")
@@ -112,8 +112,8 @@ async def open_command(engine: Engine, options: argparse.Namespace) -> int:
     library, page = library_option(options), options.page
     if page is not None:
         await engine.pages(options.document, page, library=library)  # there is such a page
-    document = await engine.info(options.document, library=library)
-    file = await engine.original(document.doc_id, library=library)
+    document = await engine.documents.get(options.document, library=library)
+    file = await engine.documents.original(document.doc_id, library=library)
     open_file(file, page)
     if wants_json_output(options):
         dump({"file": str(file), "page": page})
@@ -123,7 +123,7 @@ async def open_command(engine: Engine, options: argparse.Namespace) -> int:
 
 
 async def list_command(engine: Engine, options: argparse.Namespace) -> int:
-    documents = await engine.documents(library=library_option(options), where=options.where)
+    documents = await engine.documents.list(library=library_option(options), where=options.where)
     dump({"documents": [document_dict(d) for d in documents]}) if wants_json_output(options) else show_documents(
         documents, filtered=bool(options.where)
     )
@@ -135,13 +135,15 @@ async def edit_command(engine: Engine, options: argparse.Namespace) -> int:
     if wrong := next((assignment for assignment, pair in zip(options.set, pairs, strict=True) if not pair[1]), None):
         raise UsageError(f"'{wrong}' is no correction.", "Write --set FIELD=VALUE, for example --set year=2022.")
     changes = {field: value for field, _, value in pairs}
-    document = await engine.edit(options.document, set=changes, unset=options.unset, library=library_option(options))
+    document = await engine.documents.edit(
+        options.document, set=changes, unset=options.unset, library=library_option(options)
+    )
     dump(document_dict(document)) if wants_json_output(options) else show_document(document)
     return 0
 
 
 async def remove_command(engine: Engine, options: argparse.Namespace) -> int:
-    removal = await engine.remove_documents(
+    removal = await engine.documents.discard(
         options.documents, library=library_option(options), for_good=options.for_good
     )
     if wants_json_output(options):

@@ -52,7 +52,7 @@ def index_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
 
 @contextmanager
 def worker_progress(*, json: bool) -> Iterator[Callable[[IndexProgress], None]]:
-    """Yield a callback for ``Engine.work`` that prints a line per file, or a JSON event."""
+    """Yield a callback for ``Engine.jobs.work`` that prints a line per file, or a JSON event."""
     notes, events = _Notes(), _Events()
 
     def show(progress: IndexProgress) -> None:

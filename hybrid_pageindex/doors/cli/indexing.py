@@ -81,11 +81,11 @@ async def rebuild_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.index:
         if options.documents or options.detach:
             raise UsageError("--index makes whole libraries' indexes anew.", "Leave out documents and --detach.")
-        vectors = await engine.rebuild_index(library_option(options) or "default", everything=options.all)
+        vectors = await engine.admin.rebuild_index(library_option(options) or "default", everything=options.all)
         dump({"vectors": vectors}) if wants_json_output(options) else show_indexes_rebuilt(vectors)
         return 0
     with index_progress(json=wants_json_output(options)) as on_progress:
-        report = await engine.rebuild(
+        report = await engine.documents.rebuild(
             options.documents, library=library_option(options), everything=options.all, password=options.password,
             workers=options.workers, detach=options.detach, on_progress=on_progress,
         )  # fmt: skip
@@ -96,11 +96,11 @@ async def embed_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.resume and options.embedder:
         raise UsageError("--resume goes on with the embedder that is recorded.", "Leave --embedder or --resume away.")
     if options.export:
-        exported = await engine.export_embedder(options.export, options.embedder)
+        exported = await engine.models.export_embedder(options.export, options.embedder)
         dump(asdict(exported)) if wants_json_output(options) else show_export(exported)
         return 0
     with embed_progress(quiet=wants_json_output(options)) as on_progress:
-        report = await engine.embed(options.embedder, library=library_option(options), on_progress=on_progress)
+        report = await engine.models.embed(options.embedder, library=library_option(options), on_progress=on_progress)
     if wants_json_output(options):
         dump({"embedder": "none"} if report is None else asdict(report))
     else:
@@ -110,7 +110,7 @@ async def embed_command(engine: Engine, options: argparse.Namespace) -> int:
 
 async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.alive:
-        workers = (await engine.jobs(most=1)).workers
+        workers = (await engine.jobs.list(most=1)).workers
         alive = sum(worker.kind == "worker" and worker.host.partition(":")[0] == platform.node() for worker in workers)
         dump({"alive": alive}) if wants_json_output(options) else show_workers_alive(alive)
         return 0 if alive else 1
@@ -120,7 +120,7 @@ async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
     if work is not None:  # a signal ends it in order: what it has goes back to the queue
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
     with suppress(asyncio.CancelledError), worker_progress(json=wants_json_output(options)) as on_progress:
-        do = engine.watch if options.watch else partial(engine.work, kind=options.only)
+        do = engine.sources.watch if options.watch else partial(engine.jobs.work, kind=options.only)
         await do(concurrency=options.concurrency, on_progress=on_progress)
     return 0
 
@@ -154,11 +154,11 @@ async def watch_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.action is None:
         return await _watch_until_ended(engine, library, json)
     if options.action == "list":
-        sources = await engine.sources(library=library)
+        sources = await engine.sources.list(library=library)
         dump({"sources": [asdict(source) for source in sources]}) if json else _show_sources(sources)
         return 0
     if options.action == "add":
-        source = await engine.watch_folder(
+        source = await engine.sources.watch_folder(
             options.folder,
             library=library,
             poll=options.poll,
@@ -167,7 +167,7 @@ async def watch_command(engine: Engine, options: argparse.Namespace) -> int:
             enrich=options.enrich,
         )
     else:
-        source = await engine.unwatch_folder(options.folder, library=library, forget=options.forget)
+        source = await engine.sources.unwatch_folder(options.folder, library=library, forget=options.forget)
     dump(asdict(source)) if json else _show_sources([source])
     return 0
 
@@ -176,7 +176,7 @@ async def recover_command(engine: Engine, options: argparse.Namespace) -> int:
     """Recover the catalog. Return 0 if nothing was lost, 1 if something was or may be."""
     json = getattr(options, "json", False)
     with index_progress(json=json) as on_progress:
-        report = await engine.recover(on_progress=on_progress)
+        report = await engine.admin.recover(on_progress=on_progress)
     if json:
         dump(asdict(report) | {"complete": report.complete})
     else:
@@ -186,11 +186,13 @@ async def recover_command(engine: Engine, options: argparse.Namespace) -> int:
 
 async def _watch_until_ended(engine: Engine, library: str | None, json: bool) -> int:
     """Watch folders until Ctrl-C or SIGTERM."""
-    folders = [source.path for source in await engine.sources(library=library) if source.watch]
+    folders = [source.path for source in await engine.sources.list(library=library) if source.watch]
     if not json:
         now = ", ".join(folders) or "nothing yet: watch add FOLDER"
         console.print(f"watching {escape(now)} (Ctrl-C ends it)")
-    watching = asyncio.ensure_future(engine.watch(library=library, on_event=_print_event if json else _show_event))
+    watching = asyncio.ensure_future(
+        engine.sources.watch(library=library, on_event=_print_event if json else _show_event)
+    )
     for sign in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(sign, watching.cancel)
     with suppress(asyncio.CancelledError):

@@ -35,7 +35,7 @@ _UNLISTED_FIELDS = ("at", "kind")
 async def libraries_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.action is not None:
         return await _name_library(engine, options)
-    sizes = await engine.libraries(options.find)
+    sizes = await engine.libraries.list(options.find)
     if wants_json_output(options):
         dump({"home": str(engine.home), "libraries": [asdict(size) for size in sizes]})
     else:
@@ -45,21 +45,21 @@ async def libraries_command(engine: Engine, options: argparse.Namespace) -> int:
 
 async def _name_library(engine: Engine, options: argparse.Namespace) -> int:
     if options.action == "create":
-        library = await engine.create_library(options.name, alias=options.alias)
+        library = await engine.libraries.create(options.name, alias=options.alias)
     elif options.action == "rename":
-        library = await engine.name_library(options.name, name=options.new)
+        library = await engine.libraries.name(options.name, name=options.new)
     else:
-        library = await engine.name_library(options.name, alias=options.alias)
+        library = await engine.libraries.name(options.name, alias=options.alias)
     dump(asdict(library)) if wants_json_output(options) else show_library(library)
     return 0
 
 
 async def info_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.document is None:
-        home = await engine.overview()
+        home = await engine.libraries.overview()
         dump(asdict(home)) if wants_json_output(options) else show_home(home)
         return 0
-    document = await engine.info(options.document, library=library_option(options))
+    document = await engine.documents.get(options.document, library=library_option(options))
     dump(document_dict(document)) if wants_json_output(options) else show_document(document)
     return 0
 
@@ -78,8 +78,8 @@ async def clear_command(engine: Engine, options: argparse.Namespace) -> int:
     about = await engine.conversations.about(library) if library else 0
     entry = ""
     if library and not options.for_good:
-        entry = next((named.id for named in await engine.named_libraries() if named.called(library)), "")
-    cleared = await engine.clear(library=library, for_good=options.for_good)
+        entry = next((named.id for named in await engine.libraries.named() if named.called(library)), "")
+    cleared = await engine.libraries.clear(library=library, for_good=options.for_good)
     if wants_json_output(options):
         dump({"cleared": cleared} | ({"conversations_kept": about, "bin": entry} if library else {}))
         return 0
@@ -93,37 +93,37 @@ async def clear_command(engine: Engine, options: argparse.Namespace) -> int:
 
 async def bin_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.action == "restore":
-        entry = await engine.restore(options.entry)
+        entry = await engine.bin.restore(options.entry)
         dump(asdict(entry)) if wants_json_output(options) else show_restored(entry)
     elif options.action == "empty":
         if options.entry is None and not options.yes:
             raise UsageError("This deletes for good whatever is in the bin.", "Name an entry, or add --yes.")
-        number = await engine.empty_bin(options.entry)
+        number = await engine.bin.empty(options.entry)
         dump({"deleted": number}) if wants_json_output(options) else console.print(f"{number} deleted for good")
     else:
-        entries = await engine.bin()
+        entries = await engine.bin.list()
         dump({"entries": [asdict(entry) for entry in entries]}) if wants_json_output(options) else show_bin(entries)
     return 0
 
 
 async def migrate_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.objects:
-        originals = await engine.upload_originals()
+        originals = await engine.admin.upload_originals()
         dump({"originals": originals}) if wants_json_output(options) else show_originals_uploaded(originals)
         return 0
     if options.replicas:
-        copies = await engine.complete_replicas()
+        copies = await engine.admin.complete_replicas()
         dump({"replicas": copies}) if wants_json_output(options) else show_replicas_completed(copies)
         return 0
     if options.schema:
-        schema = await engine.upgrade_catalog()
+        schema = await engine.admin.upgrade_catalog()
         dump({"schema": schema}) if wants_json_output(options) else show_catalog_upgraded(schema)
         return 0
     if options.catalog:
-        copied = await engine.copy_catalog(options.catalog)
+        copied = await engine.admin.copy_catalog(options.catalog)
         dump(asdict(copied)) if wants_json_output(options) else show_catalog_copied(copied)
         return 0
-    moved = await engine.migrate(options.to, library=library_option(options))
+    moved = await engine.admin.migrate(options.to, library=library_option(options))
     dump({"migrated": [asdict(migration) for migration in moved]}) if wants_json_output(options) else show_migrations(
         moved
     )
@@ -132,7 +132,7 @@ async def migrate_command(engine: Engine, options: argparse.Namespace) -> int:
 
 async def doctor_command(engine: Engine, options: argparse.Namespace) -> int:
     with contents_progress() as on_progress:
-        health = await engine.doctor(deep=options.deep, mend=options.mend, on_progress=on_progress)
+        health = await engine.admin.doctor(deep=options.deep, mend=options.mend, on_progress=on_progress)
     dump(asdict(health) | {"ok": health.ok}) if wants_json_output(options) else show_health(health)
     return 0 if health.ok else 1
 
@@ -140,26 +140,26 @@ async def doctor_command(engine: Engine, options: argparse.Namespace) -> int:
 async def jobs_command(engine: Engine, options: argparse.Namespace) -> int:
     json, library = getattr(options, "json", False), getattr(options, "library", None)
     if options.action in (None, "list"):
-        queue = await engine.jobs(
+        queue = await engine.jobs.list(
             library=library, status=getattr(options, "status", ()), most=getattr(options, "most", 50)
         )
         dump(queue.to_dict()) if json else _show_jobs(queue)
     elif options.action == "show":
-        history = await engine.job(options.job)
+        history = await engine.jobs.get(options.job)
         dump(history.to_dict()) if json else _show_job(history)
     else:
-        decide = getattr(engine, options.action)
+        decide = getattr(engine.jobs, options.action)
         decided = await decide(*options.jobs, library=library, everything=options.all)
         dump(asdict(decided)) if json else console.print(escape(decided.said))
     return 0
 
 
 async def usage_command(engine: Engine, options: argparse.Namespace) -> int:
-    report = await engine.model_usage(options.since, options.until)
+    report = await engine.models.usage(options.since, options.until)
     if getattr(options, "json", False):
         dump(asdict(report))
         return 0
-    names = {library.id: library.name for library in await engine.named_libraries()}
+    names = {library.id: library.name for library in await engine.libraries.named()}
     _show_usage(report, names)
     return 0
 

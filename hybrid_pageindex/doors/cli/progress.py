@@ -24,7 +24,7 @@ LINE_EVERY = 10.0  # seconds
 
 @contextmanager
 def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
-    """Yield a callback for ``Engine.embed``: a bar on a terminal, elsewhere lines unless ``quiet``."""
+    """Yield a callback for ``Engine.models.embed``: a bar on a terminal, elsewhere lines unless ``quiet``."""
     if not sys.stderr.isatty():
         yield _ignore if quiet else _embed_lines()
         return
@@ -40,7 +40,7 @@ def embed_progress(*, quiet: bool) -> Iterator[Callable[[EmbedProgress], None]]:
 
 @contextmanager
 def contents_progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a callback for ``Engine.doctor``: a bar on a terminal, elsewhere a line for each tenth."""
+    """Yield a callback for ``Engine.admin.doctor``: a bar on a terminal, elsewhere a line for each tenth."""
     if not sys.stderr.isatty():
         yield _tenths
         return

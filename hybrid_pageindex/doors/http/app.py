@@ -55,7 +55,7 @@ class Listening:
 def build_app(engine: Engine, listening: Listening) -> tuple[ASGIApp, Server]:
     """Return the application and the state that its routes share."""
     limits = engine.settings
-    engine.confine(listening.access.roots)
+    engine.admin.confine(listening.access.roots)
     server = Server(
         engine, Callers(lambda: engine.tokens, listening.start), f"pageindex_{listening.port}", listening.access,
         Turns(_READS_AT_ONCE, _MAX_WAITING), Turns(limits.http_searches, _MAX_WAITING),
@@ -82,7 +82,7 @@ async def _lifespan(server: Server, mcp: McpMount, _: FastAPI) -> AsyncIterator[
     try:
         yield
     finally:
-        server.engine.hand_back()
+        server.engine.jobs.hand_back()
         await asyncio.to_thread(server.engine.interrupt_turns)
         await mcp.close()
         for task in tasks:

@@ -92,11 +92,11 @@ class _Uvicorn(uvicorn.Server):
             if self._options.open:
                 await asyncio.to_thread(webbrowser.open, self._signing_in)
                 with suppress(PageIndexError):  # whoever looks at a page is told
-                    await self._server.engine.prepare_pictures()
+                    await self._server.engine.pictures.prepare()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._server.ending.set()
-        self._server.engine.hand_back()
+        self._server.engine.jobs.hand_back()
         force = threading.Timer(_END_SECONDS - 0.5, os._exit, (1,))
         force.daemon = True
         force.start()

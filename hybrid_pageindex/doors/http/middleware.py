@@ -189,7 +189,7 @@ class Idempotency:
             await refusal.response()(scope, receive, send)
             return
         request_hash, receive = await _hash_request(scope, receive)
-        caller, store = scope["state"]["caller"].id, self._engine.replies
+        caller, store = scope["state"]["caller"].id, self._engine.admin.replies
         try:
             reply = await asyncio.to_thread(store.begin, caller, key, request_hash)
         except (ReadOnlyError, DiskFullError) as error:  # so would be what it asks for
@@ -220,7 +220,7 @@ class Idempotency:
                 body.extend(message.get("body", b""))
             await send(message)
 
-        caller, store = scope["state"]["caller"].id, self._engine.replies
+        caller, store = scope["state"]["caller"].id, self._engine.admin.replies
         try:
             await self._app(scope, receive, record)
         finally:
@@ -290,7 +290,7 @@ class RequestRecorder:
         action = getattr(scope.get("endpoint"), "__name__", scope["method"].lower())
         path = scope["path"].removeprefix("/api/v1")
         try:
-            await asyncio.to_thread(self._engine.audit.add, caller.name, action, library, path[:2000], status)
+            await asyncio.to_thread(self._engine.admin.audit.add, caller.name, action, library, path[:2000], status)
         except ReadOnlyError:  # which has refused what was asked, too
             return
         except PageIndexError as error:  # what was done is done: the log says that it could not be kept

@@ -51,7 +51,7 @@ class Feed:
         while True:
             await self._heard.wait()
             with suppress(PageIndexError):  # a catalog that is busy is looked at again
-                state = await self._engine.home_state()
+                state = await self._engine.admin.state()
                 if state != self._state:
                     self._state = state
                     self._news.set()
@@ -147,10 +147,10 @@ class Server:
                 work.close()  # it never had its turn
 
     async def missing(self) -> dict[str, str]:
-        """Return ``Engine.missing``, cached for two seconds."""
+        """Return ``Engine.admin.missing``, cached for two seconds."""
         async with self._looking:
             if self._missing is None or time.monotonic() >= self._missing[0] + _CHECK_SECONDS:
-                missing = await self.engine.missing()
+                missing = await self.engine.admin.missing()
                 self._missing = time.monotonic(), missing
         return dict(self._missing[1])
 
@@ -185,7 +185,7 @@ def caller_of(request: Request) -> Caller:
 async def readable_libraries(request: Request) -> list[Library]:
     """Return the libraries that the caller may read. Others stay hidden."""
     caller = caller_of(request)
-    return [library for library in await server_of(request).engine.named_libraries() if caller.may("read", library.id)]
+    return [library for library in await server_of(request).engine.libraries.named() if caller.may("read", library.id)]
 
 
 async def find_library(request: Request, name: str, role: Role) -> Library:

@@ -134,7 +134,7 @@ class Builds:
     async def close(self) -> None:
         """Stop everything and leave it to whoever works next; what was published stays. Safe to call twice."""
         self._closed = True
-        self._engine.hand_back()
+        self._engine.jobs.hand_back()
         tasks = [build.task for build in self._running.values()]
         for build in self.running():
             build.stop()

@@ -52,7 +52,9 @@ class Door:
 
     async def document(self, name: str, library: str = "") -> Document:
         """Return a published document by id, name or path. Raise NotFoundError."""
-        document = await self.engine.info(check_length("document", name, _NAME_LENGTH), library=library or None)
+        document = await self.engine.documents.get(
+            check_length("document", name, _NAME_LENGTH), library=library or None
+        )
         if not document.published:
             raise NotFoundError(
                 f"{document.name} could not be indexed: {document.error}", "Mend the file and build it again."
@@ -62,9 +64,9 @@ class Door:
     async def picture(self, doc_id: str, pages: list[int], library: str = "", *, sheet: bool = False) -> bytes:
         """Return a page as JPEG, as large as a model can see it, or several on a contact sheet."""
         if sheet:
-            return await self.engine.contact_sheet(doc_id, pages, library=library or None)
+            return await self.engine.pictures.contact_sheet(doc_id, pages, library=library or None)
         (page,) = pages
-        return await self.engine.page_image(
+        return await self.engine.pictures.page(
             doc_id, page, library=library or None, format="jpeg", side=SIDE, most_bytes=MOST_BYTES
         )
 
@@ -123,7 +125,7 @@ class Door:
 
     async def _find_indexed(self, name: str) -> Document | None:
         try:
-            return await self.engine.info(name)
+            return await self.engine.documents.get(name)
         except NotFoundError:
             return None
 

@@ -63,7 +63,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
             raise UsageError(f"sort is '{sort[:50]}'.", f"Choose {', '.join(_ORDERS)}.")
         call = {"library": library, "filter": check_length("filter", filter), "sort": sort}
         start, _ = read_cursor(call, cursor)
-        listed = await door.engine.documents(library=library or None, where=[filter] if "=" in filter else ())
+        listed = await door.engine.documents.list(library=library or None, where=[filter] if "=" in filter else ())
         if "=" not in filter:
             listed = [document for document in listed if _matches_words(document, filter)]
         listed.sort(key=_ORDERS[sort], reverse=sort != "name")
@@ -78,7 +78,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         """The libraries, last used first."""
         call = {"libraries": check_length("name", name)}
         start, _ = read_cursor(call, cursor)
-        sizes = await door.engine.libraries(name)
+        sizes = await door.engine.libraries.list(name)
         shown = fit_items((library_payload(size) for size in sizes[start:]), door.budget)
         end = start + len(shown)
         more = make_cursor(call, end) if end < len(sizes) else ""
@@ -98,16 +98,16 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         door.access.check_writing()
         new = {key: value for key, value in (("name", name), ("alias", alias)) if value}
         try:
-            named = await door.engine.name_library(check_length("library", library), **new)
+            named = await door.engine.libraries.name(check_length("library", library), **new)
         except NotFoundError:
-            named = await door.engine.create_library(name or library, alias=alias)
+            named = await door.engine.libraries.create(name or library, alias=alias)
         return {"library": named.name, "alias": named.alias}
 
     @server.tool(annotations=READ_ONLY, output_schema=output_schema(libraries="a", building="a", failed="a", roots="a"))
     @report_errors
     async def index_status(library: str = "") -> dict[str, Any]:
         """List what is being indexed, what failed, and the folders this server may read."""
-        sizes = [size for size in await door.engine.libraries() if library in ("", size.name, size.alias)]
+        sizes = [size for size in await door.engine.libraries.list() if library in ("", size.name, size.alias)]
         building = [
             {
                 "library": build.library,
@@ -120,7 +120,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         failed = [{"path": str(build.files[0]), "error": why} for build, why in door.builds.failed(library or None)]
         for size in sizes:
             if size.failed:
-                documents = await door.engine.documents(library=size.name)
+                documents = await door.engine.documents.list(library=size.name)
                 failed += [{"path": d.path, "error": d.error} for d in documents if d.error]
         each = door.budget // 3
         return {
@@ -180,14 +180,17 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         door.access.check_writing()
         if not 1 <= len(documents) <= _MOST_REMOVED:
             raise UsageError(f"{len(documents)} documents are named.", f"Give ids or names of 1 to {_MOST_REMOVED}.")
-        named = [await door.engine.info(check_length("document", name), library=library or None) for name in documents]
+        named = [
+            await door.engine.documents.get(check_length("document", name), library=library or None)
+            for name in documents
+        ]
         names = ", ".join(document.name for document in named[:5]) + ", …" * (len(named) > 5)
         answer = await _confirm_removal(ctx, f"Remove {names} from the index? The files stay.")
         if isinstance(answer, mcp_types.InputRequiredResult):
             return answer
         if not answer:
             return {"status": "declined", "removed": []}
-        removed = await door.engine.remove([document.doc_id for document in named], library=library or None)
+        removed = await door.engine.documents.remove([document.doc_id for document in named], library=library or None)
         return {"status": "success", "removed": [document.name for document in removed]}
 
     _register_jobs(server, door)
@@ -240,20 +243,22 @@ def _register_jobs(server: FastMCP, door: Door) -> None:
         if len(jobs) > _NAMED_JOBS:
             raise UsageError(f"{len(jobs)} jobs are named.", f"Name at most {_NAMED_JOBS}.")
         if action == "list":
-            queue = await door.engine.jobs(library=check_length("library", library) or None, most=_LISTED_JOBS)
+            queue = await door.engine.jobs.list(library=check_length("library", library) or None, most=_LISTED_JOBS)
             paused = f"paused: {', '.join(queue.paused)}" if queue.paused else ""
             return {"jobs": fit_items(map(_job_payload, queue.jobs), door.budget)} | without_empty({"said": paused})
         if action == "show":
-            each = [await door.engine.job(number) for number in jobs]
+            each = [await door.engine.jobs.get(number) for number in jobs]
             shown = (_job_payload(history.view) | {"events": _event_lines(history.to_dict())} for history in each)
             return {"jobs": fit_items(shown, door.budget)}
         door.access.check_writing()
         if action == "rebuild":
             names = [check_length("document", name) for name in documents]
-            report = await door.engine.rebuild(names, library=library or (None if names else usual), detach=True)
+            report = await door.engine.documents.rebuild(
+                names, library=library or (None if names else usual), detach=True
+            )
             return {"jobs": [], "said": "; ".join(report.notes)}
         scope = {"library": library or usual} if not jobs else {}
-        decided = await getattr(door.engine, action)(*jobs, **scope)
+        decided = await getattr(door.engine.jobs, action)(*jobs, **scope)
         return {"jobs": list(decided.jobs), "said": decided.said}
 
 

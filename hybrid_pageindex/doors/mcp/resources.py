@@ -61,9 +61,9 @@ def register_resources(server: FastMCP, door: Door) -> None:
         typed_arguments = (context.arguments if context else None) or {}
         try:
             if argument.name == "library":
-                names = [size.name for size in await door.engine.libraries()]
+                names = [size.name for size in await door.engine.libraries.list()]
             elif argument.name in ("document", "first", "second"):
-                documents = await door.engine.documents(library=typed_arguments.get("library") or None)
+                documents = await door.engine.documents.list(library=typed_arguments.get("library") or None)
                 names = [document.name for document in documents if document.published]
             else:
                 return None

@@ -244,7 +244,7 @@ async def _fit_page_texts(
     left = door.budget - _PAGE_FRAME
     payloads: list[dict[str, Any]] = []
     for page in pages[position : position + _AHEAD]:
-        read = await door.engine.with_tables(page, library=library or None)
+        read = await door.engine.documents.with_tables(page, library=library or None)
         left -= _PAGE_FRAME + count_tokens(description_excerpt(read))
         remaining = read.text[within:]
         whole = count_tokens(remaining) <= left

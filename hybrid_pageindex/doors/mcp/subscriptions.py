@@ -67,7 +67,7 @@ def register_document_list(server: FastMCP, door: Door, subscriptions: Subscript
         with bind_request_context(ctx):
             try:
                 library = arguments["library"]
-                return library, await door.engine.info(arguments["document"], library=library)
+                return library, await door.engine.documents.get(arguments["document"], library=library)
             except PageIndexError as error:
                 raise missing_resource(ctx.session, uri, str(error)) from error
 
@@ -137,13 +137,13 @@ def _refuse_cursors(handlers: Any, method: str) -> None:
 async def _list_part(door: Door, cursor: str) -> tuple[list[tuple[str, Document]], str]:
     """Return documents with the names of their libraries, by library and path, and the cursor of the next part."""
     start, inner = _read_cursor(cursor)
-    names = sorted(size.name for size in await door.engine.libraries())
+    names = sorted(size.name for size in await door.engine.libraries.list())
     documents = list[tuple[str, Document]]()
     for name in (name for name in names if name >= start):
         inner = inner if name == start else ""
         if len(documents) == _LISTED:
             return documents, _write_cursor(name, "")
-        part = await door.engine.list_documents(
+        part = await door.engine.documents.browse(
             library=name, state="published", most=_LISTED - len(documents), cursor=inner
         )
         documents += ((name, document) for document in part.documents)
@@ -220,7 +220,7 @@ class Subscriptions:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _look(self) -> None:
-        state = await self._engine.home_state()
+        state = await self._engine.admin.state()
         moved = self._state is None or bool(state.changed(self._state))
         self._state = state
         for key, watch in list(self._watches.items()):
@@ -230,7 +230,7 @@ class Subscriptions:
     async def _check(self, key: Hashable, watch: _Watch) -> None:
         doc_id = watch.document.doc_id if watch.document else ""
         try:
-            current = await self._engine.info(doc_id, library=watch.library)
+            current = await self._engine.documents.get(doc_id, library=watch.library)
         except NotFoundError:
             current = None
         watch.fresh = False

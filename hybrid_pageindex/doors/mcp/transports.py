@@ -50,7 +50,7 @@ _END_SECONDS = 10.0  # for an orderly end after a signal
 async def serve(engine: Engine, options: argparse.Namespace) -> None:
     """``options`` are those of the parser's command ``mcp``."""
     access = Access.of(options.root, read_only=options.read_only)
-    engine.confine(access.roots)
+    engine.admin.confine(access.roots)
     fastmcp.settings.enable_rich_logging = False  # plain lines on stderr
     configure_logging("WARNING")
     logging.getLogger("mcp").setLevel(logging.ERROR)  # it warns of every client that goes away

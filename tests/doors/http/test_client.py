@@ -35,10 +35,10 @@ def both(home: Path) -> AsyncIterator[Serving]:
 async def used(request: pytest.FixtureRequest, both: Serving) -> AsyncIterator[Any]:
     """An engine, or a client of a server, of the same home with one document."""
     async with Client(both.url, START) as client:
-        if not [one for one in await client.libraries() if one.documents]:
-            await client.create_library("default")
+        if not [one for one in await client.libraries.list() if one.documents]:
+            await client.libraries.create("default")
             file = pdfs.numbered(both.home / "dunes.pdf", 3, "dunes")
-            [done] = await client.wait(await client.upload(file))
+            [done] = await client.jobs.wait(await client.upload(file))
             assert done["status"] == "done"
         if request.param == "client":
             yield client
@@ -65,31 +65,31 @@ async def test_a_question_without_a_model_has_its_sources(used: Any) -> None:
 
 
 async def test_a_document_is_read(used: Any) -> None:
-    [document] = await used.documents()
-    assert document == await used.info(document.doc_id) and document.pages == 3
-    listed = await used.list_documents(sort="-name", most=1)
+    [document] = await used.documents.list()
+    assert document == await used.documents.get(document.doc_id) and document.pages == 3
+    listed = await used.documents.browse(sort="-name", most=1)
     assert listed.documents == (document,) and listed.total == 1
-    [row] = await used.document_rows()
+    [row] = await used.documents.rows()
     assert (row.doc_id, row.pages, row.title) == (document.doc_id, 3, document.title)
-    for briefing in (await used.briefing(document.doc_id), await used.briefing()):
+    for briefing in (await used.documents.briefing(document.doc_id), await used.documents.briefing()):
         assert (briefing.documents, briefing.pages) == (1, 3) and briefing.parts[0].doc_id == document.doc_id
     [second, third] = await used.pages(document.doc_id, "2-3")
     assert WHERE in second.text and third.page == 3
     tree = await used.outline(document.doc_id, query=WHERE)
     assert tree.document == document and tree.nodes[0].node_score is not None
-    layout = await used.layout(document.doc_id, 2)
-    assert layout.words == await used.words(document.doc_id, 2) and layout.width > 100
-    assert len(await used.boxes(document.doc_id, 2, WHERE)) == 1
-    assert (await used.find_words(document.doc_id, WHERE)).matches[0].page == 2
-    assert (await used.page_image(document.doc_id, 2))[:4] == b"\x89PNG"
+    layout = await used.pictures.layout(document.doc_id, 2)
+    assert layout.words == await used.pictures.words(document.doc_id, 2) and layout.width > 100
+    assert len(await used.pictures.boxes(document.doc_id, 2, WHERE)) == 1
+    assert (await used.documents.find_words(document.doc_id, WHERE)).matches[0].page == 2
+    assert (await used.pictures.page(document.doc_id, 2))[:4] == b"\x89PNG"
 
 
 async def test_a_document_is_corrected_and_says_what_it_was(used: Any) -> None:
-    corrected = await used.edit("dunes.pdf", set={"year": "2019", "tags": "sand; wind"})
+    corrected = await used.documents.edit("dunes.pdf", set={"year": "2019", "tags": "sand; wind"})
     assert corrected.corrections == {"year": "2019", "tags": "sand; wind"} and corrected.card.years == (2019,)
-    back = await used.edit("dunes.pdf", unset=["year", "tags"])
+    back = await used.documents.edit("dunes.pdf", unset=["year", "tags"])
     assert back.corrections == {}
-    [version] = await used.versions("dunes.pdf")
+    [version] = await used.documents.versions("dunes.pdf")
     assert version.current and version.content_id == back.content_id and version.made.sha256 == back.sha256
 
 
@@ -119,7 +119,7 @@ def test_a_client_serves_one_event_loop_after_the_other(both: Serving) -> None:
     client = Client(both.url, START)
 
     async def asked() -> int:
-        found = len(await client.libraries())
+        found = len(await client.libraries.list())
         await client.close()
         return found
 
@@ -127,10 +127,10 @@ def test_a_client_serves_one_event_loop_after_the_other(both: Serving) -> None:
 
 
 async def test_libraries_are_made_and_named(used: Any) -> None:
-    made = await used.create_library("short-lived", alias="kurz")
-    assert (await used.name_library("kurz", name="renamed")).id == made.id
-    assert [one.name for one in await used.libraries("renam")] == ["renamed"]
-    assert await used.clear(library="renamed") == ["renamed"]
+    made = await used.libraries.create("short-lived", alias="kurz")
+    assert (await used.libraries.name("kurz", name="renamed")).id == made.id
+    assert [one.name for one in await used.libraries.list("renam")] == ["renamed"]
+    assert await used.libraries.clear(library="renamed") == ["renamed"]
 
 
 @pytest.mark.parametrize(
@@ -139,14 +139,14 @@ async def test_libraries_are_made_and_named(used: Any) -> None:
         (lambda one: one.search(""), UsageError),
         (lambda one: one.search("x", library="none"), NotFoundError),
         (lambda one: one.search("x", documents=["none"]), NotFoundError),
-        (lambda one: one.info("none"), NotFoundError),
+        (lambda one: one.documents.get("none"), NotFoundError),
         (lambda one: one.pages("dunes.pdf", "9"), UsageError),
         (lambda one: one.pages("dunes.pdf", "nonsense"), UsageError),
         (lambda one: one.outline("dunes.pdf", node="9999"), NotFoundError),
-        (lambda one: one.boxes("dunes.pdf", 2, "words that are not there"), NotFoundError),
-        (lambda one: one.create_library(".."), UsageError),
-        (lambda one: one.info("x", library=""), UsageError),
-        (lambda one: one.job(10**9), NotFoundError),
+        (lambda one: one.pictures.boxes("dunes.pdf", 2, "words that are not there"), NotFoundError),
+        (lambda one: one.libraries.create(".."), UsageError),
+        (lambda one: one.documents.get("x", library=""), UsageError),
+        (lambda one: one.jobs.get(10**9), NotFoundError),
     ],
 )
 async def test_what_is_wrong_is_told_alike(used: Any, call: Any, kind: type[PageIndexError]) -> None:
@@ -158,14 +158,14 @@ async def test_what_is_wrong_is_told_alike(used: Any, call: Any, kind: type[Page
 async def test_what_only_a_client_meets(both: Serving, tmp_path: Path) -> None:
     async with Client(both.url, "wrong") as client:
         with pytest.raises(RefusedError) as raised:
-            await client.libraries()
+            await client.libraries.list()
         assert raised.value.code == "token_refused"
     async with Client("http://127.0.0.1:9", START) as client:
         with pytest.raises(UnreachableError):
-            await client.libraries()
+            await client.libraries.list()
     async with Client(both.url, START) as client:
         await client.search(WHERE)
-        kept = await client.original("dunes.pdf", tmp_path / "kept.pdf")
+        kept = await client.documents.original("dunes.pdf", tmp_path / "kept.pdf")
         assert kept.read_bytes() == (both.home / "dunes.pdf").read_bytes()
 
 

@@ -217,11 +217,11 @@ async def test_our_client_raises_a_conflict(mills: Serving) -> None:
 
     async with Client(mills.url, START) as client:
         with pytest.raises(ConflictError, match="already"):
-            await client.create_library("mills")
+            await client.libraries.create("mills")
         with pytest.raises(NotFoundError, match="nothing"):
-            await client.info("mill.md", library="nothing")
+            await client.documents.get("mill.md", library="nothing")
         with pytest.raises(UsageError, match="Did you mean state"):
-            await client.list_documents(library="mills", stat="failed")
+            await client.documents.browse(library="mills", stat="failed")
 
 
 VERSION = FileVersion("ab" * 32, 100, 1_000_000_000.5)

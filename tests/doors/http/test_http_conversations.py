@@ -177,8 +177,8 @@ def test_a_server_that_ends_leaves_an_answer_that_can_be_made_again(tmp_path: Pa
 async def test_what_models_would_take_is_told_before_any_is_asked(talking: Serving, model: ScriptedServer) -> None:
     asked = len(model.requests)
     async with Client(talking.url, START) as client:
-        told = await client.estimate(library="mills")
+        told = await client.models.estimate(library="mills")
         assert told.usage.calls == 1 and told.usage.input_tokens > 100 and (told.pages, told.cost) == (0, None)
         assert [one.doc_name for one in told.documents] == ["mill.md"] and len(model.requests) == asked
         with pytest.raises(NotFoundError):
-            await client.estimate("quarry.pdf", library="mills")
+            await client.models.estimate("quarry.pdf", library="mills")

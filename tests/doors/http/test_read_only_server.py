@@ -76,7 +76,7 @@ def test_it_refuses_what_writes(tokened: tuple[Serving, str], method: str, path:
 def test_the_client_in_python_raises_what_the_engine_does(tokened: tuple[Serving, str]) -> None:
     async def create() -> None:
         async with Client(tokened[0].url, START) as client:
-            await client.create_library("new")
+            await client.libraries.create("new")
 
     with pytest.raises(ReadOnlyError, match="cannot be written"):
         run(create())

@@ -23,16 +23,16 @@ from tests.qdrant_real import free_port
 
 
 def test_nothing_is_missing_of_a_whole_one(engine: Engine) -> None:
-    assert run(engine.missing()) == {}
+    assert run(engine.admin.missing()) == {}
 
 
 def test_a_full_disk_is_named(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(engine.missing())
+    run(engine.admin.missing())
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 1000))
-    assert run(engine.missing()) == {"disk": "The disk is full."}
+    assert run(engine.admin.missing()) == {"disk": "The disk is full."}
     monkeypatch.setattr("os.access", lambda *_: False)
-    assert run(engine.missing()) == {"disk": "The home cannot be written."}
+    assert run(engine.admin.missing()) == {"disk": "The home cannot be written."}
 
 
 def test_a_catalog_that_cannot_be_read_is_named(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ def test_a_catalog_that_cannot_be_read_is_named(engine: Engine, monkeypatch: pyt
         raise StoreError("It is away.")
 
     monkeypatch.setattr("hybrid_pageindex.engine.health.JobReader.last_event", refused)
-    assert list(run(engine.missing())) == ["catalog"]
+    assert list(run(engine.admin.missing())) == ["catalog"]
 
 
 def test_a_qdrant_server_that_is_away_is_named(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +48,7 @@ def test_a_qdrant_server_that_is_away_is_named(engine: Engine, monkeypatch: pyte
         raise StoreError("http://10.0.0.1:6333 cannot be reached.")
 
     monkeypatch.setattr(Indexes, "check", refused)
-    missing = run(engine.missing())
+    missing = run(engine.admin.missing())
     assert list(missing) == ["search"] and "10.0.0.1" not in str(missing)
 
 

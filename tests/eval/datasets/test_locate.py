@@ -97,7 +97,7 @@ def test_a_short_text_stands_whole_where_half_would_do() -> None:
 
 
 def test_in_an_indexed_library(library: Engine, tmp_path: Path) -> None:
-    documents = {document.name: document for document in run(library.documents())}
+    documents = {document.name: document for document in run(library.documents.list())}
     name, document = next(iter(documents.items()))
     text = run(library.pages(document.doc_id, [2]))[0].text
     gold = (Gold(name, text=text[40:240]), Gold(name, document.pages + 1), Gold("missing.pdf", text="x"))

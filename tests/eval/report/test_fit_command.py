@@ -151,14 +151,14 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Engi
 
 
 def rate(engine: Engine, questions: list[tuple[str, str]], *, right: bool = True) -> None:
-    paths = {document.name: document.path for document in run(engine.documents())}
-    [library] = [library.id for library in run(engine.named_libraries())]
+    paths = {document.name: document.path for document in run(engine.documents.list())}
+    [library] = [library.id for library in run(engine.libraries.named())]
     for question, name in questions:
         engine.feedback.add(library, "", question, paths[name], 1, right=right)
 
 
 def clear(engine: Engine) -> None:
-    [library] = [library.id for library in run(engine.named_libraries())]
+    [library] = [library.id for library in run(engine.libraries.named())]
     for rating in engine.feedback.all(library):
         engine.feedback.remove(library, rating.id)
 

@@ -90,12 +90,12 @@ def test_deleting_the_file_of_a_home_is_harmless(tmp_path: Path, filings: list[P
     engine = Engine(home)
     run(engine.index(filings[:1], workers=1))
     name = filings[0].name
-    first = run(engine.page_image(name, 1))
+    first = run(engine.pictures.page(name, 1))
     engine.close()
     (home / "cache.sqlite").unlink()
     again = Engine(home)
-    assert run(again.search("net sales")).results and run(again.page_image(name, 1)) == first
-    assert "cache" in {check.name for check in run(again.doctor()).checks if check.ok}
-    run(again.clear())
+    assert run(again.search("net sales")).results and run(again.pictures.page(name, 1)) == first
+    assert "cache" in {check.name for check in run(again.admin.doctor()).checks if check.ok}
+    run(again.libraries.clear())
     assert again._cache().check().startswith("0 entries")
     again.close()

@@ -35,8 +35,8 @@ DAMAGES: list[tuple[str, Callable[[bytes], object], Asks]] = [
     ("terms.headings", lambda held: held[:-1], searched),
     ("trees.sections", lambda held: replaced(held, 16, WORD), searched),
     ("orders.terms", lambda held: held[:-1], searched),
-    ("contents.metadata", lambda held: b"{", lambda engine: run(engine.documents())),
-    ("jobs.result", lambda held: b"\xff{", lambda engine: run(engine.jobs())),
+    ("contents.metadata", lambda held: b"{", lambda engine: run(engine.documents.list())),
+    ("jobs.result", lambda held: b"\xff{", lambda engine: run(engine.jobs.list())),
 ]
 
 
@@ -63,13 +63,13 @@ def test_a_note_that_cannot_be_read_is_found_by_the_doctor(tmp_path: Path) -> No
     home = tmp_path / "home"
     with closing(Engine(home)) as engine:
         run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "harbour")))
-        [document] = run(engine.documents())
+        [document] = run(engine.documents.list())
         engine.notes.add("default", "ann", "A title", "text", document.doc_id, 2)
-        assert run(engine.doctor()).ok
+        assert run(engine.admin.doctor()).ok
     with closing(sqlite3.connect(home / CATALOG)) as direct, direct:
         direct.execute("UPDATE notes SET text = CAST(x'ff41' AS TEXT)")
     with closing(Engine(home)) as engine:
-        assert not run(engine.doctor()).ok
+        assert not run(engine.admin.doctor()).ok
 
 
 def test_what_recover_makes_anew_is_searched_again(tmp_path: Path) -> None:
@@ -87,9 +87,9 @@ def test_what_recover_makes_anew_is_searched_again(tmp_path: Path) -> None:
 STRANGE: list[tuple[str, str, Asks]] = [
     ("documents.name", "NULL", searched),
     ("documents.path", "NULL", searched),
-    ("documents.indexed_at", "NULL", lambda engine: run(engine.libraries())),
+    ("documents.indexed_at", "NULL", lambda engine: run(engine.libraries.list())),
     ("documents.mtime", "NULL", lambda engine: run(engine.update())),
-    ("contents.pages", "'7'", lambda engine: run(engine.libraries())),
+    ("contents.pages", "'7'", lambda engine: run(engine.libraries.list())),
     ("contents.title", "X'ff01'", searched),
     ("pages.text", "X'ff01'", searched),
     ("pages.label", "NULL", searched),
@@ -104,7 +104,7 @@ def test_a_value_that_its_column_cannot_hold_is_told(tmp_path: Path, column: str
     home, (table, name) = tmp_path / "home", column.split(".")
     with closing(Engine(home)) as engine:
         run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "harbour")))
-        engine.notes.add("default", "ann", "A title", "text", run(engine.documents())[0].doc_id, 2)
+        engine.notes.add("default", "ann", "A title", "text", run(engine.documents.list())[0].doc_id, 2)
     set_value(home / CATALOG, table, name, value)
     with closing(Engine(home)) as engine:
         with pytest.raises(StoreError) as raised:
@@ -129,9 +129,9 @@ def set_value(catalog: Path, table: str, column: str, value: str) -> None:
 
 
 HALFWAY: list[tuple[str, str, Asks]] = [
-    ("contents.metadata", "{", lambda engine: run(engine.documents())),
-    ("contents.metadata", "[1", lambda engine: run(engine.doctor(deep=True))),
-    ("documents.corrections", "{", lambda engine: run(engine.documents())),
+    ("contents.metadata", "{", lambda engine: run(engine.documents.list())),
+    ("contents.metadata", "[1", lambda engine: run(engine.admin.doctor(deep=True))),
+    ("documents.corrections", "{", lambda engine: run(engine.documents.list())),
     ("documents.corrections", "[", lambda engine: run(engine.outline("0.pdf"))),
 ]
 
@@ -168,7 +168,7 @@ def test_a_part_that_cannot_be_closed_keeps_no_file_open(
         raise StoreError("The disk does not answer.")
 
     engine = Engine(tmp_path / "home")
-    run(engine.jobs())
+    run(engine.jobs.list())
     monkeypatch.setattr(type(getattr(engine._parts(), part)), "close", close)
     with pytest.raises(StoreError, match="disk"):
         engine.close()

@@ -158,17 +158,17 @@ def test_a_home_of_an_older_version_serves_until_it_is_indexed_again(tmp_path: P
     engine = Engine(home)
     run(engine.index(filings, workers=2))
     before = [(r.doc_id, r.page, r.score) for r in run(engine.search("net sales")).results]
-    known = {document.doc_id for document in run(engine.documents())}
+    known = {document.doc_id for document in run(engine.documents.list())}
     with engine._catalog().snapshot() as snapshot:
         old = {one.content_id: old_id(one.version) for one in snapshot.published_versions("default").values()}
     engine.close()
     older(home / "catalog.sqlite", 4, old)
     shutil.rmtree(home / "libraries")
     again = Engine(home)
-    assert {document.content_id for document in run(again.documents())} == set(old.values())
+    assert {document.content_id for document in run(again.documents.list())} == set(old.values())
     assert [(r.doc_id, r.page, r.score) for r in run(again.search("net sales")).results] == before
     assert {file.status for file in run(again.index(filings, workers=1)).files} == {"indexed"}  # its trees were others
-    assert {document.doc_id for document in run(again.documents())} == known
+    assert {document.doc_id for document in run(again.documents.list())} == known
     assert [(r.doc_id, r.page, r.score) for r in run(again.search("net sales")).results] == before
     again.close()
 

@@ -119,7 +119,7 @@ def test_without_a_model_a_turn_gives_the_pages_well_set_out(plain: Engine) -> N
 def test_settings_that_are_changed_are_those_of_the_next_turn(plain: Engine) -> None:
     talk = run(plain.conversations.create())
     few = {"top_k": 1}
-    run(plain.change_settings(few))
+    run(plain.admin.change_settings(few))
     assert len(asked(plain, talk.id, "What were the net sales in fiscal 2022?").citations) == 1
 
 
@@ -249,7 +249,7 @@ def test_what_was_cited_stays_readable(home: Path, tmp_path: Path) -> None:
         assert f"## {SALES}" in shown and "(corvane-optics-2023-10k.pdf), page 3" in shown
         whole = json.loads(run(conversations.export(id, "json")))
         assert [one["role"] for one in whole["messages"]] == ["user", "assistant"]
-        run(engine.remove("corvane-optics-2023-10k.pdf"))
+        run(engine.documents.remove("corvane-optics-2023-10k.pdf"))
         gone = run(conversations.place(first.id, 1))
         assert "the document is gone" in gone.note and gone.citation.quote and gone.citation.page == 3
         assert "*(the document is gone)*" in run(conversations.export(id))

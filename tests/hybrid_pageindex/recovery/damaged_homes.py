@@ -48,10 +48,10 @@ def fill(home: Path, folder: Path) -> None:
         uploads = [pdfs.numbered(folder.parent / f"up-{number}.pdf", 5, f"curlew {number}") for number in range(3)]
         run(engine.index(uploads, upload=True))
         run(engine.index(files[:2], library="second"))
-        run(engine.embed("hashed:16"))
+        run(engine.models.embed("hashed:16"))
         for number in range(3):
-            run(engine.edit(f"report-{number}.pdf", set={"title": f"Title {number}", "tags": "blue; old"}))
-        documents = {document.name: document.doc_id for document in run(engine.documents())}
+            run(engine.documents.edit(f"report-{number}.pdf", set={"title": f"Title {number}", "tags": "blue; old"}))
+        documents = {document.name: document.doc_id for document in run(engine.documents.list())}
         first = engine.notes.add("default", "ann", "A title", "text", documents["report-1.pdf"], 2)
         engine.notes.restore([replace(first, id=f"note {n:04}", text=f"What {n} says. " * 12) for n in range(250)])
         rated = engine.feedback.add("default", "ann", "What?", files[0].as_posix(), 3, right=True)

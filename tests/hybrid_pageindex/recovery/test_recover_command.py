@@ -72,13 +72,13 @@ def test_a_damaged_home_works_again(copied: Copied, capsys: pytest.CaptureFixtur
     assert kinds["corrections"]["kept"] == 3 and kinds["tokens and users"]["kept"] == 40
     assert report["indexed"] > 0 and report["failed"] == []
     with closing(Engine(home)) as engine:
-        assert all(entry.content_id for entry in run(engine.documents()))
+        assert all(entry.content_id for entry in run(engine.documents.list()))
         for number in range(4):
             hit = run(engine.search(pdfs.landmark(f"harbour {number}", 7))).results[0]
             assert (hit.doc_name, hit.page) == (f"report-{number}.pdf", 7)
         assert run(engine.search(pdfs.landmark("curlew 2", 3))).results[0].doc_name == "up-2.pdf"
-        assert run(engine.doctor(deep=True)).ok
-        assert {entry.title for entry in run(engine.documents())} >= {"Title 0", "Title 1", "Title 2"}
+        assert run(engine.admin.doctor(deep=True)).ok
+        assert {entry.title for entry in run(engine.documents.list())} >= {"Title 0", "Title 1", "Title 2"}
     assert main(["--home", str(home), "recover"]) == 0
     shown = capsys.readouterr().out
     assert "The catalog is whole" in shown and "Nothing is gone" in shown
@@ -102,7 +102,7 @@ def test_without_a_catalog_uploads_are_indexed_again(copied: Copied, capsys: pyt
     report = json.loads(capsys.readouterr().out)
     assert report["catalog"] == "missing" and report["damaged"] is None
     with closing(Engine(home)) as engine:
-        names = {entry.name[12:] for entry in run(engine.documents(library="recovered")) if entry.content_id}
+        names = {entry.name[12:] for entry in run(engine.documents.list(library="recovered")) if entry.content_id}
         assert names == {".md", ".zip", ".zip!/inside.md"}
         [hit, *_] = run(engine.search("What colour is the albatross?", library="recovered")).results
         assert hit.doc_name.endswith(".md")
@@ -113,14 +113,14 @@ def test_notes_find_their_document_again(copied: Copied) -> None:
     """The row of an upload is lost whole; its original's row names library and path."""
     home = copied()
     with closing(Engine(home)) as engine:
-        [document] = [entry for entry in run(engine.documents()) if entry.name == "up-1.pdf"]
+        [document] = [entry for entry in run(engine.documents.list()) if entry.name == "up-1.pdf"]
         engine.notes.add("default", "ann", "On it", "text", document.doc_id)
     with closing(sqlite3.connect(home / CATALOG)) as direct:
         direct.execute("DELETE FROM documents WHERE doc_id = ?", [document.doc_id])
         direct.commit()
     zero(home / CATALOG, places(home / CATALOG)["feedback"][2][0])
     with closing(Engine(home)) as engine:
-        report = run(engine.recover())
+        report = run(engine.admin.recover())
         assert report.indexed == 1 and not any("do not" in note or "not there" in note for note in report.notes)
         assert [note.title for note in engine.notes.all("default", document.doc_id)] == ["On it"]
         assert run(engine.search(pdfs.landmark("curlew 1", 2))).results[0].doc_id == document.doc_id
@@ -231,7 +231,7 @@ def test_nobody_opens_a_catalog_that_is_being_recovered(tmp_path: Path) -> None:
 def test_over_postgresql_a_dump_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", "postgresql://nobody@localhost:1/none")
     with closing(Engine(tmp_path)) as engine, pytest.raises(UsageError, match=r"PostgreSQL.*pg_restore"):
-        run(engine.recover())
+        run(engine.admin.recover())
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")

@@ -43,12 +43,12 @@ def test_its_questions_are_answered_by_the_pages_they_name(tmp_path: Path) -> No
     async def work() -> None:
         async with Engine(tmp_path / "home") as engine:
             await engine.index(write_sample_report(tmp_path / "report.pdf"), library="reports")
-            [document] = await engine.documents(library="reports")
-            of_document = await engine.briefing(document.doc_id, library="reports")
+            [document] = await engine.documents.list(library="reports")
+            of_document = await engine.documents.briefing(document.doc_id, library="reports")
             assert (of_document.documents, of_document.pages, of_document.written_by) == (1, 24, "")
             assert "Item 1A. Risk Factors" in [part.title for part in of_document.parts]
             assert of_document.figures
-            of_library = await engine.briefing(library="reports")
+            of_library = await engine.documents.briefing(library="reports")
             assert [part.doc_id for part in of_library.parts] == [document.doc_id]
             for briefing in (of_document, of_library):
                 assert len(briefing.questions) == 3
@@ -56,7 +56,7 @@ def test_its_questions_are_answered_by_the_pages_they_name(tmp_path: Path) -> No
                     found = await engine.search(one.question, library="reports", effort="fast")
                     assert one.page in [page.page for page in found.results], one.question
             with pytest.raises(UsageError, match="No language model"):
-                await engine.briefing(library="reports", model=True)
+                await engine.documents.briefing(library="reports", model=True)
 
     asyncio.run(work())
 
@@ -69,7 +69,7 @@ def test_a_model_writes_it_and_only_what_can_be_answered_is_asked(tmp_path: Path
         (tmp_path / "harbour.md").write_text("# Harbour\n\n## Cranes\n\nThe crane lifts ninety tonnes.\n")
         async with Engine(tmp_path / "home", chat=ChatModel(endpoint)) as engine:
             await engine.index(tmp_path / "harbour.md")
-            briefing = await engine.briefing("harbour.md", model=True)
+            briefing = await engine.documents.briefing("harbour.md", model=True)
             assert briefing.description == "About a harbour." and briefing.written_by
             questions = [one.question for one in briefing.questions]
             assert asked[0] in questions and asked[1] not in questions
@@ -80,8 +80,8 @@ def test_a_model_writes_it_and_only_what_can_be_answered_is_asked(tmp_path: Path
 def test_an_empty_library_has_nothing_to_tell(tmp_path: Path) -> None:
     async def work() -> None:
         async with Engine(tmp_path) as engine:
-            await engine.create_library("bare")
-            bare = await engine.briefing(library="bare")
+            await engine.libraries.create("bare")
+            bare = await engine.documents.briefing(library="bare")
             assert (bare.documents, bare.parts, bare.questions) == (0, (), ())
 
     asyncio.run(work())

@@ -121,22 +121,22 @@ def test_a_search_whose_connection_breaks_at_any_statement_is_the_same_and_asks_
 
 
 async def happened(engine: Engine, job: int) -> object:
-    return (await engine.job(job)).events  # the job itself says when it was read
+    return (await engine.jobs.get(job)).events  # the job itself says when it was read
 
 
 READS: dict[str, Callable[[Engine], Coroutine[Any, Any, Any]]] = {
-    "documents": lambda engine: engine.documents(),
-    "list": lambda engine: engine.list_documents(find="apple"),
+    "documents": lambda engine: engine.documents.list(),
+    "list": lambda engine: engine.documents.browse(find="apple"),
     "pages": lambda engine: engine.pages("apples.md", 1),
     "outline": lambda engine: engine.outline("apples.md", query="What do apples cost?", text=True),
     "outlines": lambda engine: engine.outlines("What do apples cost?"),
-    "briefing": lambda engine: engine.briefing("apples.md"),
-    "words": lambda engine: engine.find_words("apples.md", "pence"),
-    "picture": lambda engine: engine.page_image("apples.md", 1),
-    "versions": lambda engine: engine.versions("apples.md"),
-    "libraries": lambda engine: engine.libraries(),
+    "briefing": lambda engine: engine.documents.briefing("apples.md"),
+    "words": lambda engine: engine.documents.find_words("apples.md", "pence"),
+    "picture": lambda engine: engine.pictures.page("apples.md", 1),
+    "versions": lambda engine: engine.documents.versions("apples.md"),
+    "libraries": lambda engine: engine.libraries.list(),
     "job": lambda engine: happened(engine, 1),
-    "events": lambda engine: engine.job_events(),
+    "events": lambda engine: engine.jobs.events(),
 }
 
 

@@ -28,7 +28,7 @@ def embedded(tmp_path: Path, server: EmbeddingServer) -> Iterator[Settings]:
     settings = settings_of(tmp_path / "home", embedding_base_url=server.url)
     engine = Engine(settings=settings)
     run(engine.index([pdfs.numbered(tmp_path / "lagoon.pdf", 3, "lagoon")]))
-    run(engine.embed("openai:m"))
+    run(engine.models.embed("openai:m"))
     engine.close()
     server.requests.clear()
     yield settings

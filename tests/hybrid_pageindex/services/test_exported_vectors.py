@@ -26,8 +26,8 @@ def packed(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     model = getattr(request, "param", "hashed:64")
     engine = opened(tmp_path / "from", model)
     run(engine.index(MILL.encode(), name="mill.md", library="mills"))
-    run(engine.embed(model, library="mills"))
-    run(engine.export_library(tmp_path / "mills.zip", library="mills"))
+    run(engine.models.embed(model, library="mills"))
+    run(engine.libraries.export_to(tmp_path / "mills.zip", library="mills"))
     engine.close()
     return tmp_path / "mills.zip"
 
@@ -48,9 +48,9 @@ def test_nothing_is_embedded_again(packed: Path, monkeypatch: pytest.MonkeyPatch
         HashedEmbedder, "embed",
         lambda self, texts, kind: (embedded.extend(texts if kind == "document" else ()), real(self, texts, kind))[1],
     )  # fmt: skip
-    made = run(engine.import_library(packed, name="arrived"))
+    made = run(engine.libraries.import_from(packed, name="arrived"))
     assert made.vectors == vectors(engine) >= 2 and made.note == ""
-    run(engine.work(enough=lambda: True))
+    run(engine.jobs.work(enough=lambda: True))
     found = run(engine.search("Who bought the mill?", library="arrived"))
     assert found.results[0].page == 1 and not [note for note in found.notes if "embedded" in note]
     assert not embedded and made.vectors == vectors(engine)
@@ -62,7 +62,7 @@ def test_nothing_is_embedded_again(packed: Path, monkeypatch: pytest.MonkeyPatch
 )
 def test_other_embedders_make_their_own(packed: Path, here: str, why: str) -> None:
     engine = opened(packed.parent / "to", here)
-    made = run(engine.import_library(packed, name="arrived"))
+    made = run(engine.libraries.import_from(packed, name="arrived"))
     assert made.vectors == vectors(engine) == 0 and "hashed:64" in made.note and why in made.note
     assert made.documents == 1
     engine.close()
@@ -76,6 +76,6 @@ def test_vectors_that_are_none_spoil_the_file(packed: Path) -> None:
             target.writestr(name, data[:-7] if name == VECTORS else data)
     engine = opened(packed.parent / "to", "hashed:64")
     with pytest.raises(DocumentError, match="damaged"):
-        run(engine.import_library(spoilt, name="arrived"))
-    assert not run(engine.libraries())
+        run(engine.libraries.import_from(spoilt, name="arrived"))
+    assert not run(engine.libraries.list())
     engine.close()

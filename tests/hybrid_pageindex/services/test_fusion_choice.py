@@ -32,7 +32,7 @@ def test_by_rank_the_receipt_shows_reciprocal_ranks(tmp_path: Path, cli: Cli) ->
     with_ranks = settings_of(tmp_path / "home", fusion="rrf")
     engine = Engine(settings=with_ranks)
     run(engine.index([pdfs.numbered(tmp_path / f"{topic}.pdf", 6, topic) for topic in ("bogs", "fens")]))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     usual = run(engine.search(QUESTION, top_k=12))
     asked = run(engine.search(QUESTION, top_k=12, fusion="rrf"))
     weighted = run(engine.search(QUESTION, top_k=12, fusion="weighted"))
@@ -60,7 +60,7 @@ def test_an_outline_is_scored_as_the_setting_says(tmp_path: Path) -> None:
     for fusion in ("weighted", "rrf"):
         engine = Engine(settings=settings_of(tmp_path / "home", fusion=fusion))
         run(engine.index(pdfs.bookmarked(tmp_path / "book.pdf")))
-        run(engine.embed("hashed:64"))
+        run(engine.models.embed("hashed:64"))
         scores.append(
             [node.node_score for node in run(engine.outline("book", query="maintenance crew of the harbour")).nodes]
         )

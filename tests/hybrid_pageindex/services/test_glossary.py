@@ -56,7 +56,7 @@ def test_a_term_is_listed_once_with_the_page_of_its_definition(engine: Engine) -
         f"# Lease\n\nNadir Ltd. (the “Tenant”) and others.\n\n# Definitions\n\n{CONTRACT}\n\n“Tenant” means Nadir.\n"
     )
     run(engine.index(pages.encode(), name="lease.md"))
-    terms = run(engine.glossary("lease.md"))
+    terms = run(engine.documents.glossary("lease.md"))
     names = [each.term for each in terms]
     assert names == sorted(names, key=str.casefold) and names.count("Tenant") == 1
     [tenant] = [each for each in terms if each.term == "Tenant"]

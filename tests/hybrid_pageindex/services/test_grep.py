@@ -90,7 +90,7 @@ def test_what_came_and_went_is_counted_at_once(changing: Engine, tmp_path: Path)
     (tmp_path / "b" / "two.md").write_text("# Bail\n\nbail bail\n", encoding="utf-8")
     run(changing.index(tmp_path / "b" / "two.md", library="b"))
     assert run(changing.grep("bail", library="b")).total_matches == 4
-    run(changing.remove(["memo.md"], library="b"))
+    run(changing.documents.remove(["memo.md"], library="b"))
     assert run(changing.grep("bail", library="b")).total_documents == 1
 
 
@@ -151,7 +151,7 @@ def test_contracts_are_counted_as_reading_them_counts(engine: Engine) -> None:
         pytest.skip("needs PAGEINDEX_EVAL_DATA")
     files = sorted((Path(data) / "cuad").rglob("*.pdf"))[:12]
     run(engine.index(files))
-    documents = [one for one in run(engine.documents()) if one.published]
+    documents = [one for one in run(engine.documents.list()) if one.published]
     pages = {one.doc_id: run(engine.pages(one.doc_id, f"1-{one.pages}")) for one in documents}
     for pattern in ("most favored nation", "indemnif*", "governing law", "the", "exclusive"):
         wanted = WordQuery(pattern)

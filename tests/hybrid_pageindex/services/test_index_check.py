@@ -46,19 +46,19 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     with closing(Engine(settings=settings)) as engine:
         for name, pages in (("alder", 2), ("birch", 2), ("cedar", 3)):
             run(engine.index(pdfs.numbered(tmp_path / f"{name}.pdf", pages, name)))
-        run(engine.embed("hashed:32"))
+        run(engine.models.embed("hashed:32"))
         assert checked(engine).ok
     return settings
 
 
 def checked(engine: Engine) -> Check:
-    return next(check for check in run(engine.doctor()).checks if check.name == "library 'default'")
+    return next(check for check in run(engine.admin.doctor()).checks if check.name == "library 'default'")
 
 
 def swap(settings: Settings, remove: tuple[str, int], add: str) -> None:
     """Take points of a document out of the index behind the catalog's back, and put as many of another one in."""
     with closing(Engine(settings=settings)) as engine:
-        documents = {document.name: document for document in run(engine.documents())}
+        documents = {document.name: document for document in run(engine.documents.list())}
         index = engine._indexes().ready("default")
         name, number = remove
         gone = [id for id in index.store.ids() if id[:8] + id[9:13] == documents[f"{name}.pdf"].doc_id][:number]
@@ -124,12 +124,12 @@ def test_an_index_that_is_behind_is_brought_up_and_compared(settings: Settings, 
         engine._indexes().ready("default")
         parts = engine._parts()
         run(engine.index(pdfs.numbered(tmp_path / "elm.pdf", 2, "elm")))
-        parts.catalog.remove([one.doc_id for one in run(engine.documents()) if one.name == "alder.pdf"])
+        parts.catalog.remove([one.doc_id for one in run(engine.documents.list()) if one.name == "alder.pdf"])
         comparison = engine._indexes().compare("default", lambda: None)
         assert comparison.same and comparison.behind
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(health_checks, "_QUIET", -1.0)
-            health = run(engine.doctor(on_progress=lambda *done: progress.append(done)))
+            health = run(engine.admin.doctor(on_progress=lambda *done: progress.append(done)))
         assert next(check for check in health.checks if check.name == "library 'default'").ok
         assert progress[-1] == (3, 3)
 
@@ -139,7 +139,7 @@ def test_another_process_that_has_the_index_open_is_named(settings: Settings) ->
     with closing(Engine(settings=settings)) as first, closing(Engine(settings=settings)) as second:
         assert run(first.search("alder")).results
         with pytest.raises(StoreError, match="Another process has the search index open"):
-            run(second.rebuild_index())
+            run(second.admin.rebuild_index())
         assert checked(second).ok
 
 

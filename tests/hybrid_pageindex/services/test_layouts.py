@@ -50,35 +50,35 @@ def test_a_quote_has_boxes_on_the_picture_of_its_page(
     engine: Engine, shelf: Path, name: str, quote: str, lines: int
 ) -> None:
     run(engine.index(shelf))
-    layout = run(engine.layout(name, 1))
-    boxes = run(engine.boxes(name, 1, quote))
+    layout = run(engine.pictures.layout(name, 1))
+    boxes = run(engine.pictures.boxes(name, 1, quote))
     assert len(boxes) == lines
-    picture = pymupdf.Pixmap(run(engine.page_image(name, 1, dpi=72)))
+    picture = pymupdf.Pixmap(run(engine.pictures.page(name, 1, dpi=72)))
     assert abs(picture.width - layout.width) <= 1 and abs(picture.height - layout.height) <= 1
     for x0, y0, x1, y1 in boxes:
         inside = {picture.pixel(x, y) for x in range(int(x0), int(x1)) for y in range(int(y0), int(y1))}
         assert len(inside) > 1  # words are there
     with pytest.raises(NotFoundError, match="does not hold these words"):
-        run(engine.boxes(name, 1, "words of another page"))
+        run(engine.pictures.boxes(name, 1, "words of another page"))
 
 
 def test_a_page_of_text_is_drawn_when_its_file_is_gone_and_one_with_a_look_is_not(engine: Engine, shelf: Path) -> None:
     run(engine.index(shelf))
     for file in shelf.iterdir():
         file.unlink()
-    assert run(engine.page_image("rules.html", 1)).startswith(b"\x89PNG")
-    assert [word.text for word in run(engine.words("rules.html", 1))][:2] == ["Harbour", "rules"]
+    assert run(engine.pictures.page("rules.html", 1)).startswith(b"\x89PNG")
+    assert [word.text for word in run(engine.pictures.words("rules.html", 1))][:2] == ["Harbour", "rules"]
     with pytest.raises(DocumentError, match="gone"):
-        run(engine.words("report.pdf", 1))
-    read = run(engine.with_tables(run(engine.pages("report.pdf", 1))[0]))
+        run(engine.pictures.words("report.pdf", 1))
+    read = run(engine.documents.with_tables(run(engine.pages("report.pdf", 1))[0]))
     assert read.text.startswith("Results of operations\n(in millions)  2023") and "the original is gone" in read.note
 
 
 def test_what_was_told_once_is_not_told_again(engine: Engine, shelf: Path) -> None:
     run(engine.index(shelf))
-    before = run(engine.layout("report.pdf", 1))
+    before = run(engine.pictures.layout("report.pdf", 1))
     (shelf / "report.pdf").unlink()
-    assert run(engine.layout("report.pdf", 1)) == before and before.tables
+    assert run(engine.pictures.layout("report.pdf", 1)) == before and before.tables
 
 
 def test_tables_are_read_as_markdown(engine: Engine, shelf: Path, cli: Cli) -> None:
@@ -116,4 +116,4 @@ def test_a_sheet_of_pages_may_hold_pages_of_text(engine: Engine, tmp_path: Path)
     pdfs.numbered(tmp_path / "a.pdf", 2, "kelp")
     run(engine.index(tmp_path))
     for name in ("long.md", "a.pdf"):
-        assert run(engine.contact_sheet(name, [1, 2])).startswith(b"\xff\xd8\xff")
+        assert run(engine.pictures.contact_sheet(name, [1, 2])).startswith(b"\xff\xd8\xff")

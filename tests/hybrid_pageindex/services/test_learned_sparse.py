@@ -39,7 +39,7 @@ def home(spec: str, tmp_path_factory: pytest.TempPathFactory, databases: Callabl
     home = OwnHome(folder / "home", databases())
     engine = Engine(settings=home.settings(embedding_device="cpu"))
     run(engine.index(pdfs.numbered(folder / "estuaries.pdf", PAGES, "estuaries")))
-    report = run(engine.embed(spec))
+    report = run(engine.models.embed(spec))
     assert report is not None and report.serving and report.vectors >= 2 * PAGES
     engine.close()
     return home
@@ -95,7 +95,7 @@ def test_receipts_say_what_vectors_and_term_weights_score(embedded: Engine, spec
     index = embedded._indexes().ready("default")
     hits = index.search(Query("learned-sparse", (list(tokens), list(tokens.values())), 2 * PAGES))
     assert {hit.page: hit.score for hit in hits} == pytest.approx(learned, rel=5e-3)
-    assert run(embedded.doctor()).ok
+    assert run(embedded.admin.doctor()).ok
 
 
 def test_a_page_that_only_term_weights_find_is_found(embedded: Engine, spec: str) -> None:
@@ -111,7 +111,7 @@ def test_a_page_that_only_term_weights_find_is_found(embedded: Engine, spec: str
     index = embedded._indexes().ready("default")
     model = embedded._parts().embedders.load(spec)
     (vector,), (tokens,) = model.embed_both([question], "query")  # type: ignore[attr-defined]
-    published = {document.doc_id: document.content_id for document in run(embedded.documents())}
+    published = {document.doc_id: document.content_id for document in run(embedded.documents.list())}
     hits, _ = by_meaning(index, QuestionEmbedding(1, vector), published, None, FirstStageScoring(), 1)
     assert {page for _, page in hits} == {nearest}
     hits, near = by_meaning(
@@ -133,12 +133,12 @@ def test_term_weights_come_and_go_with_their_embedder(
 ) -> None:
     def scores() -> set[bool]:
         found = run(engine.search(QUESTION))
-        assert found.embedded_share == 1 and run(engine.doctor()).ok
+        assert found.embedded_share == 1 and run(engine.admin.doctor()).ok
         assert all(result.receipt.dense is not None for result in found.results)
         return {result.receipt.learned_sparse is not None for result in found.results}
 
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 6, "estuaries")))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     assert scores() == {False}
     real = HashedM3Embedder.embed_both
 
@@ -147,13 +147,13 @@ def test_term_weights_come_and_go_with_their_embedder(
 
     monkeypatch.setattr(HashedM3Embedder, "embed_both", gone)
     with pytest.raises(ModelError, match="went away"):
-        run(engine.embed("hashed-m3:64"))
+        run(engine.models.embed("hashed-m3:64"))
     assert scores() == {False}, "the old one serves until the new one is complete"
     monkeypatch.setattr(HashedM3Embedder, "embed_both", real)
-    report = run(engine.embed())
+    report = run(engine.models.embed())
     assert report is not None and (report.embedder, report.serving) == ("hashed-m3:64", True)
     assert scores() == {True}
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     assert scores() == {False}
 
 
@@ -193,7 +193,7 @@ def test_an_embedder_that_fails_to_compare_is_said(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 6, "estuaries")))
-    run(engine.embed("hashed-m3:64"))
+    run(engine.models.embed("hashed-m3:64"))
     plain = run(engine.search(QUESTION))
     engine.close()
 
@@ -213,7 +213,7 @@ def test_reranking_needs_an_embedder_that_can(tmp_path: Path) -> None:
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "estuaries")))
     with pytest.raises(UsageError, match=r"library 'default' has no embedder.*embed the library with it"):
         run(engine.search(QUESTION))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     with pytest.raises(UsageError, match=r"hashed:64 cannot compare token by token.*set rerank to none"):
         run(engine.search(QUESTION))
     assert run(engine.outline("a.pdf", query=QUESTION)).nodes

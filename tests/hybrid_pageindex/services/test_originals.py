@@ -28,11 +28,11 @@ def report(engine: Engine, tmp_path: Path) -> Path:
 
 
 def test_one_copy_serves_several_pages_and_goes_with_its_document(engine: Engine, report: Path) -> None:
-    first, second = (run(engine.page_image("report.pdf", page)) for page in (1, 2))
+    first, second = (run(engine.pictures.page("report.pdf", page)) for page in (1, 2))
     assert first != second
     [copy] = copies(engine)
     assert copy.read_bytes() == report.read_bytes()
-    run(engine.remove(["report.pdf"]))
+    run(engine.documents.remove(["report.pdf"]))
     assert copies(engine) == []
 
 
@@ -40,12 +40,12 @@ def test_a_copy_goes_when_nobody_asks_for_a_while(
     engine: Engine, report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(originals, "_KEPT_SECONDS", 0.0)
-    run(engine.page_image("report.pdf", 1))
+    run(engine.pictures.page("report.pdf", 1))
     assert copies(engine) == []
 
 
 def test_a_changed_file_is_not_shown_for_what_was_indexed(engine: Engine, report: Path) -> None:
-    run(engine.page_image("report.pdf", 1))
+    run(engine.pictures.page("report.pdf", 1))
     report.write_bytes(report.read_bytes() + b"\n% more\n")
     with pytest.raises(DocumentError, match="it has changed since it was indexed"):
-        run(engine.page_image("report.pdf", 2))
+        run(engine.pictures.page("report.pdf", 2))

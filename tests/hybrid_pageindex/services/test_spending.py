@@ -29,7 +29,7 @@ def opened(home: Path, model: ScriptedServer, **more: str) -> Engine:
     said = {"LLM_MODEL": "m", "LLM_BASE_URL": model.url, "EFFORT": "fast", "ENRICH": "never"} | more
     settings = load_settings(home, {f"PAGEINDEX_{name}": value for name, value in said.items()})
     engine = Engine(settings=settings)
-    if not run(engine.libraries()):
+    if not run(engine.libraries.list()):
         run(engine.index(MILL.encode(), name="mill.md", library="mills"))
     return engine
 
@@ -48,19 +48,19 @@ def test_what_a_model_took_is_kept_by_day_library_and_caller(tmp_path: Path, mod
     ask(engine)  # kept from before: it costs nothing
     engine.close()
     engine = opened(tmp_path, model)
-    found = run(engine.model_usage())
+    found = run(engine.models.usage())
     by_caller = {one.who: one for one in found.days}
     assert by_caller.keys() == {"", "anna"} and {one.library for one in found.days} == {"mills"}
     mine = by_caller[""]
     assert (mine.calls, mine.input_tokens, mine.output_tokens) == (1, usage.input_tokens, usage.output_tokens)
     assert mine.cost == usage.cost == usage.input_tokens + 2 * usage.output_tokens > 0 and not mine.unpriced
     assert by_caller["anna"].calls == 2 and found.month_cost == sum(one.cost for one in found.days)
-    run(engine.clear())
-    left = run(engine.model_usage())
+    run(engine.libraries.clear())
+    left = run(engine.models.usage())
     assert left.month_cost == found.month_cost and {(one.who, one.library) for one in left.days} == {("", "")}
-    assert not run(engine.model_usage("2000-01-01", "2000-12-31")).days
+    assert not run(engine.models.usage("2000-01-01", "2000-12-31")).days
     with pytest.raises(UsageError):
-        run(engine.model_usage("yesterday"))
+        run(engine.models.usage("yesterday"))
     engine.close()
 
 
@@ -79,7 +79,7 @@ def test_a_call_beyond_the_limit_is_refused(
     refused = ask(engine, "When was the mill sold to the town?")
     assert refused.status == "model_failed" and len(model.requests) == 1 and refused.sources
     assert "this month" in refused.why and setting in refused.why
-    run(engine.change_settings({setting: 10**9}))
+    run(engine.admin.change_settings({setting: 10**9}))
     assert ask(engine, "When was the mill sold to the town?").status == "answered"
     engine.close()
 
@@ -87,5 +87,5 @@ def test_a_call_beyond_the_limit_is_refused(
 def test_a_limit_that_does_not_bound_a_model_says_so(tmp_path: Path, model: ScriptedServer) -> None:
     engine = opened(tmp_path, model, MONTHLY_SPENDING="1")
     ask(engine)
-    assert "no price is known of openai:m" in run(engine.model_usage()).notes[0]
+    assert "no price is known of openai:m" in run(engine.models.usage()).notes[0]
     engine.close()

@@ -78,10 +78,10 @@ def test_balance_sheets_of_filings_are_read_with_every_word(engine: Engine, tmp_
                 filing.select([number - 1])
                 filing.save(tmp_path / "shelf" / path.name)
     run(engine.index(tmp_path / "shelf"))
-    read = [run(engine.pages(one.doc_id, 1))[0] for one in run(engine.documents())]
+    read = [run(engine.pages(one.doc_id, 1))[0] for one in run(engine.documents.list())]
     assert read
     for page in read:
-        shown = run(engine.with_tables(page)).text
+        shown = run(engine.documents.with_tables(page)).text
         lost = words(page.text) - words(shown)
         assert not lost, f"{page.doc_name} loses {lost}"
         assert shown.count("\n| ") > 25, f"the rows of {page.doc_name} are in tables"

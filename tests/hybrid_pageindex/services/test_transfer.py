@@ -23,7 +23,7 @@ def opened(home: Path) -> Engine:
 
 
 def by_name(engine: Engine, library: str) -> dict[str, Document]:
-    return {one.name: one for one in run(engine.documents(library=library))}
+    return {one.name: one for one in run(engine.documents.list(library=library))}
 
 
 def library_id(engine: Engine, name: str) -> str:
@@ -41,10 +41,14 @@ def packed(tmp_path: Path) -> tuple[Engine, Path]:
     (folder / "offer.eml").write_bytes(bytes(LETTER))
     run(engine.index(folder, library="mills"))
     run(engine.index(b"# Field\n\nOf wheat.\n", name="field.md", library="mills"))
-    run(engine.edit("mill.md", set={"year": "2008", "title": "About a mill", "tags": "old; sold"}, library="mills"))
+    run(
+        engine.documents.edit(
+            "mill.md", set={"year": "2008", "title": "About a mill", "tags": "old; sold"}, library="mills"
+        )
+    )
     if by_name(engine, "mills")["copy.md"].corrections:
-        run(engine.edit("copy.md", unset=["year", "title", "tags"], library="mills"))
-    run(engine.edit("offer.eml!/report.md", set={"organisation": "Bridges"}, library="mills"))
+        run(engine.documents.edit("copy.md", unset=["year", "title", "tags"], library="mills"))
+    run(engine.documents.edit("offer.eml!/report.md", set={"organisation": "Bridges"}, library="mills"))
     library = library_id(engine, "mills")
     there = by_name(engine, "mills")
     engine.notes.add(library, "ann", "Library", "of it all")
@@ -53,15 +57,15 @@ def packed(tmp_path: Path) -> tuple[Engine, Path]:
     engine.notes.add(library, "bob", "Member", "of what is inside", there["offer.eml!/report.md"].doc_id, 1)
     engine.feedback.add(library, "ann", "Who?", there["mill.md"].path, 1, right=True, answer="The town.")
     engine.feedback.add(library, "ann", "When?", "", 0, right=False)
-    run(engine.export_library(tmp_path / "mills.zip", library="mills"))
+    run(engine.libraries.export_to(tmp_path / "mills.zip", library="mills"))
     return engine, tmp_path / "mills.zip"
 
 
 def test_what_people_made_survives(packed: tuple[Engine, Path]) -> None:
     before, file = packed
     after = opened(file.parent / "to")
-    run(after.import_library(file, name="arrived"))
-    run(after.work(enough=lambda: True))
+    run(after.libraries.import_from(file, name="arrived"))
+    run(after.jobs.work(enough=lambda: True))
     old, new = by_name(before, "mills"), by_name(after, "arrived")
     assert {name: dict(one.corrections) for name, one in old.items()} == {
         name: dict(one.corrections) for name, one in new.items()
@@ -97,8 +101,8 @@ def test_a_file_of_an_older_version_gives_places_as_well(packed: tuple[Engine, P
                 data = json.dumps(manifest).encode()
             target.writestr(name, data)
     after = opened(file.parent / "to")
-    run(after.import_library(older, name="arrived"))
-    run(after.work(enough=lambda: True))
+    run(after.libraries.import_from(older, name="arrived"))
+    run(after.jobs.work(enough=lambda: True))
     new = by_name(after, "arrived")
     notes = {one.title: (one.doc_id, one.page) for one in after.notes.all(library_id(after, "arrived"))}
     assert notes == {

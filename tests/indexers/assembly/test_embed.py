@@ -124,7 +124,7 @@ def test_dense_counts_for_the_documents_that_are_embedded(engine: Engine, tmp_pa
     run(engine.index(first))
     before = run(engine.search(QUESTION))
     assert before.embedded_share == 0 and before.results[0].receipt.dense is None and before.notes == ()
-    report = run(engine.embed("hashed:64"))
+    report = run(engine.models.embed("hashed:64"))
     assert report is not None and report.serving and report.vectors > 3
     after = run(engine.search(QUESTION))
     assert after.embedded_share == 1 and all(r.receipt.dense is not None for r in after.results)
@@ -141,10 +141,10 @@ def test_dense_counts_for_the_documents_that_are_embedded(engine: Engine, tmp_pa
     assert "1 of 1 documents are not embedded, so words alone decide; run embed" in other.notes
     given = run(engine.search(QUESTION, documents=["0.pdf"]))
     assert given.embedded_share == 1 and given.results[0].receipt.dense is not None
-    assert run(engine.embed()) is not None
+    assert run(engine.models.embed()) is not None
     assert run(engine.search(QUESTION)).embedded_share == 1
-    assert run(engine.doctor()).ok
-    (size,) = run(engine.libraries())
+    assert run(engine.admin.doctor()).ok
+    (size,) = run(engine.libraries.list())
     assert (size.embedder, size.embedded, size.next_embedder) == ("hashed:64", 2, "")
 
 
@@ -155,31 +155,31 @@ def test_pages_serve_before_any_chunk_is_embedded(engine: Engine, tmp_path: Path
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(engine._parts().embedders, "load", lambda _: failing)
         with pytest.raises(ModelError, match="went away"):
-            run(engine.embed("hashed:64"))
+            run(engine.models.embed("hashed:64"))
     assert len(failing.asked) == pages
     found = run(engine.search(QUESTION))
     assert found.embedded_share == 1 and all(r.receipt.dense is not None for r in found.results)
-    assert run(engine.doctor()).ok, "the index holds what the catalog says"
-    report = run(engine.embed())
+    assert run(engine.admin.doctor()).ok, "the index holds what the catalog says"
+    report = run(engine.models.embed())
     assert report is not None and report.vectors > 0 and report.documents == 0, "only chunks were left"
-    assert run(engine.doctor()).ok
-    again = run(engine.embed())
+    assert run(engine.admin.doctor()).ok
+    again = run(engine.models.embed())
     assert again is not None and again.vectors == 0
 
 
 def test_chunks_are_left_out_where_that_is_set(tmp_path: Path) -> None:
     engine = Engine(settings=settings_of(tmp_path / "home", embedding_chunks="never"))
     run(engine.index(written(tmp_path, 1)))
-    report = run(engine.embed("hashed:64"))
+    report = run(engine.models.embed("hashed:64"))
     assert report is not None and report.vectors == 3 and report.serving
-    assert run(engine.doctor()).ok
+    assert run(engine.admin.doctor()).ok
     engine.close()
 
 
 def test_a_page_without_the_words_is_found_by_its_meaning(engine: Engine, tmp_path: Path) -> None:
     """The hashed embedder shares terms with the question through summaries and section titles only."""
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 12, "estuaries")))
-    run(engine.embed("hashed:256"))
+    run(engine.models.embed("hashed:256"))
     result = run(engine.search("Part 2 of estuaries", top_k=3))
     assert result.results[0].receipt.dense is not None
     assert any(r.page in (11, 12) for r in result.results)
@@ -195,11 +195,11 @@ def test_a_failed_run_is_resumed_without_paying_twice(
     engine._parts().embedders.load("hashed:64")
     counting[0]._fail_after = 10
     with pytest.raises(ModelError, match="the model went away"):
-        run(engine.embed("hashed:64"))
+        run(engine.models.embed("hashed:64"))
     paid = list(counting[0].asked)
     assert 0 < len(paid) <= 10
     counting[0]._fail_after = 10**9
-    report = run(engine.embed())
+    report = run(engine.models.embed())
     assert report is not None and report.serving
     assert len(counting[0].asked) == len(set(counting[0].asked)), "no text is embedded twice"
     assert report.vectors == len(counting[0].asked) - len(paid)
@@ -210,20 +210,20 @@ def test_unchanged_text_keeps_its_vectors_in_a_new_version(
 ) -> None:
     path = pdfs.numbered(tmp_path / "a.pdf", 6, "deltas")
     run(engine.index(path))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     paid = len(counting[0].asked)
     pdfs.numbered(path, 7, "deltas")  # one page more
     with embedder_away(engine):
         report = run(engine.index(path))
     assert "1 of 1 documents are new or changed since they were embedded: run embed (it is away.)" in report.notes
-    again = run(engine.embed())
+    again = run(engine.models.embed())
     assert again is not None and 0 < again.vectors < paid / 2 and again.reused > paid / 2
 
 
 def test_what_is_new_in_an_embedded_library_is_embedded_with_it(engine: Engine, tmp_path: Path) -> None:
     first, second = written(tmp_path, 2)
     run(engine.index(first))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     run(engine.index(second))
     assert run(engine.search(QUESTION)).embedded_share == 1
 
@@ -232,20 +232,20 @@ def test_the_old_embedder_serves_until_the_new_one_is_complete(
     engine: Engine, tmp_path: Path, counting: list[Counting]
 ) -> None:
     run(engine.index(written(tmp_path, 3)))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     engine._parts().embedders.load("hashed:32")
     counting[1]._fail_after = 8
     with pytest.raises(ModelError):
-        run(engine.embed("hashed:32"))
-    (size,) = run(engine.libraries())
+        run(engine.models.embed("hashed:32"))
+    (size,) = run(engine.libraries.list())
     assert (size.embedder, size.next_embedder) == ("hashed:64", "hashed:32")
     assert run(engine.search(QUESTION)).embedded_share == 1
     counting[1]._fail_after = 10**9
-    report = run(engine.embed())  # goes on with the new one
+    report = run(engine.models.embed())  # goes on with the new one
     assert report is not None and (report.embedder, report.serving) == ("hashed:32", True)
     found = run(engine.search(QUESTION))
     assert found.embedded_share == 1 and found.results[0].receipt.dense is not None
-    (size,) = run(engine.libraries())
+    (size,) = run(engine.libraries.list())
     assert (size.embedder, size.next_embedder) == ("hashed:32", "")
     with engine._catalog().snapshot() as snapshot:
         old = embedders.load_embedder("hashed:64").id.fingerprint
@@ -254,21 +254,21 @@ def test_the_old_embedder_serves_until_the_new_one_is_complete(
 
 def test_vectors_can_be_taken_away_and_go_with_their_documents(engine: Engine, tmp_path: Path) -> None:
     run(engine.index(written(tmp_path, 2)))
-    run(engine.embed("hashed:64"))
-    run(engine.remove(["0.pdf"]))
+    run(engine.models.embed("hashed:64"))
+    run(engine.documents.remove(["0.pdf"]))
     found = run(engine.search(QUESTION))
     assert found.embedded_share == 1 and {r.doc_name for r in found.results} == {"1.pdf"}
-    assert run(engine.doctor()).ok
-    assert run(engine.embed("none")) is None
+    assert run(engine.admin.doctor()).ok
+    assert run(engine.models.embed("none")) is None
     found = run(engine.search(QUESTION))
-    assert found.embedded_share == 0 and found.results[0].receipt.dense is None and run(engine.doctor()).ok
+    assert found.embedded_share == 0 and found.results[0].receipt.dense is None and run(engine.admin.doctor()).ok
 
 
 def test_an_embedder_that_fails_at_search_time_is_said(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(engine.index(written(tmp_path, 1)))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     engine.close()
 
     def gone(spec: str, **_: object) -> Embedder:
@@ -282,17 +282,17 @@ def test_an_embedder_that_fails_at_search_time_is_said(
 
 def test_usage(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="Nothing is indexed yet"):
-        run(engine.embed("hashed:64"))
+        run(engine.models.embed("hashed:64"))
     run(engine.index(written(tmp_path, 1)))
     with pytest.raises(UsageError, match="No embedder is named"):
-        run(engine.embed())
+        run(engine.models.embed())
     with pytest.raises(UsageError, match="hashed"):
-        run(engine.embed("hasht:64"))
+        run(engine.models.embed("hasht:64"))
 
 
 def test_vectors_in_the_catalog_are_those_of_the_embedder(engine: Engine, tmp_path: Path) -> None:
     run(engine.index(written(tmp_path, 1)))
-    run(engine.embed("hashed:64"))
+    run(engine.models.embed("hashed:64"))
     model = embedders.load_embedder("hashed:64")
     with engine._catalog().snapshot() as snapshot:
         (content,) = snapshot.published("default").values()
@@ -313,13 +313,13 @@ async def test_cancelling_keeps_what_was_made(engine: Engine, tmp_path: Path) ->
             loop.call_soon_threadsafe(seen.set)
             told.wait(600)  # else it may be done before it is cancelled
 
-    task = asyncio.create_task(engine.embed("hashed:64", on_progress=on_progress))
+    task = asyncio.create_task(engine.models.embed("hashed:64", on_progress=on_progress))
     await seen.wait()
     task.cancel()
     loop.call_later(0.1, told.set)
     with pytest.raises(asyncio.CancelledError):
         await task
-    report = await engine.embed()
+    report = await engine.models.embed()
     assert report is not None and report.serving and report.documents < 30
 
 
@@ -344,12 +344,12 @@ def test_kill_9_while_embedding(tmp_path: Path, cli: Cli) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
         found = run(engine.search(QUESTION, top_k=3))
-        assert found.results and run(engine.doctor()).ok
+        assert found.results and run(engine.admin.doctor()).ok
         engine.close()
     done = cli("embed", "--resume")
     assert done.returncode == 0 and re.search(r"\d+ documents embedded by hashed:512", done.stdout)
     engine = Engine(home)
-    assert run(engine.search(QUESTION)).embedded_share == 1 and run(engine.doctor()).ok
+    assert run(engine.search(QUESTION)).embedded_share == 1 and run(engine.admin.doctor()).ok
     engine.close()
     both = cli("embed", "--resume", "--embedder", "hashed:8")
     assert both.returncode == 2

@@ -42,7 +42,7 @@ def test_an_estimate_says_what_a_run_takes_and_asks_nobody(tmp_path: Path, capsy
                 assert guess.done == step.done or (shown_only and guess.done + 1 == step.done)
         again = run(engine.index([book, deck], enrich="estimate"))
         assert again.usage.calls == 0 and "0 calls" in again.notes[-1], "nothing is left to do"
-        run(engine.remove(["a.pdf", "b.pdf"], for_good=True))
+        run(engine.documents.remove(["a.pdf", "b.pdf"], for_good=True))
         kept = run(engine.index([book, deck], enrich="estimate"))
         assert kept.usage.calls == 0 and "are answered already" in kept.notes[-1], "an unfinished run costs the rest"
     code = main(["--home", str(tmp_path / "other"), "index", str(book), "--estimate", "--json"])
@@ -56,16 +56,16 @@ def test_documents_that_are_there_are_estimated_beside_the_jobs_that_wait_for_th
     with thinking(tmp_path / "home", seeing, **names, model_prices=f"{words}=1/2") as (engine, server):
         run(engine.index([book, deck], enrich="never"))
         run(engine.index([book, deck], detach=True))
-        told = run(engine.estimate())
-        assert server.requests == [] and run(engine.model_usage()).days == (), "nothing was asked, and nothing spent"
+        told = run(engine.models.estimate())
+        assert server.requests == [] and run(engine.models.usage()).days == (), "nothing was asked, and nothing spent"
         assert {one.doc_name: one.pages for one in told.documents} == {"a.pdf": 0, "b.pdf": 4}
         assert told.pages == 4 and told.cost is None, "one of the models has no price"
-        one = run(engine.estimate("a.pdf"))
+        one = run(engine.models.estimate("a.pdf"))
         assert [part.usage for part in one.documents] == [one.usage] and 0 < one.usage.calls < told.usage.calls
-        waiting = run(engine.jobs(status=["waiting"])).jobs
+        waiting = run(engine.jobs.list(status=["waiting"])).jobs
         assert [view.job.options["enrich"] for view in waiting] == ["auto", "auto"], "their turn still comes"
         took = run(engine.index([book, deck]))
-        assert told.usage.calls == took.usage.calls and run(engine.estimate()).documents == ()
+        assert told.usage.calls == took.usage.calls and run(engine.models.estimate()).documents == ()
 
 
 def test_a_contact_sheet_saves_the_calls_of_pages_that_show_nothing(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_contact_sheet_saves_the_calls_of_pages_that_show_nothing(tmp_path: Pa
         assert titles.count("Glance") == 1 and titles.count("PageSaid") == len(every) - 2
         assert "seen on contact sheets alone" in file.note and "pages 2-3" in file.note
         assert run(engine.index(path)).usage.calls == 0, "it is settled"
-        run(engine.remove(["a.pdf"]))
+        run(engine.documents.remove(["a.pdf"]))
         asked = len(server.requests)
         run(engine.index(path))
         assert [one.title for one in server.requests[asked:] if one.title not in ("Word", "")] == [], "all is kept"

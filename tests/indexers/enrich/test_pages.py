@@ -94,7 +94,11 @@ def test_auto_describes_the_pages_that_show_what_their_text_does_not_say(tmp_pat
         assert chart.summary.startswith("A picture of marl.") and "not asked for" not in chart.text
         assert scan.text == "Letter from the inspector\nPit  Dust\n\nEast  tourmaline"
         assert scan.read_by == f"the vision model {model}" and pages[1].read_by == ""
-        assert scan.ocr and not scan.needs_ocr and run(engine.info("a.pdf")).models["steps"]["pages"]["calls"] == 4
+        assert (
+            scan.ocr
+            and not scan.needs_ocr
+            and run(engine.documents.get("a.pdf")).models["steps"]["pages"]["calls"] == 4
+        )
         for word, kind in (("barytes", "chart"), ("tourmaline", "scan")):
             assert run(engine.search(word)).results[0].page in (EYES.values() if kind == "chart" else [EYES[kind]])
         source = run(engine.ask("barytes", effort="fast", vision=False)).sources[0]
@@ -105,7 +109,7 @@ def test_auto_describes_the_pages_that_show_what_their_text_does_not_say(tmp_pat
         assert max(p.stage_pages for p in seen if p.stage == "parse") == 7
         again = run(engine.index(path))
         assert again.files[0].status == "unchanged" and len(described(server)) == 4
-        assert run(engine.doctor()).ok
+        assert run(engine.admin.doctor()).ok
 
 
 def test_always_describes_every_page_and_never_none(tmp_path: Path) -> None:
@@ -143,7 +147,7 @@ def test_one_changed_page_costs_one_call(tmp_path: Path) -> None:
         file = only(engine, path)
         assert len(described(server)) == 8 and "basalt" in shown(server.requests[-1])
         assert (file.usage.calls, file.usage.cached) == (1, 6)
-        assert len(run(engine.documents())) == 1 and run(engine.search("barytes")).results
+        assert len(run(engine.documents.list())) == 1 and run(engine.search("barytes")).results
 
 
 def test_no_more_pages_at_once_than_are_allowed(tmp_path: Path) -> None:
@@ -217,7 +221,7 @@ def test_pages_that_fail_are_told_and_tried_again_next_time(
         file = only(engine, path)
         assert file.status == "indexed" and (file.steps[0].done, file.steps[0].failed) == (3, 1)
         assert f"1 page was not described ({EYES['chart']}): " in file.note
-        assert run(engine.info("a.pdf")).warnings[-1] in file.note
+        assert run(engine.documents.get("a.pdf")).warnings[-1] in file.note
         pages = run(engine.pages("a.pdf", "1-7"))
         assert pages[1].summary and not pages[1].described and pages[2].described
         if name != "a server that fails":  # what follows is the same for each
@@ -237,16 +241,16 @@ def test_a_page_that_the_model_refuses_is_told_and_not_asked_for_again_until_som
     with seeing(tmp_path / "home", failing_at_the_chart(REFUSING[name], ill)) as (engine, server):
         file = only(engine, path)
         assert file.status == "indexed" and (file.steps[0].done, file.steps[0].failed) == (3, 1)
-        note = run(engine.info("a.pdf")).warnings[-1]
+        note = run(engine.documents.get("a.pdf")).warnings[-1]
         assert note.startswith(f"1 page was not described ({EYES['chart']}), and the model is not asked again while")
         assert note in file.note
         if name != "a refusal":  # what follows is the same for each
             return
         asked, ill[0] = len(described(server)), False
-        assert only(engine, path).status == "unchanged" and run(engine.info("a.pdf")).warnings[-1] == note
+        assert only(engine, path).status == "unchanged" and run(engine.documents.get("a.pdf")).warnings[-1] == note
         pdfs.pictured(path, word="basalt")  # on another page, that is not seen
         assert note in only(engine, path).note and len(described(server)) == asked, "the same page, model and prompt"
-        run(engine.remove(["a.pdf"], for_good=True))
+        run(engine.documents.remove(["a.pdf"], for_good=True))
         file = only(engine, path)
         assert len(described(server)) == asked + 1 and (file.steps[0].done, file.steps[0].failed) == (4, 0)
         assert "not described" not in file.note and run(engine.pages("a.pdf", EYES["chart"]))[0].described
@@ -261,7 +265,7 @@ def test_a_document_of_which_every_page_is_refused_says_so(tmp_path: Path) -> No
     with seeing(tmp_path / "home", answer) as (engine, server):
         file = only(engine, path)
         assert (file.steps[0].done, file.steps[0].failed) == (0, 4) and "declined to answer (no)" in file.note
-        assert "4 pages were not described (2-3, 6-7)" in run(engine.info("a.pdf")).warnings[-1]
+        assert "4 pages were not described (2-3, 6-7)" in run(engine.documents.get("a.pdf")).warnings[-1]
         assert only(engine, path).status == "unchanged" and len(described(server)) == 4
 
 
@@ -295,7 +299,7 @@ def test_a_key_that_is_withdrawn_in_the_middle_is_not_asked_for_every_page(tmp_p
         assert len(described(server)) <= 3 + 2, "those under way, and no other"
         assert sum("was given up" in note for note in report.notes) == 1
         assert any("withdrawn" in file.note for file in report.files)
-        assert len(run(engine.documents())) == 4 and run(engine.search("quarry")).results
+        assert len(run(engine.documents.list())) == 4 and run(engine.search("quarry")).results
 
 
 def test_stopping_does_not_wait_for_the_model(tmp_path: Path) -> None:
@@ -374,11 +378,11 @@ def test_descriptions_are_embedded_and_change_what_was(tmp_path: Path) -> None:
     path = pdfs.pictured(tmp_path / "a.pdf")
     with seeing(tmp_path / "home") as (engine, _):
         run(engine.index(path, enrich="never"))
-        run(engine.embed("hashed:64"))
+        run(engine.models.embed("hashed:64"))
         assert run(engine.index(path)).notes == ()
         found = run(engine.search("marl"))
         assert found.embedded_share == 1 and not any("run embed" in note for note in found.notes)
-        again = run(engine.embed())
+        again = run(engine.models.embed())
         assert again is not None and again.serving and (again.documents, again.vectors) == (0, 0)
     page = Page(1, "", 9, 9, "text", "summary", described="seen")
     assert [one.text for one in page_texts([page])] == ["summary\nseen"]

@@ -85,7 +85,7 @@ def test_a_language_model_summarises_sections_and_describes_the_document(tmp_pat
         file = run(engine.index(path)).files[0]
         assert [(step.step, step.failed) for step in file.steps] == [("tree", 0), ("sections", 0), ("description", 0)]
         assert titles(server).count("Description") == 1 and file.usage.calls == len(titles(server)) <= 3
-        document = run(engine.info("a.pdf"))
+        document = run(engine.documents.get("a.pdf"))
         assert document.description == "A handbook of feldspar." and document.models["llm"].startswith("openai:")
         nodes = run(engine.outline("a.pdf")).to_dict()["nodes"]
         assert [node["summary"] for node in nodes] == ["All about gneiss."] * 3 and nodes[0]["gaps"] == [
@@ -184,12 +184,12 @@ def test_a_complete_version_is_not_replaced_by_a_partial_one(tmp_path: Path) -> 
 
     with thinking(tmp_path / "home", answer) as (engine, _):
         run(engine.index(path))
-        before, ill = run(engine.info("a.pdf")).content_id, True
+        before, ill = run(engine.documents.get("a.pdf")).content_id, True
         engine.settings = replace(engine.settings, llm_model=uuid4().hex)
         engine.close()
         file = run(engine.index(path)).files[0]
         assert (file.status, file.steps[1].failed) == ("unchanged", 1) and "said of it before stays" in file.note
-        assert run(engine.info("a.pdf")).content_id == before
+        assert run(engine.documents.get("a.pdf")).content_id == before
         ill = False
         assert run(engine.index(path)).files[0].status == "indexed"
 
@@ -212,7 +212,7 @@ def test_the_same_bytes_are_paid_for_once(tmp_path: Path) -> None:
     two.write_bytes(one.read_bytes())
     with thinking(tmp_path / "home") as (engine, server):
         files = run(engine.index([one, two])).files
-        assert len({document.content_id for document in run(engine.documents())}) == 1
+        assert len({document.content_id for document in run(engine.documents.list())}) == 1
         assert titles(server).count("Description") == 1 == sum(bool(file.steps) for file in files)
         assert any("the same bytes were improved by models before" in file.note for file in files)
         other = run(engine.index(two, library="other")).files[0]

@@ -110,7 +110,7 @@ def test_a_picture_of_text_is_found_and_shown(tmp_path: Path, engine: Engine) ->
     assert told.status == "indexed"
     found = run(engine.search("kelp harbour")).results[0]
     assert found.doc_name == "scan.webp" and found.page == 1
-    assert run(engine.page_image(found.doc_id, 1))[:4] == b"\x89PNG"
+    assert run(engine.pictures.page(found.doc_id, 1))[:4] == b"\x89PNG"
 
 
 def test_readers_are_not_imported_before_such_a_file_is_read() -> None:
@@ -126,15 +126,15 @@ def test_a_place_is_found_again_and_by_its_words_after_an_edit(tmp_path: Path, e
     page = run(engine.pages("a.docx", 2))[0]
     place = page.places[1]
     assert page.text.split("\n")[place.line].startswith(place.quote) and place.place.startswith("paragraph ")
-    found = run(engine.find_place("a.docx", place.place, place.quote))
+    found = run(engine.documents.find_place("a.docx", place.place, place.quote))
     assert (found.page, found.line, found.moved) == (2, place.line, False)
     docx(tmp_path / "a.docx", "".join(map(paragraph, ["Written in later.", *told])))
     run(engine.index([tmp_path]))
-    moved = run(engine.find_place("a.docx", place.place, place.quote))
+    moved = run(engine.documents.find_place("a.docx", place.place, place.quote))
     line = run(engine.pages("a.docx", moved.page))[0].text.split("\n")[moved.line]
     assert moved.moved and line.startswith(place.quote)
     with pytest.raises(NotFoundError, match="no place"):
-        run(engine.find_place("a.docx", "paragraph 999", "words that stand nowhere"))
+        run(engine.documents.find_place("a.docx", "paragraph 999", "words that stand nowhere"))
     (tmp_path / "b.md").write_text("# Plain\n")
     run(engine.index([tmp_path]))
     assert "places" not in run(engine.pages("b.md", 1))[0].to_dict()

@@ -168,7 +168,7 @@ def test_odd_names(tmp_path: Path, engine: Engine) -> None:
     packed(folder / "all.zip", {name: f"# Dune\n\nTerns{at} nest in the dune.\n" for at, name in enumerate(_NAMES)})
     report = run(engine.index(folder))
     assert {file.status for file in report.files} == {"indexed"}
-    assert len(run(engine.documents())) == len(report.files) == 2 * len(_NAMES) + 1
+    assert len(run(engine.documents.list())) == len(report.files) == 2 * len(_NAMES) + 1
     for at in range(len(_NAMES)):
         for question in (f"gulls{at}", f"terns{at}"):
             found = run(engine.search(question)).results[0]

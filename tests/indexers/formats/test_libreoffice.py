@@ -28,10 +28,10 @@ def _deck(path: Path) -> Path:
 def test_a_page_is_shown_as_libreoffice_prints_it(engine: Engine, tmp_path: Path) -> None:
     run(engine.index(_deck(tmp_path / "a.pptx")))
     before = run(engine.pages("a.pptx", 2))
-    shown = [run(engine.page_image("a.pptx", page, dpi=72, view="office")) for page in (1, 2, 4)]
+    shown = [run(engine.pictures.page("a.pptx", page, dpi=72, view="office")) for page in (1, 2, 4)]
     assert len(set(shown)) == 3
     assert {(picture.width, picture.height) for picture in map(pymupdf.Pixmap, shown)} == {(720, 540)}
-    assert run(engine.pages("a.pptx", 2)) == before and run(engine.info("a.pptx")).pages == 4
+    assert run(engine.pages("a.pptx", 2)) == before and run(engine.documents.get("a.pptx")).pages == 4
 
 
 def test_without_libreoffice_a_sentence_says_so(
@@ -42,7 +42,7 @@ def test_without_libreoffice_a_sentence_says_so(
     _deck(tmp_path / "a.pptx")
     run(engine.index(tmp_path))
     with pytest.raises(DocumentError, match="that is not installed") as told:
-        run(engine.page_image("a.pptx", 1, view="office"))
+        run(engine.pictures.page("a.pptx", 1, view="office"))
     assert "Install LibreOffice" in told.value.advice
     with pytest.raises(UsageError, match="does not print Markdown"):
-        run(engine.page_image("notes.md", 1, view="office"))
+        run(engine.pictures.page("notes.md", 1, view="office"))

@@ -362,7 +362,7 @@ def test_from_file_to_answer(engine: Engine, cli: Cli, tmp_path: Path) -> None:
     nested = json.loads(cli("outline", "港口法.md", "--format", "pageindex", home=engine.home).stdout)
     assert [node["title"] for node in nested["structure"][0]["nodes"]] == [f"第{n}条" for n in range(1, 10)]
     assert "guide.markdown, page 1 (lines 1-34)" in cli("page", "guide.markdown", "1", home=engine.home).stdout
-    assert run(engine.page_image("guide.markdown", 1)).startswith(b"\x89PNG")
+    assert run(engine.pictures.page("guide.markdown", 1)).startswith(b"\x89PNG")
     assert {Path(f.path).name: f.status for f in run(engine.index(folder)).files}["guide.markdown"] == "unchanged"
 
 

@@ -20,7 +20,7 @@ OFFER = mail(("report.md", "text/markdown", b"# Harvest\n\nElephants remember th
 
 
 def paths(engine: Engine, root: Path) -> list[str]:
-    return [document.path.removeprefix(f"{root}/") for document in run(engine.documents()) if document.published]
+    return [document.path.removeprefix(f"{root}/") for document in run(engine.documents.list()) if document.published]
 
 
 def kept(engine: Engine) -> list[Path]:
@@ -54,7 +54,7 @@ def test_each_member_is_a_document_with_an_address(engine: Engine, docs: Path) -
     assert len(kept(engine)) == 3  # a mail, its report and the notes: the same bytes are kept once
     best = run(engine.search("elephants remember the harvest")).results[0]
     assert best.doc_name in ("offer.eml!/report.md", "all.zip!/mails/offer.eml!/report.md")
-    assert run(engine.info("notes.md")).name == "all.zip!/a/notes.md"
+    assert run(engine.documents.get("notes.md")).name == "all.zip!/a/notes.md"
     assert run(engine.search("keepers", documents=["all.zip!/a/notes.md"])).results[0].page == 1
     assert {file.status for file in run(engine.index(docs)).files} == {"unchanged"}
 
@@ -62,7 +62,7 @@ def test_each_member_is_a_document_with_an_address(engine: Engine, docs: Path) -
 def test_members_go_with_what_they_lie_in(engine: Engine, docs: Path) -> None:
     zipped(docs / "all.zip", {"offer.eml": bytes(OFFER), "notes.md": "# Notes\n"})
     run(engine.index(docs))
-    gone = run(engine.remove(["all.zip"], for_good=True))
+    gone = run(engine.documents.remove(["all.zip"], for_good=True))
     assert [document.name for document in gone] == [
         "all.zip", "all.zip!/notes.md", "all.zip!/offer.eml", "all.zip!/offer.eml!/report.md",
     ]  # fmt: skip
@@ -74,21 +74,21 @@ def test_members_go_with_what_they_lie_in(engine: Engine, docs: Path) -> None:
     report = run(engine.index(docs, prune=True))
     assert [Path(path).name for path in report.removed] == ["offer.eml", "report.md"]
     assert paths(engine, docs) == ["other.md"]
-    run(engine.clear())
+    run(engine.libraries.clear())
     assert not kept(engine)
 
 
 def test_a_changed_archive_loses_what_is_gone_and_keeps_the_rest(engine: Engine, docs: Path) -> None:
     archive = zipped(docs / "all.zip", {"one.md": "# One\n", "two.md": "# Two\n"})
     run(engine.index(docs))
-    two = run(engine.info("two.md")).doc_id
+    two = run(engine.documents.get("two.md")).doc_id
     zipped(archive, {"two.md": "# Two\n", "three.md": "# Three\n"})
     told = statuses(engine, archive)
     assert told == {"all.zip": "indexed", "two.md": "unchanged", "three.md": "indexed"}
     assert [path for path in paths(engine, docs) if "!/" in path and "all" in path] == [
         "all.zip!/three.md", "all.zip!/two.md",
     ]  # fmt: skip
-    assert run(engine.info("two.md")).doc_id == two
+    assert run(engine.documents.get("two.md")).doc_id == two
     assert len(kept(engine)) == 3
 
 
@@ -102,10 +102,10 @@ def test_a_damaged_archive_loses_nothing(engine: Engine, docs: Path) -> None:
 
 def test_a_moved_archive_takes_its_members_along(engine: Engine, docs: Path) -> None:
     run(engine.index(docs))
-    before = {document.name: document.doc_id for document in run(engine.documents())}
+    before = {document.name: document.doc_id for document in run(engine.documents.list())}
     (docs / "offer.eml").rename(docs / "may.eml")
     run(engine.index(docs))
-    after = {document.name: document.doc_id for document in run(engine.documents())}
+    after = {document.name: document.doc_id for document in run(engine.documents.list())}
     assert sorted(after) == ["may.eml", "may.eml!/report.md"]
     assert sorted(after.values()) == sorted(before.values())
     assert len(kept(engine)) == 1
@@ -172,8 +172,8 @@ def test_pages_of_members_are_drawn_and_checked(engine: Engine, docs: Path) -> N
     zipped(docs / "all.zip", {"kelp inside.pdf": source.read_bytes()})
     source.unlink()
     run(engine.index(docs))
-    assert run(engine.page_image("kelp inside.pdf", 2)).startswith(b"\x89PNG")
-    checks = run(engine.doctor(deep=True)).checks
+    assert run(engine.pictures.page("kelp inside.pdf", 2)).startswith(b"\x89PNG")
+    checks = run(engine.admin.doctor(deep=True)).checks
     assert all(check.ok for check in checks if "content" in check.name)
 
 
@@ -182,7 +182,7 @@ def test_an_update_looks_at_archives_and_leaves_out_what_was_removed(engine: Eng
     run(engine.index(docs))
     (told,) = run(engine.update())
     assert not (told.new or told.changed or told.gone)
-    run(engine.remove(["one.md"]))
+    run(engine.documents.remove(["one.md"]))
     zipped(archive, {"one.md": "# One\n", "two.md": "# Two\n", "three.md": "# Three\n"})
     (told,) = run(engine.update())
     assert "all.zip!/one.md" not in paths(engine, docs) and "all.zip!/three.md" in paths(engine, docs)
@@ -196,8 +196,8 @@ def test_a_worker_goes_on_with_what_lies_in_a_file(engine: Engine, docs: Path) -
     assert run(engine.index(docs, detach=True)).files == ()
 
     async def worked() -> None:
-        work = asyncio.create_task(engine.work())
-        while len([document for document in await engine.documents() if document.published]) < 2:
+        work = asyncio.create_task(engine.jobs.work())
+        while len([document for document in await engine.documents.list() if document.published]) < 2:
             await asyncio.sleep(0.05)
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)

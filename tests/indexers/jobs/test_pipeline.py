@@ -68,7 +68,7 @@ def test_a_moved_file_keeps_its_identity(engine: Engine, tmp_path: Path) -> None
     moved = run(engine.index(new)).files[0]
     assert (moved.status, moved.doc_id) == ("unchanged", first.doc_id)
     assert moved.note == f"moved from {old}"
-    assert [d.name for d in run(engine.documents())] == ["new.pdf"]
+    assert [d.name for d in run(engine.documents.list())] == ["new.pdf"]
     assert run(engine.search(pdfs.landmark("moors", 2))).results[0].doc_name == "new.pdf"
 
 
@@ -78,7 +78,7 @@ def test_another_file_at_a_moved_documents_old_path_is_another_document(engine: 
     run(engine.index(old.rename(tmp_path / "new.pdf")))
     other = run(engine.index(pdfs.numbered(old, 3, "glens"))).files[0]
     assert other.doc_id != first.doc_id
-    assert {d.name: d.pages for d in run(engine.documents())} == {"new.pdf": 2, "old.pdf": 3}
+    assert {d.name: d.pages for d in run(engine.documents.list())} == {"new.pdf": 2, "old.pdf": 3}
 
 
 def test_a_changed_file_replaces_its_version_and_nothing_of_the_old_is_found(engine: Engine, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_changed_file_replaces_its_version_and_nothing_of_the_old_is_found(eng
     assert (second.status, second.doc_id, second.pages) == ("indexed", first.doc_id, 2)
     assert run(engine.search(pdfs.landmark("mosses", 2))).results[0].page == 2
     assert all(r.page <= 2 for r in run(engine.search(pdfs.landmark("ferns", 4), top_k=20)).results)
-    assert run(engine.doctor()).ok
+    assert run(engine.admin.doctor()).ok
 
 
 def test_a_file_that_broke_keeps_its_published_version(engine: Engine, tmp_path: Path) -> None:
@@ -100,11 +100,11 @@ def test_a_file_that_broke_keeps_its_published_version(engine: Engine, tmp_path:
     failed = run(engine.index(path)).files[0]
     assert failed.status == "failed" and failed.error is not None and failed.error.startswith("not a PDF")
     assert run(engine.search(pdfs.landmark("ferns", 2))).results[0].page == 2
-    document = run(engine.info("a.pdf"))
+    document = run(engine.documents.get("a.pdf"))
     assert document.pages == 2 and document.error == failed.error
     pdfs.numbered(path, 2, "ferns")
     assert run(engine.index(path)).files[0].status == "unchanged"
-    assert run(engine.info("a.pdf")).error == ""
+    assert run(engine.documents.get("a.pdf")).error == ""
 
 
 def test_the_same_bytes_at_two_paths_share_their_work_and_are_shown_once(engine: Engine, tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_the_same_bytes_at_two_paths_share_their_work_and_are_shown_once(engine:
     two = Path(shutil.copy(one, tmp_path / "two.pdf"))
     report = run(engine.index([one, two]))
     assert statuses(report) == {"one.pdf": "indexed", "two.pdf": "indexed"}
-    assert len({d.content_id for d in run(engine.documents())}) == 1
+    assert len({d.content_id for d in run(engine.documents.list())}) == 1
     results = run(engine.search(pdfs.landmark("reefs", 2))).results
     assert [r.page for r in results].count(2) == 1
     other = {"one.pdf": "two.pdf", "two.pdf": "one.pdf"}[results[0].doc_name]
     assert results[0].also_in == (f"{other}, page 2",)
-    run(engine.remove(["one.pdf"]))
+    run(engine.documents.remove(["one.pdf"]))
     assert run(engine.search(pdfs.landmark("reefs", 2))).results[0].doc_name == "two.pdf"
 
 
@@ -131,7 +131,7 @@ def test_prune_removes_what_is_gone_below_the_paths_and_nothing_else(engine: Eng
         (tmp_path / folder / "goes.pdf").unlink()
     report = run(engine.index(tmp_path / "in", prune=True))
     assert report.removed == (str(tmp_path / "in" / "goes.pdf"),)
-    assert sorted(d.path for d in run(engine.documents())) == sorted(
+    assert sorted(d.path for d in run(engine.documents.list())) == sorted(
         str(tmp_path / name) for name in ("in/stays.pdf", "out/goes.pdf", "out/stays.pdf")
     )
 
@@ -144,7 +144,7 @@ def test_prune_spares_a_library_whose_folder_is_missing(engine: Engine, tmp_path
     shutil.rmtree(folder)  # a disk that is not mounted looks the same
     report = run(engine.index(folder, prune=True))
     assert report.removed == () and report.files[0].status == "failed"
-    assert len(run(engine.documents())) == 1
+    assert len(run(engine.documents.list())) == 1
 
 
 REFUSED: list[tuple[Callable[[Path], Path], str]] = [
@@ -273,7 +273,7 @@ def test_cancelling_stops_soon_and_keeps_what_was_published(engine: Engine, tmp_
             files,
             on_progress,
         )
-    done = run(engine.documents())
+    done = run(engine.documents.list())
     assert 2 <= len(done) < 12
     assert not list((tmp_path / "tmp").iterdir()), "working files must be gone"
     again = run(engine.index(files))
@@ -290,7 +290,7 @@ async def test_cancelling_the_async_call_stops_the_work(engine: Engine, tmp_path
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert len(await engine.documents()) < 10
+    assert len(await engine.documents.list()) < 10
 
 
 def test_progress_counts_every_page_and_ends_at_the_end(engine: Engine, tmp_path: Path) -> None:
@@ -339,14 +339,14 @@ def test_library_names_are_checked(engine: Engine, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="cannot be a library's name"):
             run(engine.index(path, library=name or " "))
     assert run(engine.index(path, library="法規 2024")).files[0].status == "indexed"
-    assert [size.name for size in run(engine.libraries())] == ["法規 2024"]
+    assert [size.name for size in run(engine.libraries.list())] == ["法規 2024"]
 
 
 def test_another_size_of_chunks_makes_documents_again(tmp_path: Path, filings: list[Path]) -> None:
     def indexed(**settings: int) -> tuple[set[str], int]:
         with closing(Engine(settings=settings_of(tmp_path / "home", **settings))) as engine:
             report = run(engine.index(filings[:1], workers=1))
-            (document,) = run(engine.documents())
+            (document,) = run(engine.documents.list())
             with engine._catalog().snapshot() as snapshot:
                 longest = max(chunk.end - chunk.start for chunk in snapshot.chunks(document.content_id))
         return {file.status for file in report.files}, longest

@@ -135,9 +135,9 @@ def test_figures_and_tables_of_a_refined_page_have_their_boxes(tmp_path: Path) -
         made.save(path)
     with closing(Engine(settings=settings_of(home))) as engine:
         run(engine.index(path))
-        assert run(engine.layout(path.name, 1)).regions is None  # nobody has looked
+        assert run(engine.pictures.layout(path.name, 1)).regions is None  # nobody has looked
         run(engine.index(path, outline="refined", workers=1))
-        regions = run(engine.layout(path.name, 1)).regions or ()
+        regions = run(engine.pictures.layout(path.name, 1)).regions or ()
     assert {"text", "caption", "figure"} == {region.kind for region in regions}
     with closing(catalog_of(home)) as catalog, closing(Cache(home / "cache.sqlite", 10**9)) as cache:
         content, readings = published(home).content_id, SharedCache(cache, catalog, "readings")
@@ -153,14 +153,14 @@ def test_what_models_improved_is_refined_where_models_can_say_it_again(tmp_path:
     path, home = pdfs.numbered(tmp_path / "book.pdf", 2, "harbour"), tmp_path / "home"
     with thinking(home) as (engine, _):
         run(engine.index(path))
-        assert run(engine.info(path.name)).description == "A handbook of feldspar."
+        assert run(engine.documents.get(path.name)).description == "A handbook of feldspar."
     enriched = published(home)
     assert enriched.version.llm and not enriched.version.outline
     index(home, path, "refined")
     assert published(home) == enriched and not read  # nobody is there who could say again what would be lost
     with thinking(home) as (engine, _):
         run(engine.index(path, outline="refined", workers=1))
-        assert run(engine.info(path.name)).description == "A handbook of feldspar."
+        assert run(engine.documents.get(path.name)).description == "A handbook of feldspar."
     assert published(home).version.llm and published(home).version.outline == refiner.layout_model() and read
     read.clear()
     with thinking(home) as (engine, _):  # another model improves what is refined
@@ -207,7 +207,7 @@ def test_documents_that_are_asked_about_come_first(tmp_path: Path) -> None:
         with closing(catalog_of(tmp_path / "home")) as catalog:
             JobQueue(catalog).enqueue([JobRequest("default", "index", str(path), "refine") for path in paths])
         run(engine.search("candles", top_k=1))
-        waiting = [view.job for view in run(engine.jobs()).jobs if view.job.stage == "refine"]
+        waiting = [view.job for view in run(engine.jobs.list()).jobs if view.job.stage == "refine"]
     assert {Path(job.subject).stem: job.priority for job in waiting} == {"anchors": 10, "barrels": 10, "candles": 20}
 
 

@@ -124,7 +124,7 @@ def test_a_file_that_failed_is_tried_again(engine: Engine, folder: Path, read: l
         assert indexed(engine, read, folder) == ({"a.md": "failed"}, ["a.md"])
     note(file, "crane")
     assert indexed(engine, read, folder) == ({"a.md": "unchanged"}, ["a.md"])
-    assert run(engine.info("a.md")).error == "" and indexed(engine, read, folder)[1] == []
+    assert run(engine.documents.get("a.md")).error == "" and indexed(engine, read, folder)[1] == []
 
 
 def test_files_of_an_older_home_are_read_once(engine: Engine, folder: Path, read: list[str]) -> None:

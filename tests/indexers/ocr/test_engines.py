@@ -207,7 +207,7 @@ def test_a_chinese_scan_is_read_without_naming_its_language(engine: Engine, tmp_
     page = run(engine.pages("scan.pdf", 1))[0]
     assert _STATUTE in page.text.replace("\n", "") and page.read_by.startswith("OCR (RapidOCR, ")
     assert run(engine.search("十四个工作日")).results[0].page == 1
-    check = next(check for check in run(engine.doctor()).checks if check.name == "ocr")
+    check = next(check for check in run(engine.admin.doctor()).checks if check.name == "ocr")
     assert check.ok and "RapidOCR, reading" in check.detail
 
 

@@ -52,7 +52,7 @@ def test_a_picture_without_letters_was_read_by_ocr_and_by_nobody_else(engine: En
     document.save(tmp_path / "mixed.pdf")
     file = run(engine.index(tmp_path / "mixed.pdf")).files[0]
     assert file.note == "1 of 2 pages were read by OCR: 1; 1 of 2 pages show no text that OCR could read: 2"
-    assert run(engine.info("mixed.pdf")).warnings == tuple(file.note.split("; "))
+    assert run(engine.documents.get("mixed.pdf")).warnings == tuple(file.note.split("; "))
     empty = run(engine.pages("mixed.pdf", 2))[0]
     assert (empty.text, empty.read_by, empty.needs_ocr) == ("", "OCR", False)
 
@@ -146,9 +146,9 @@ def test_without_tesseract_the_page_stays_marked_and_the_user_is_told_how_to_get
     (said,) = [note for note in report.notes if "only a picture" in note]
     assert said.startswith("text that is only a picture, on 1 page of 1 file, is not read: ")
     assert "apt install tesseract-ocr" in said and "pip install 'hybrid-pageindex[ocr]'" in said
-    assert run(engine.info("scan.pdf")).warnings == tuple(file.note.split("; "))
+    assert run(engine.documents.get("scan.pdf")).warnings == tuple(file.note.split("; "))
     assert run(engine.pages("scan.pdf", "1"))[0].needs_ocr
-    check = next(check for check in run(engine.doctor()).checks if check.name == "ocr")
+    check = next(check for check in run(engine.admin.doctor()).checks if check.name == "ocr")
     assert check.ok and "apt install tesseract-ocr" in check.detail
 
 
@@ -160,7 +160,7 @@ def test_a_language_without_data_is_an_error_that_names_its_package(engine: Engi
     scan, text = run(engine.index(tmp_path)).files
     assert scan.status == "failed" and text.status == "indexed"
     assert re.search("'xx_old'; it has .*apt install tesseract-ocr-xx-old", scan.error or "")
-    check = next(check for check in run(engine.doctor()).checks if check.name == "ocr")
+    check = next(check for check in run(engine.admin.doctor()).checks if check.name == "ocr")
     assert not check.ok and "xx_old" in check.detail
 
 

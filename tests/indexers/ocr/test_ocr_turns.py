@@ -83,7 +83,7 @@ def test_a_long_scan_is_published_early_and_read_on_after_the_other_files(
     assert titles == [f"Delivery note {n}" for n in range(1, 5)]
     assert run(engine.search("delivery note 4")).results[0].page == 4
     assert [file.status for file in run(engine.index(tmp_path)).files] == ["unchanged", "unchanged"]
-    assert run(engine.doctor()).ok
+    assert run(engine.admin.doctor()).ok
 
 
 def test_no_file_waits_for_the_scans_of_others(engine: Engine, tmp_path: Path, calls: Callable[[], int]) -> None:
@@ -122,12 +122,12 @@ def test_what_was_read_before_an_interruption_is_not_read_again(
         )
     read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
     assert 0 < read <= 2, "it is published with the pages that could be read"
-    assert "pages are still to be read by OCR" in run(engine.info("a.pdf")).warnings[-1]
+    assert "pages are still to be read by OCR" in run(engine.documents.get("a.pdf")).warnings[-1]
     before = calls()
     (tools / "later").unlink()
     assert run(engine.index(path, workers=1)).files[0].note == "6 of 6 pages were read by OCR: 1-6"
     assert calls() - before <= 6 - read
-    assert run(engine.info("a.pdf")).warnings == ("6 of 6 pages were read by OCR: 1-6",)
+    assert run(engine.documents.get("a.pdf")).warnings == ("6 of 6 pages were read by OCR: 1-6",)
 
 
 def test_a_scan_removed_between_its_turns_stays_removed(
@@ -142,7 +142,7 @@ def test_a_scan_removed_between_its_turns_stays_removed(
             catalog.remove([progress.finished.doc_id or ""])
 
     file = run(engine.index(path, workers=1, on_progress=on_progress)).files[0]
-    assert "removed" in file.note and run(engine.documents()) == []
+    assert "removed" in file.note and run(engine.documents.list()) == []
 
 
 def test_a_read_page_survives_being_kept(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_the_words_of_a_picture_are_found_and_marked_as_read_by_ocr(engine: Engi
     assert len(page.text) < 500
     assert page.ocr and page.read_by.startswith("OCR of its pictures (Tesseract, ") and not page.needs_ocr
     assert run(engine.index(path)).files[0].status == "unchanged"
-    deep = {check.name: check for check in run(engine.doctor(deep=True)).checks}
+    deep = {check.name: check for check in run(engine.admin.doctor(deep=True)).checks}
     assert deep["contents"].detail == "1 of 1 hold what their files do"
 
 
@@ -173,7 +173,7 @@ def test_a_picture_beside_a_file_is_part_of_it(engine: Engine, tmp_path: Path, k
     assert run(engine.index(path)).files[0].status == "indexed"
     text = run(engine.pages(path.name, 1))[0].text
     assert "[picture] Harbour of Lund, depth 14 m" in text and text.endswith("More.")
-    assert len(run(engine.layout(path.name, 1)).figures) == 1
+    assert len(run(engine.pictures.layout(path.name, 1)).figures) == 1
     assert run(engine.index(path)).files[0].status == "unchanged"
     shown.write_bytes(picture("Lighthouse of Ystad"))
     assert run(engine.index(path)).files[0].status == "indexed"
@@ -226,11 +226,11 @@ def test_a_file_that_has_changed_is_drawn_without_its_pictures(engine: Engine, t
     engine.settings = replace(engine.settings, ocr="never")
     path = _of_kind(tmp_path, "docx")
     run(engine.index(path))
-    illustrated = run(engine.page_image("tides.docx", 1))
+    illustrated = run(engine.pictures.page("tides.docx", 1))
     path.write_bytes(b"other")
-    assert run(engine.layout("tides.docx", 1)).figures == ()
+    assert run(engine.pictures.layout("tides.docx", 1)).figures == ()
     path.unlink()
-    assert run(engine.page_image("tides.docx", 1)) != illustrated
+    assert run(engine.pictures.page("tides.docx", 1)) != illustrated
 
 
 def test_a_picture_on_many_slides_is_read_once_and_a_small_one_never(tmp_path: Path) -> None:

@@ -172,12 +172,12 @@ def test_each_part_of_a_comparison_has_its_own_tree(library: Engine) -> None:
     ],
 )
 def test_a_hash_gives_way_to_the_title(library: Engine, name: str, title: str, shown: str) -> None:
-    document = replace(run(library.documents())[0], name=name, title=title, card=Card())
+    document = replace(run(library.documents.list())[0], name=name, title=title, card=Card())
     assert file_name(document) == shown and (not title or title in card(document))
 
 
 def test_a_line_says_whose_and_the_title_beside_kind_and_time(library: Engine) -> None:
-    document = replace(run(library.documents())[0], name="a.pdf", title="Corvane Optics on lenses")
+    document = replace(run(library.documents.list())[0], name="a.pdf", title="Corvane Optics on lenses")
     known = replace(document, card=Card(("Corvane",), type="annual report", years=(2022,)))
     assert card(known) == "Corvane Optics on lenses (annual report, 2022)"
     named = replace(known, title="Lenses", card=replace(known.card, names=("Corvane",)))

@@ -131,7 +131,7 @@ def test_hints_must_fit_the_documents_of_the_best_pages(long_library: Engine, tm
 
 
 def test_a_line_says_title_and_length_once(long_library: Engine) -> None:
-    document = replace(run(long_library.info(NAME)), title="Halden")
+    document = replace(run(long_library.documents.get(NAME)), title="Halden")
     parts = "Part 1 of Halden; Part 2 of Halden"
     said = replace(document, description=f"{document.title} (60 pages): {document.title}; {parts}", card=Card())
     assert about(said, 200) == parts and about(replace(said, description="Of turbines."), 200) == "Of turbines."

@@ -162,7 +162,7 @@ def test_the_second_question_does_not_wait_for_an_endpoint_that_is_down_and_the_
         assert re.search(r"it was not asked now; it is in \d+ s", second) and second in results[1].notes
         assert results[0].results == results[1].results and results[1].timings_ms["total"] < 20_000
         for number in (3, 4):
-            assert not run(engine.doctor()).ok and len(server.requests) == number
+            assert not run(engine.admin.doctor()).ok and len(server.requests) == number
 
 
 def test_a_failure_after_the_first_round_keeps_what_was_named(library: Engine) -> None:

@@ -329,7 +329,7 @@ OPAQUE = {
 @pytest.mark.parametrize("name", OPAQUE)
 def test_a_line_keeps_room_for_what_its_best_page_says(library: Engine, name: str) -> None:
     """Titles and parts do not leave a passage of three words, and a name is not said twice."""
-    known = run(library.documents())[0]
+    known = run(library.documents.list())[0]
     parts = "; ".join(f"Part {number} of many" for number in range(20))
     title = OPAQUE[name]
     opaque = replace(known, name=name, title=title, description=f"{title} (9 pages): {parts}", pages=9)

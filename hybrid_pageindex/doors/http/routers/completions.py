@@ -297,14 +297,14 @@ def _usage_payload(usage: Usage) -> dict[str, int]:
 async def list_models(request: Request, server: ServerState) -> Response:
     """List the libraries that the caller may read, as models."""
     readable = {library.id for library in await readable_libraries(request)}
-    sizes = await server.turn(server.reads, server.engine.libraries())
+    sizes = await server.turn(server.reads, server.engine.libraries.list())
     return json_response({"object": "list", "data": [_model_payload(size) for size in sizes if size.id in readable]})
 
 
 @completions_router.get("/models/{model:path}", response_model=ModelOfOpenAI)
 async def show_model(request: Request, server: ServerState, model: str) -> Response:
     library = await find_model_library(request, model)
-    sizes = await server.turn(server.reads, server.engine.libraries(library.name))
+    sizes = await server.turn(server.reads, server.engine.libraries.list(library.name))
     return json_response(next(_model_payload(size) for size in sizes if size.id == library.id))
 
 

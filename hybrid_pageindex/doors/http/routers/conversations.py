@@ -99,7 +99,7 @@ async def find_own_conversation(request: Request, server: ServerState, conversat
     if owner_of(caller) not in ("", owned.owner):
         raise NotFoundError(f"No conversation '{conversation}'.")
     closed = {library for library in owned.scope.libraries if not caller.may("read", library)}
-    if closed and closed & {item.id for item in await server.engine.named_libraries()}:
+    if closed and closed & {item.id for item in await server.engine.libraries.named()}:
         raise Refusal(403, "not_allowed", "This conversation is about a library that you may not read.")
     return owned
 

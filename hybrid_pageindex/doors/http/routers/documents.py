@@ -102,7 +102,7 @@ async def list_documents(
     """List documents, a part at a time. ``where`` filters as in a search. ``sort`` is path, name, title, pages, size or
     indexed_at, with "-" before it for descending order.
     """
-    work = server.engine.list_documents(library=library.name, **asdict(listing))
+    work = server.engine.documents.browse(library=library.name, **asdict(listing))
     part = await server.turn(server.reads, work)
     listed = {
         "documents": [document_payload(entry) for entry in part.documents],
@@ -134,7 +134,7 @@ async def show_document(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
     """Return everything that is known of a document."""
-    return tagged_response(request, document_payload(await server.engine.info(document, library=library.name)))
+    return tagged_response(request, document_payload(await server.engine.documents.get(document, library=library.name)))
 
 
 @router.get("/{document}/versions", response_model=list[DocumentVersion])
@@ -142,7 +142,7 @@ async def list_versions(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
     """List the published versions of a document, the newest first: their bytes, rules and models."""
-    return tagged_response(request, await server.engine.versions(document, library=library.name))
+    return tagged_response(request, await server.engine.documents.versions(document, library=library.name))
 
 
 @router.patch("/{document}", responses=CHANGED_RESPONSES, response_model=ShownDocument)
@@ -152,9 +152,9 @@ async def correct_document(
     """Correct title, organisation, year, quarter, date, type or tags by hand. With ``If-Match``, the ETag of the
     document, the change is made only if nobody else changed it meanwhile.
     """
-    current = await server.engine.info(document, library=library.name)
+    current = await server.engine.documents.get(document, library=library.name)
     seen = current if check_match(request, document_payload(current)) else None
-    corrected = await server.engine.edit(
+    corrected = await server.engine.documents.edit(
         current.doc_id, set=body.set, unset=body.unset, library=library.name, seen=seen
     )
     return tagged_response(request, document_payload(corrected))
@@ -167,14 +167,14 @@ async def remove_document(
     """Move a document, with the documents inside it, into the bin. It can be restored for 30 days by the id ``bin``.
     With ``for_good`` everything but original files is deleted.
     """
-    removal = await server.engine.remove_documents([document], library=library.name, for_good=for_good)
+    removal = await server.engine.documents.discard([document], library=library.name, for_good=for_good)
     return json_response({"removed": [document_payload(each) for each in removal.documents], "bin": removal.entry})
 
 
 @router.post("/{document}/rebuild", status_code=202, response_model=DocumentRebuildAsked)
 async def rebuild_document(server: ServerState, library: WritableLibrary, document: DocumentName) -> Response:
     """Index a document again from its file. The published version serves until then."""
-    report = await server.engine.rebuild([document], library=library.name, detach=True)
+    report = await server.engine.documents.rebuild([document], library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": [asdict(file) for file in report.files]}, 202)
 
@@ -184,7 +184,7 @@ async def unlock_document(
     server: ServerState, library: WritableLibrary, document: DocumentName, body: PasswordGiven
 ) -> Response:
     """Index an encrypted file with its password, which is not stored. The reply comes when the file can be searched."""
-    report = await server.engine.rebuild([document], library=library.name, password=body.password)
+    report = await server.engine.documents.rebuild([document], library=library.name, password=body.password)
     [file] = report.files[:1]
     if file.reason == LockedError.reason:
         raise LockedError("The password does not open the file.", "Try another one.")
@@ -196,8 +196,8 @@ async def unlock_document(
 @router.get("/{document}/original", responses=content_responses("application/octet-stream"), response_class=Response)
 async def original(request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName) -> Response:
     """Send the original file as an attachment. Ranges can be requested."""
-    info = await server.engine.info(document, library=library.name)
-    if link := await server.engine.original_link(info.doc_id, library=library.name):
+    info = await server.engine.documents.get(document, library=library.name)
+    if link := await server.engine.documents.original_link(info.doc_id, library=library.name):
         return RedirectResponse(link)
     version = FileVersion(info.sha256, info.size, info.mtime)
     headers = {**attachment_headers(info.name), **version.headers}
@@ -205,11 +205,11 @@ async def original(request: Request, server: ServerState, library: ReadableLibra
         return unchanged
     spans = requested_spans(Headers(scope=request.scope), version)
     if spans and len(spans) == 1:  # several are cut out of the whole file
-        distant = await server.engine.distant_original(info.doc_id, library=library.name)
+        distant = await server.engine.documents.distant_original(info.doc_id, library=library.name)
         if distant and (part := await part_response(distant, spans[0], headers)):
             return part
     async with AsyncExitStack() as stack:
-        lent = server.engine.lent_original(info.doc_id, library=library.name)
+        lent = server.engine.documents.lent_original(info.doc_id, library=library.name)
         file = await stack.enter_async_context(lent)
         return _OriginalResponse(file, stack.pop_all(), headers)
 
@@ -221,7 +221,7 @@ async def brief_document(
     """Describe a document: its sections, figures that it states, and questions that it answers. With ``model`` the
     language model writes the description.
     """
-    work = server.engine.briefing(document, library=library.name, model=model)
+    work = server.engine.documents.briefing(document, library=library.name, model=model)
     return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
 
 
@@ -230,7 +230,7 @@ async def list_terms(
     request: Request, server: ServerState, library: ReadableLibrary, document: DocumentName
 ) -> Response:
     """List the terms that a document defines, each with its first definition and page."""
-    work = server.engine.glossary(document, library=library.name)
+    work = server.engine.documents.glossary(document, library=library.name)
     return tagged_response(request, await server.turn(server.reads, work))
 
 
@@ -286,7 +286,7 @@ async def read_pages(
     numbers = pages if any(map(str.isalpha, pages)) else page_list(pages, info)[:_PAGES_PER_REPLY]
     read = await server.engine.pages(info.doc_id, numbers, library=library.name)
     if tables:
-        read = [await server.engine.with_tables(page, library=library.name) for page in read]
+        read = [await server.engine.documents.with_tables(page, library=library.name) for page in read]
     return tagged_response(
         request, [page.to_dict() | {"picture": picture_address(library, info, page.page)} for page in read]
     )
@@ -300,7 +300,7 @@ async def find_words(
 ) -> Response:  # fmt: skip
     """Find words in a document as they are written, from page ``first`` on."""
     info = await _find_published(server, library, document)
-    work = server.engine.find_words(info.doc_id, q, library=library.name, first=first, most=most)
+    work = server.engine.documents.find_words(info.doc_id, q, library=library.name, first=first, most=most)
     return tagged_response(request, await server.turn(server.searches, work))
 
 
@@ -316,7 +316,7 @@ async def read_page(
     info = await _find_published(server, library, document, number)
     [read] = await server.engine.pages(info.doc_id, number, library=library.name)
     if tables:
-        read = await server.engine.with_tables(read, library=library.name)
+        read = await server.engine.documents.with_tables(read, library=library.name)
     return tagged_response(request, read.to_dict() | {"picture": picture_address(library, info, number)})
 
 
@@ -326,7 +326,7 @@ async def layout(
 ) -> Response:
     """Return words, figures and tables with their boxes, in points from the top left of the page picture."""
     info = await _find_published(server, library, document, number)
-    work = server.engine.layout(info.doc_id, number, library=library.name)
+    work = server.engine.pictures.layout(info.doc_id, number, library=library.name)
     return tagged_response(request, await server.turn(server.answers, work))
 
 
@@ -337,7 +337,7 @@ async def boxes(
 ) -> Response:  # fmt: skip
     """Return the boxes of quoted words, one for each line. "…" stands for words left out."""
     info = await _find_published(server, library, document, number)
-    work = server.engine.boxes(info.doc_id, number, quote, library=library.name)
+    work = server.engine.pictures.boxes(info.doc_id, number, quote, library=library.name)
     return json_response({"boxes": await server.turn(server.answers, work)})
 
 
@@ -354,7 +354,7 @@ async def picture(
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
         raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
-    work = server.engine.page_image(info.doc_id, number, library=library.name, dpi=_PICTURE_DPI * scale, view=view)
+    work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=_PICTURE_DPI * scale, view=view)
     drawn = await server.turn(server.answers, work)
     tag = f'"{info.content_id}-{number}-{scale}-{view}"'
     keep = _FOREVER if of and view == "page" else "private, no-cache"
@@ -370,7 +370,7 @@ async def thumbnail(
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
         raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
-    work = server.engine.page_image(info.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
+    work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
     drawn = await server.turn(server.answers, work)
     tag = f'"{info.content_id}-{number}-s{side}"'
     return with_tag(request, Response(drawn, media_type="image/jpeg"), tag, _FOREVER if of else "private, no-cache")
@@ -382,7 +382,7 @@ async def contact_sheet(
 ) -> Response:
     """Draw up to 12 pages small on one picture, each with its number."""
     info = await _find_published(server, library, document)
-    work = server.engine.contact_sheet(info.doc_id, page_list(pages, info), library=library.name)
+    work = server.engine.pictures.contact_sheet(info.doc_id, page_list(pages, info), library=library.name)
     return Response(await server.turn(server.answers, work), media_type="image/jpeg")
 
 
@@ -394,7 +394,7 @@ def picture_address(library: Library, document: Document, number: int) -> str:
 
 async def _find_published(server: Server, library: Library, document: str, number: int = 1) -> Document:
     """Return a document. Raise NotFoundError also where it could not be indexed, or has no page of this number."""
-    info = await server.engine.info(document, library=library.name)
+    info = await server.engine.documents.get(document, library=library.name)
     if not info.published:
         raise NotFoundError(f"{info.name} could not be indexed: {info.error}", "Mend the file and index it again.")
     if number > max(info.pages, 1):

@@ -58,11 +58,11 @@ async def list_jobs(
     """List running jobs, then waiting ones in their order, then ended ones."""
     if library:
         readable = await find_library(request, library, "read")
-        return json_response(await server.engine.jobs(library=readable.name, status=status, most=most))
+        return json_response(await server.engine.jobs.list(library=readable.name, status=status, most=most))
     if caller.may("read", EVERYWHERE):
-        return json_response(await server.engine.jobs(status=status, most=most))
+        return json_response(await server.engine.jobs.list(status=status, most=most))
     lists = [
-        await server.engine.jobs(library=readable.name, status=status, most=most)
+        await server.engine.jobs.list(library=readable.name, status=status, most=most)
         for readable in await readable_libraries(request)
     ]
     return json_response({"jobs": [view.to_dict() for readable in lists for view in readable.jobs][:most]})
@@ -83,7 +83,7 @@ async def follow_jobs(
         ids = (
             None if caller.may("read", EVERYWHERE) else [readable.id for readable in await readable_libraries(request)]
         )
-    state = await server.engine.home_state()  # before the answer begins: who then looks misses nothing
+    state = await server.engine.admin.state()  # before the answer begins: who then looks misses nothing
     return stream_events(server, _job_stream(server, heard, None, ids, state))
 
 
@@ -105,7 +105,7 @@ async def decide_about_job(
     request: Request, server: ServerState, job: JobId, action: Literal["pause", "resume", "cancel", "retry", "forget"]
 ) -> Response:
     await _find_job(request, server, job, "write")
-    decided = await getattr(server.engine, action)(job)
+    decided = await getattr(server.engine.jobs, action)(job)
     server.standby.wake()
     return json_response(decided)
 
@@ -120,20 +120,22 @@ async def decide_about_jobs(
     """Pause, resume, cancel, retry or forget several jobs, those of a library, or all."""
     if body.library:
         writable = await find_library(request, body.library, "write")
-        decided = await getattr(server.engine, action)(*body.jobs, library=writable.name, everything=body.everything)
+        decided = await getattr(server.engine.jobs, action)(
+            *body.jobs, library=writable.name, everything=body.everything
+        )
     else:
         if body.everything or not body.jobs:
             require_role(request, "write")
         for job in body.jobs:
             await _find_job(request, server, job, "write")
-        decided = await getattr(server.engine, action)(*body.jobs, everything=body.everything)
+        decided = await getattr(server.engine.jobs, action)(*body.jobs, everything=body.everything)
     server.standby.wake()
     return json_response(decided)
 
 
 async def _find_job(request: Request, server: Server, job: int, role: Role) -> JobHistory:
     """Return a job. Raise NotFoundError also where the caller may not read its library."""
-    history = await server.engine.job(job)
+    history = await server.engine.jobs.get(job)
     library = history.view.job.library
     if not caller_of(request).may("read", library):
         raise NotFoundError(f"No job {job}.")
@@ -147,9 +149,9 @@ async def _job_stream(
     end = time.monotonic() + _STREAM_SECONDS
     newest: HomeState | None = None
     while time.monotonic() < end:
-        news = await server.engine.job_events(after, job=job, libraries=ids)
+        news = await server.engine.jobs.events(after, job=job, libraries=ids)
         if job is not None and news.state is None and not news.events:
-            now = await server.engine.job_events(None, job=job)
+            now = await server.engine.jobs.events(None, job=job)
             news = now if _has_ended(now) else news
         if news.state is not None:
             yield Event("state", {"jobs": [view.to_dict() for view in news.state]}, news.number)
@@ -179,14 +181,14 @@ def _event_payload(event: JobEvent) -> dict[str, Any]:
 
 @sources_router.get("/sources", response_model=list[Source])
 async def list_sources(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
-    return tagged_response(request, await server.engine.sources(library=library.name))
+    return tagged_response(request, await server.engine.sources.list(library=library.name))
 
 
 @sources_router.post("/sources", status_code=201, response_model=Source)
 async def watch_folder(server: ServerState, library: AdminLibrary, _: Admin, body: NewSource) -> Response:
     """Watch a folder below --root and keep the library up to date with it."""
     folder = server.access.path(body.folder)
-    source = await server.engine.watch_folder(
+    source = await server.engine.sources.watch_folder(
         folder, library=library.name, poll=body.poll, outline=body.outline, vision=body.vision, enrich=body.enrich
     )
     return json_response(source, 201)
@@ -201,7 +203,7 @@ async def unwatch_folder(
     forget: bool = False,
 ) -> Response:
     """Stop watching a folder. Its documents stay. With ``forget`` updates no longer look at it either."""
-    return json_response(await server.engine.unwatch_folder(folder, library=library.name, forget=forget))
+    return json_response(await server.engine.sources.unwatch_folder(folder, library=library.name, forget=forget))
 
 
 @sources_router.post("/index", status_code=202, response_model=IndexingAsked)

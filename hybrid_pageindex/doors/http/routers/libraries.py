@@ -74,7 +74,7 @@ async def list_libraries(
     request: Request, server: ServerState, caller: AnyCaller, find: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
     """List libraries, the last used first, with their sizes, waiting and failed files."""
-    sizes = await server.turn(server.reads, server.engine.libraries(find))
+    sizes = await server.turn(server.reads, server.engine.libraries.list(find))
     readable = [size for size in sizes if caller.may("read", size.id)]
     return weakly_tagged_response(request, readable, _UNTAGGED_FIELDS)
 
@@ -82,13 +82,13 @@ async def list_libraries(
 @router.post("", status_code=201, response_model=Library)
 async def create_library(request: Request, server: ServerState, body: NewLibrary) -> Response:
     require_role(request, "write")
-    library = await server.engine.create_library(body.name, alias=body.alias)
+    library = await server.engine.libraries.create(body.name, alias=body.alias)
     return json_response(library, 201, Location=f"/api/v1/libraries/{quote(library.name, safe='')}")
 
 
 @router.get("/{library}", response_model=LibrarySize)
 async def show_library(request: Request, server: ServerState, library: ReadableLibrary) -> Response:
-    sizes = await server.turn(server.reads, server.engine.libraries(library.name))
+    sizes = await server.turn(server.reads, server.engine.libraries.list(library.name))
     [size] = [listed for listed in sizes if listed.id == library.id]
     return weakly_tagged_response(request, size, _UNTAGGED_FIELDS)
 
@@ -100,7 +100,7 @@ async def brief_library(
     """Describe a library: its newest documents, and questions that these answer. With ``model`` the language model
     writes the description.
     """
-    work = server.engine.briefing(library=library.name, model=model)
+    work = server.engine.documents.briefing(library=library.name, model=model)
     return tagged_response(request, await server.turn(server.answers if model else server.searches, work))
 
 
@@ -110,14 +110,14 @@ async def estimate_improving(server: ServerState, library: AdminLibrary, body: D
     is asked.
     """
     return json_response(
-        await server.turn(server.answers, server.engine.estimate(body.documents, library=library.name))
+        await server.turn(server.answers, server.engine.models.estimate(body.documents, library=library.name))
     )
 
 
 @router.patch("/{library}", response_model=Library)
 async def name_library(server: ServerState, library: AdminLibrary, body: LibraryNames) -> Response:
     """Give a library another name or alias. Nothing is indexed again, and its id stays."""
-    return json_response(await server.engine.name_library(library.name, name=body.name, alias=body.alias))
+    return json_response(await server.engine.libraries.name(library.name, name=body.name, alias=body.alias))
 
 
 @router.delete("/{library}", response_model=DeletedLibraries)
@@ -126,14 +126,14 @@ async def delete_library(server: ServerState, library: AdminLibrary, for_good: b
     original files is deleted.
     """
     about = await server.engine.conversations.about(library.name)
-    deleted = await server.engine.clear(library=library.name, for_good=for_good)
+    deleted = await server.engine.libraries.clear(library=library.name, for_good=for_good)
     return json_response({"deleted": deleted, "conversations_kept": about, "bin": "" if for_good else library.id})
 
 
 @router.post("/{library}/embed", status_code=202, response_model=JobMade)
 async def embed_library(server: ServerState, library: AdminLibrary, _: Admin, body: ModelNamed) -> Response:
     """Queue a job that makes vectors of the library's documents."""
-    job = await server.engine.request_embedding(body.model, library=library.name)
+    job = await server.engine.models.request_embedding(body.model, library=library.name)
     server.standby.wake()
     return json_response({"job": job}, 202)
 
@@ -141,7 +141,7 @@ async def embed_library(server: ServerState, library: AdminLibrary, _: Admin, bo
 @router.delete("/{library}/embed", status_code=204)
 async def drop_vectors(server: ServerState, library: AdminLibrary) -> Response:
     """Delete the vectors of a library, which is then searched by words alone."""
-    await server.engine.embed("none", library=library.name)
+    await server.engine.models.embed("none", library=library.name)
     return Response(status_code=204)
 
 
@@ -150,14 +150,14 @@ async def list_rows(request: Request, server: ServerState, library: ReadableLibr
     """List every document as one short line, by path, for lists that are filtered and sorted where they are shown. A
     row has its values in the order of ``columns``.
     """
-    rows = await server.turn(server.reads, server.engine.document_rows(library=library.name))
+    rows = await server.turn(server.reads, server.engine.documents.rows(library=library.name))
     return tagged_response(request, {"columns": DocumentRow._fields, "rows": rows})
 
 
 @router.post("/{library}/rebuild", status_code=202, response_model=RebuildAsked)
 async def rebuild_library(server: ServerState, library: AdminLibrary) -> Response:
     """Index all documents of a library again from their files. The published versions serve until then."""
-    report = await server.engine.rebuild(library=library.name, detach=True)
+    report = await server.engine.documents.rebuild(library=library.name, detach=True)
     server.standby.wake()
     return json_response({"notes": report.notes, "files": len(report.files)}, 202)
 
@@ -173,7 +173,7 @@ async def update_library(server: ServerState, library: WritableLibrary) -> Respo
 @bin_router.get("", response_model=list[BinEntry])
 async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> Response:
     """List what the caller can restore, the newest first. An entry is deleted for good at ``expires_at``."""
-    entries = await server.turn(server.reads, server.engine.bin())
+    entries = await server.turn(server.reads, server.engine.bin.list())
     return tagged_response(
         request, [entry for entry in entries if caller.may(_role_for_entry(entry), entry.library_id)]
     )
@@ -183,27 +183,27 @@ async def list_bin(request: Request, server: ServerState, caller: AnyCaller) -> 
 async def restore_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
     """Bring documents or a library back as they were, with their notes, conversations and rights."""
     await _require_entry(request, server, entry)
-    return json_response(await server.engine.restore(entry))
+    return json_response(await server.engine.bin.restore(entry))
 
 
 @bin_router.delete("/{entry}", status_code=204)
 async def delete_entry(request: Request, server: ServerState, caller: AnyCaller, entry: EntryId) -> Response:
     """Delete an entry of the bin for good."""
     await _require_entry(request, server, entry)
-    await server.engine.empty_bin(entry)
+    await server.engine.bin.empty(entry)
     return Response(status_code=204)
 
 
 @bin_router.delete("", response_model=EmptiedBin)
 async def empty_bin(server: ServerState, _: Admin) -> Response:
     """Delete everything in the bin for good."""
-    return json_response({"deleted": await server.engine.empty_bin()})
+    return json_response({"deleted": await server.engine.bin.empty()})
 
 
 async def _require_entry(request: Request, server: ServerState, entry: str) -> None:
     """Raise NotFoundError for an entry that the caller cannot see, Refusal where the role is missing."""
     caller = caller_of(request)
-    readable = (each for each in await server.engine.bin() if caller.may("read", each.library_id))
+    readable = (each for each in await server.engine.bin.list() if caller.may("read", each.library_id))
     match = next((each for each in readable if each.id == entry), None)
     if match is None:
         raise NotFoundError(f"There is no '{entry}' in the bin.", "List the bin; entries last 30 days.")
@@ -228,7 +228,7 @@ async def make_sample(request: Request, server: ServerState, _: Writer) -> Respo
     state = await _sample_state(request, server)
     if not state["offered"]:
         raise Refusal(409, "not_offered", "The sample was here before, or there are libraries already.")
-    library = await server.engine.create_library(_SAMPLE_NAME, alias=COMPANY.split(",")[0])
+    library = await server.engine.libraries.create(_SAMPLE_NAME, alias=COMPANY.split(",")[0])
     await asyncio.to_thread(lambda: _write_mark(server.engine.home, library.id))
     with scratch_folder(server.engine.home / "tmp") as folder:
         report = await asyncio.to_thread(lambda: write_sample_report(folder / _SAMPLE_FILE))
@@ -240,7 +240,7 @@ async def make_sample(request: Request, server: ServerState, _: Writer) -> Respo
 async def _sample_state(request: Request, server: Server) -> dict[str, Any]:
     marked, all_of_them = (
         await asyncio.to_thread(lambda: _read_mark(server.engine.home)),
-        await server.engine.named_libraries(),
+        await server.engine.libraries.named(),
     )
     name = next((item.name for item in await readable_libraries(request) if item.id == marked), "")
     questions = [item.question for item in SAMPLE_QUESTIONS[:_SAMPLE_QUESTIONS]]
@@ -271,7 +271,7 @@ async def export_library(server: ServerState, library: AdminLibrary) -> Response
     with ExitStack() as stack:
         parent = working_folder(server.engine.home / "tmp", 1, "An export")
         folder = Path(stack.enter_context(scratch_folder(parent)))
-        work = server.engine.export_library(folder / "library.zip", library=library.name)
+        work = server.engine.libraries.export_to(folder / "library.zip", library=library.name)
         exported = await server.turn(server.answers, work)
         cleanup = stack.pop_all()
     headers = {**attachment_headers(f"{library.name}.zip"), "Accept-Ranges": "none"}
@@ -287,7 +287,7 @@ async def import_library(
     settings = server.engine.settings
     async with received_files(request, server.engine.home, "library.zip", settings.max_upload_size) as uploads:
         file = uploads[0].data
-        work = server.engine.import_library(file if isinstance(file, Path) else Path(), name=name)
+        work = server.engine.libraries.import_from(file if isinstance(file, Path) else Path(), name=name)
         done = await server.turn(server.answers, work)
     server.standby.wake()
     return json_response(done, 202)

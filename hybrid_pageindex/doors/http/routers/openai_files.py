@@ -96,7 +96,7 @@ async def create_file(
         size = upload.data.stat().st_size if isinstance(upload.data, Path) else len(upload.data)
         await server.engine.upload([address], library=name)
     server.standby.wake()
-    [entry] = [item for item in await server.engine.named_libraries() if item.name == name]
+    [entry] = [item for item in await server.engine.libraries.named() if item.name == name]
     waiting = _waiting_file(usual_id(entry.id, address.address), address.address, size)
     return json_response(waiting)
 
@@ -111,7 +111,7 @@ async def list_files(
     files = list[dict[str, Any]]()
     if purpose in ("", "assistants"):
         for library in await readable_libraries(request):
-            files += [_document_file(item) for item in await server.engine.documents(library=library.name)]
+            files += [_document_file(item) for item in await server.engine.documents.list(library=library.name)]
     files.sort(key=lambda item: (item["created_at"], item["id"]), reverse=order == "desc")
     return json_response(list_payload(files, limit, after))
 
@@ -129,7 +129,7 @@ async def delete_file(request: Request, server: ServerState, file: FileId) -> Re
     require_role(request, "write", library.id)
     if document is None:
         raise Refusal(409, "conflict", "The file is being indexed.", "Delete it once it is processed.")
-    await server.engine.remove([document.doc_id], library=library.name)
+    await server.engine.documents.remove([document.doc_id], library=library.name)
     return json_response({"id": file, "object": "file", "deleted": True})
 
 
@@ -168,7 +168,7 @@ async def create_embeddings(server: ServerState, _: AnyCaller, body: EmbeddingBo
         raise Refusal(404, "model_not_found", detail, faults=[Fault("model", "body", detail)])
     texts = [body.input] if isinstance(body.input, str) else body.input
     try:
-        vectors = await server.turn(server.searches, server.engine.embed_texts(texts))
+        vectors = await server.turn(server.searches, server.engine.models.vectors(texts))
     except NotConfiguredError as error:
         raise Refusal(404, "model_not_found", error.message, error.advice) from error
     if body.dimensions not in (None, vectors.shape[1]):
@@ -194,10 +194,10 @@ async def _upload_library(request: Request, server: Server, name: str) -> str:
         require_role(request, "write", library.id)
         return library.name
     usual = server.engine.settings.library
-    existing = next((item for item in await server.engine.named_libraries() if item.name == usual), None)
+    existing = next((item for item in await server.engine.libraries.named() if item.name == usual), None)
     require_role(request, "write", existing.id if existing else EVERYWHERE)
     if existing is None:
-        await server.engine.create_library(usual)
+        await server.engine.libraries.create(usual)
     return usual
 
 
@@ -219,13 +219,13 @@ async def _find_file(request: Request, server: Server, file: str) -> tuple[Libra
     libraries: Sequence[Library] = await readable_libraries(request)
     for library in libraries:
         try:
-            document = await server.engine.info(file, library=library.name)
+            document = await server.engine.documents.get(file, library=library.name)
         except NotFoundError:
             continue
         if document.doc_id == file:
             return library, document, document.path
     for library in libraries:
-        for view in (await server.engine.jobs(library=library.name, status=list(ACTIVE), most=1000)).jobs:
+        for view in (await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)).jobs:
             if usual_id(library.id, view.job.subject) == file:
                 return library, None, view.job.subject
     detail = f"No such File object: {file[:200]}"
@@ -233,7 +233,7 @@ async def _find_file(request: Request, server: Server, file: str) -> tuple[Libra
 
 
 async def _original_bytes(server: Server, library: Library, document: Document) -> bytes:
-    async with server.engine.lent_original(document.doc_id, library=library.name) as path:
+    async with server.engine.documents.lent_original(document.doc_id, library=library.name) as path:
         return await asyncio.to_thread(path.read_bytes)
 
 

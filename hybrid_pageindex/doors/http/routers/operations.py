@@ -80,14 +80,14 @@ async def ready(server: ServerState) -> Response:
 @router.get("/health/checks", response_model=ChecksShown)
 async def checks(server: ServerState, _: Admin) -> Response:
     """Try everything that searching and indexing need."""
-    health = await server.engine.doctor()
+    health = await server.engine.admin.doctor()
     return json_response(asdict(health) | {"ok": health.ok})
 
 
 @router.get("/metrics", responses=content_responses("text/plain", text=True), response_class=Response)
 async def metrics(server: ServerState, _: Reader) -> Response:
     """Return metrics in the text format of Prometheus."""
-    jobs = await server.engine.jobs(most=1)
+    jobs = await server.engine.jobs.list(most=1)
     gauges = {f'jobs{{status="{name}"}}': float(getattr(jobs.counts, name)) for name in _COUNTED_STATES}
     gauges |= {"workers": len(jobs.workers), "searches_held": server.searches.held, "answers_held": server.answers.held}
     return Response(server.metrics.text(gauges), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -102,7 +102,7 @@ async def clear(request: Request, server: ServerState, caller: Admin, body: Clea
         raise Refusal(400, "not_confirmed", "This deletes everything.", 'Say {"confirm": "everything"}.')
     stays = caller.by_cookie and server.callers.owns(caller)
     session = request.cookies.get(server.cookie, "") if stays else ""
-    cleared = await server.engine.clear(session=session)
+    cleared = await server.engine.libraries.clear(session=session)
     server.callers.forget()
     return json_response({"cleared": cleared})
 
@@ -113,14 +113,14 @@ async def audit(
     before: Annotated[int, Query(ge=0, lt=2**53)] = 0, most: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:  # fmt: skip
     """List what callers changed, the newest first. ``before`` is the number of an entry."""
-    entries = await asyncio.to_thread(lambda: server.engine.audit.entries(before=before, limit=most))
+    entries = await asyncio.to_thread(lambda: server.engine.admin.audit.entries(before=before, limit=most))
     return json_response([asdict(entry) for entry in entries])
 
 
 @router.get("/disk", response_model=HomeSize)
 async def disk(server: ServerState, _: Reader) -> Response:
     """Return how much disk the home takes."""
-    return json_response(await server.engine.overview())
+    return json_response(await server.engine.libraries.overview())
 
 
 @router.get("/usage", response_model=UsageReport)
@@ -128,7 +128,7 @@ async def usage(server: ServerState, _: Admin, since: _Day = "", until: _Day = "
     """Return what models took, by day, model, library and caller, in this month or between the days ``since`` and
     ``until`` (YYYY-MM-DD), and what counts for this month's limits.
     """
-    return json_response(await server.engine.model_usage(since, until))
+    return json_response(await server.engine.models.usage(since, until))
 
 
 @router.get("/session", response_model=SessionState)
@@ -178,7 +178,7 @@ async def openapi(request: Request, _: AnyCaller) -> Response:
 @settings_router.get("/settings", response_model=list[SettingView])
 async def show_settings(request: Request, server: ServerState, caller: Admin) -> Response:
     """Return the settings. Secrets are shown only as set or not set."""
-    return tagged_response(request, server.engine.setting_views(owner=server.callers.owns(caller)))
+    return tagged_response(request, server.engine.admin.setting_views(owner=server.callers.owns(caller)))
 
 
 @settings_router.patch("/settings", response_model=list[SettingView], responses=CHANGED_RESPONSES)
@@ -193,15 +193,15 @@ async def change_settings(
     nobody else changed them meanwhile.
     """
     owner = server.callers.owns(caller)
-    check_match(request, server.engine.setting_views(owner=owner))
-    return json_response(await server.engine.change_settings(body, owner=owner))
+    check_match(request, server.engine.admin.setting_views(owner=owner))
+    return json_response(await server.engine.admin.change_settings(body, owner=owner))
 
 
 @settings_router.post("/models/{kind}/test", response_model=ModelTest)
 async def test_model(server: ServerState, _: Admin, kind: Literal["llm", "vlm"]) -> Response:
     """Test a model with one cheap call."""
     try:
-        learnt = await server.turn(server.answers, server.engine.test_model(kind))
+        learnt = await server.turn(server.answers, server.engine.models.test(kind))
     except ModelError as error:
         return json_response({"ok": False, "configured": True, "error": error_payload(error)})
     return json_response({"ok": bool(learnt), "configured": bool(learnt), "detail": learnt})

@@ -177,13 +177,13 @@ async def list_notes(
     document: Annotated[str, Query(max_length=2000)] = "",
 ) -> Response:
     """List notes, the last changed first."""
-    doc_id = (await server.engine.info(document, library=library.name)).doc_id if document else ""
+    doc_id = (await server.engine.documents.get(document, library=library.name)).doc_id if document else ""
     return tagged_response(request, await asyncio.to_thread(lambda: server.engine.notes.all(library.id, doc_id)))
 
 
 @notes_router.post("/notes", status_code=201, response_model=Note)
 async def add_note(server: ServerState, library: WritableLibrary, caller: AnyCaller, body: NewNote) -> Response:
-    doc_id = (await server.engine.info(body.document, library=library.name)).doc_id if body.document else ""
+    doc_id = (await server.engine.documents.get(body.document, library=library.name)).doc_id if body.document else ""
     notes, page = server.engine.notes, body.page if doc_id else 0
     return json_response(
         await asyncio.to_thread(lambda: notes.add(library.id, caller.name, body.title, body.text, doc_id, page)), 201
@@ -212,7 +212,7 @@ async def list_feedback(request: Request, server: ServerState, library: Readable
 async def give_feedback(
     server: ServerState, library: WritableLibrary, caller: AnyCaller, body: NewFeedback
 ) -> Response:
-    path = (await server.engine.info(body.document, library=library.name)).path if body.document else ""
+    path = (await server.engine.documents.get(body.document, library=library.name)).path if body.document else ""
     store = server.engine.feedback
     feedback = await asyncio.to_thread(
         lambda: store.add(

@@ -63,7 +63,7 @@ async def list_vector_stores(
 ) -> Response:  # fmt: skip
     """List the libraries that the caller may read, by name."""
     readable = {item.id for item in await readable_libraries(request)}
-    sizes = [item for item in await server.engine.libraries() if item.id in readable]
+    sizes = [item for item in await server.engine.libraries.list() if item.id in readable]
     sizes.sort(key=lambda item: item.name, reverse=order == "desc")
     return json_response(list_payload([_store_payload(item) for item in sizes], limit, after))
 
@@ -71,7 +71,7 @@ async def list_vector_stores(
 @router.post("", response_model=dict[str, Any])
 async def create_vector_store(request: Request, server: ServerState, body: NewStore) -> Response:
     require_role(request, "write")
-    library_made = await server.engine.create_library(body.name)
+    library_made = await server.engine.libraries.create(body.name)
     return json_response(_store_payload(await _library_size(server, library_made)))
 
 
@@ -85,7 +85,7 @@ async def delete_vector_store(request: Request, server: ServerState, vector_stor
     """Delete a library with all its documents."""
     library = await find_store_library(request, vector_store)
     require_role(request, "admin", library.id)
-    await server.engine.clear(library=library.name)
+    await server.engine.libraries.clear(library=library.name)
     return json_response({"id": library.name, "object": "vector_store.deleted", "deleted": True})
 
 
@@ -125,7 +125,7 @@ async def list_store_files(
 ) -> Response:  # fmt: skip
     """List the documents of a library, by path."""
     library = await find_store_library(request, vector_store)
-    documents = sorted(await server.engine.documents(library=library.name), key=lambda item: item.path)
+    documents = sorted(await server.engine.documents.list(library=library.name), key=lambda item: item.path)
     files = [file_payload(item, library) for item in (reversed(documents) if order == "desc" else documents)]
     return json_response(list_payload([item for item in files if filter in ("", item["status"])], limit, after))
 
@@ -135,7 +135,7 @@ async def show_store_file(request: Request, server: ServerState, vector_store: S
     library = await find_store_library(request, vector_store)
     document: Document | None
     try:
-        document = await server.engine.info(file, library=library.name)
+        document = await server.engine.documents.get(file, library=library.name)
     except NotFoundError:
         document = await _attached_document(request, server, library, file)
     return json_response(file_payload(document, library, file))
@@ -145,7 +145,7 @@ async def show_store_file(request: Request, server: ServerState, vector_store: S
 async def read_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
     """Return the text of a document, one part per page, of the first thousand pages."""
     library = await find_store_library(request, vector_store)
-    document = await server.engine.info(file, library=library.name)
+    document = await server.engine.documents.get(file, library=library.name)
     numbers = list(range(1, min(document.pages, 1000) + 1))
     pages = await server.engine.pages(document.doc_id, numbers, library=library.name) if numbers else []
     parts = [{"type": "text", "text": item.text} for item in pages]
@@ -157,7 +157,7 @@ async def read_store_file(request: Request, server: ServerState, vector_store: S
 async def delete_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
     library = await find_store_library(request, vector_store)
     require_role(request, "write", library.id)
-    [removed] = await server.engine.remove([file], library=library.name)
+    [removed] = await server.engine.documents.remove([file], library=library.name)
     return json_response({"id": removed.doc_id, "object": "vector_store.file.deleted", "deleted": True})
 
 
@@ -171,20 +171,20 @@ async def _attached_document(request: Request, server: Server, library: Library,
 
     Raise Refusal for a file that is not there.
     """
-    for job in (await server.engine.jobs(library=library.name, status=list(ACTIVE), most=1000)).jobs:
+    for job in (await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)).jobs:
         if usual_id(library.id, job.job.subject) == file:
             return None
     detail = f"No file found with id '{file[:200]}' in vector store '{library.name}'."
     missing = Refusal(404, "not_found", detail, faults=[Fault("file_id", "path", detail)])
     for source in await readable_libraries(request):
         try:
-            path = (await server.engine.info(file, library=source.name)).path
+            path = (await server.engine.documents.get(file, library=source.name)).path
         except NotFoundError:
             continue
         try:
-            return await server.engine.info(path, library=library.name)
+            return await server.engine.documents.get(path, library=library.name)
         except NotFoundError:
-            jobs = await server.engine.jobs(library=library.name, status=list(ACTIVE), most=1000)
+            jobs = await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)
             if any(job.job.subject == path for job in jobs.jobs):
                 return None
             raise missing from None
@@ -192,7 +192,7 @@ async def _attached_document(request: Request, server: Server, library: Library,
 
 
 async def _library_size(server: Server, library: Library) -> LibrarySize:
-    sizes = await server.engine.libraries(library.name)
+    sizes = await server.engine.libraries.list(library.name)
     return next(item for item in sizes if item.id == library.id)
 
 

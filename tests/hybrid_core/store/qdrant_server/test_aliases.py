@@ -149,11 +149,11 @@ def test_renaming_a_library_renames_what_the_server_shows(tmp_path: Path, urls: 
     server = connect(urls.get("real", urls["stub"]))
     shown = lambda: [name.split("-", 2)[2] for name in server.aliases()]  # noqa: E731
     assert shown() == ["contracts"]
-    run(engine.name_library("contracts", alias="合同库"))
+    run(engine.libraries.name("contracts", alias="合同库"))
     assert shown() == ["合同库"]
-    run(engine.name_library("合同库", alias="", name="Agreements"))
+    run(engine.libraries.name("合同库", alias="", name="Agreements"))
     assert shown() == ["Agreements"]
-    run(engine.clear(library="Agreements", for_good=True))
+    run(engine.libraries.clear(library="Agreements", for_good=True))
     assert shown() == []
     engine.close()
     server.close()
