@@ -38,7 +38,7 @@ _INTERNAL = frozenset(  # for servers and the command line, which have a loop of
 
 
 class Loop:
-    """An event loop in a thread of its own, for calls from ordinary code."""
+    """An event loop in a background thread, for calls from ordinary code."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -46,7 +46,7 @@ class Loop:
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what comes of work. Ctrl-C cancels it."""
+        """Run a coroutine and return its result. Ctrl-C cancels it."""
         if self._loop.is_closed() or threading.current_thread() is self._thread:
             work.close()
             raise UsageError("This engine is closed, or is called by a function that it calls.", "Use another engine.")
@@ -136,7 +136,7 @@ class _SyncSubEngine:
 
 @synchronous(Conversations)
 class SyncConversations:
-    """``Engine.conversations``, of which each call waits for its result."""
+    """``Engine.conversations`` with blocking methods."""
 
     def __init__(self, inner: Conversations, loop: Loop) -> None:
         self._inner, self._loop = inner, loop
@@ -162,11 +162,11 @@ class SyncEngine:
 
     @property
     def conversations(self) -> SyncConversations:
-        """Questions that go on from each other."""
+        """Return the conversations of this home, with blocking methods."""
         return SyncConversations(self._inner.conversations, self._loop)
 
     def close(self) -> None:
-        """End what runs, and give the index back to other processes. Safe to call twice."""
+        """End running calls and release the search index for other processes. Safe to call twice."""
         self._inner.close()
         self._loop.close()
 

@@ -1,4 +1,4 @@
-"""The engine over HTTP: methods of ``Engine`` on a server elsewhere."""
+"""A client for the HTTP interface: the methods of ``Engine`` on another server."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ _BINARY = {"Content-Type": "application/octet-stream"}
 
 
 class Client(SubClient):
-    """Every method raises errors of the family ``PageIndexError``: those that the engine raises there, RefusedError
-    for what the token may not do, UnreachableError where the server does not answer.
+    """Call a server with the methods of ``Engine``.
+
+    All errors derive from ``PageIndexError``: errors of the engine, RefusedError if the token lacks rights,
+    UnreachableError if the server does not answer.
     """
 
     def __init__(self, url: str, token: str, *, library: str = "default", timeout: float = 120.0) -> None:
-        """``library`` is the one that is meant where none is named."""
+        """``library`` is the default library of all methods. ``timeout`` is in seconds."""
         wire = Wire(f"{url.rstrip('/')}/api/v1", token, timeout)
         super().__init__(wire, library)
         self.conversations = ConversationsClient(wire, library)

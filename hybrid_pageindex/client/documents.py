@@ -35,7 +35,7 @@ class DocumentsClient(SubClient):
         return read_as(Matches, await self._wire.json("GET", self._of(library, document, "find"), params))
 
     async def original(self, document: str, to: str | Path, *, library: str | None = None) -> Path:
-        """Fetch the file that a document was made of, to a file of yours."""
+        """Download the original file of a document to a local path."""
         target = Path(to)
         async with self._wire.opened("GET", self._of(library, document, "original")) as answered:
             with target.open("wb") as file:
@@ -73,7 +73,7 @@ class DocumentsClient(SubClient):
     async def remove(
         self, documents: Sequence[str] | str, *, library: str | None = None, for_good: bool = False
     ) -> list[Document]:
-        """Remove documents one after the other. If one is not found, those before it are removed already."""
+        """Remove documents one by one. If one is not found, the ones before it are already removed."""
         params = {"for_good": "true"} if for_good else {}
         replies = [
             await self._wire.json("DELETE", self._of(library, document_id), params)

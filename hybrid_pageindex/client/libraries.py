@@ -58,7 +58,7 @@ class JobsClient(SubClient):
     """The jobs of a server."""
 
     async def wait(self, uploaded: Uploaded) -> list[dict[str, Any]]:
-        """Until the jobs of an upload have ended: what became of each."""
+        """Wait until all jobs of an upload have ended. Return the outcome of each."""
         jobs = [file.job for file in uploaded.files if file.job is not None]
         for job in jobs:
             async for _ in self.events(job):
@@ -70,7 +70,7 @@ class JobsClient(SubClient):
         return read_as(dict[str, Any], await self._wire.json("GET", f"/jobs/{id}"))
 
     async def events(self, id: int, after: int | None = None) -> AsyncIterator[tuple[int, str, Any]]:
-        """Number, kind and detail of what happens to a job, until it has ended."""
+        """Yield number, kind and detail of each event of a job, until the job has ended."""
         ended = False
         while not ended:  # the server ends a stream after a while, or when it is started again
             async for number, kind, data in self._wire.events(f"/jobs/{id}/events", after):
@@ -81,7 +81,7 @@ class JobsClient(SubClient):
                 await asyncio.sleep(1)
 
     async def decide(self, action: str, *jobs: int, library: str | None = None, everything: bool = False) -> list[int]:
-        """pause, resume, cancel, retry or forget: the numbers of the jobs that it was done to."""
+        """Pause, resume, cancel, retry or forget jobs. Return the numbers of the affected jobs."""
         body = {"jobs": list(jobs), "library": library, "everything": everything}
         done: list[int] = (await self._wire.json("POST", f"/jobs/{action}", json=body))["jobs"]
         return done

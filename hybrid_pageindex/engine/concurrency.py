@@ -1,6 +1,6 @@
-"""Run the engine's work off the event loop: in stoppable threads, in the background, and from plain code.
+"""Run blocking engine work outside the event loop: in stoppable threads, in the background, or from ordinary code.
 
-Calls that nobody awaited say so in their errors.
+A coroutine that was called but not awaited explains this when it is used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def ignore_progress(*_: object) -> None:
 
 
 async def stoppable(work: Callable[[threading.Event], T]) -> T:
-    """Run work in a thread; cancelling the task sets the event and waits until the work has stopped."""
+    """Run work in a thread. If the task is cancelled, set the work's stop event and wait until it returns."""
     stop = threading.Event()
     task = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
@@ -41,9 +41,9 @@ async def stoppable(work: Callable[[threading.Event], T]) -> T:
 
 
 async def in_the_background(work: Callable[[], T]) -> T:
-    """Run work that may wait long for a model in a thread that nobody waits for once the task is cancelled.
+    """Run work that may wait long for a model in a thread; a cancelled task does not wait for it.
 
-    ``THINKING`` of them run at once in a process; more wait until one is over.
+    At most ``THINKING`` such threads run in a process; further work waits for a free one.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -69,7 +69,7 @@ async def in_the_background(work: Callable[[], T]) -> T:
 
 
 async def read_in_thread(work: Callable[[], T]) -> T:
-    """Run what only reads in a thread, once more where the connection to the catalog breaks in its middle."""
+    """Run read-only work in a thread, and repeat it once if the connection to the catalog breaks."""
     return await asyncio.to_thread(reread, work)
 
 
@@ -78,7 +78,7 @@ async def read_in_the_background(work: Callable[[], T]) -> T:
 
 
 def in_a_thread(work: Callable[[], None]) -> None:
-    """Run work in such a thread, also when whoever asked for it has gone."""
+    """Run work in a background thread to its end, even if the caller is cancelled."""
     _background.start(work)
 
 
@@ -112,7 +112,7 @@ _background = _Background(THINKING)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for one engine call from ordinary code, also where an event loop is already running (notebooks)."""
+    """Wait for one engine call from ordinary code, even inside a running event loop (as in notebooks)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -135,11 +135,11 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 class NotAwaitedError(UsageError, AttributeError):
-    """The result of a call was used before the call was made."""
+    """The result of an engine call was used, but the call was not awaited."""
 
 
 class Pending(Coroutine[Any, Any, Any]):
-    """A coroutine with its name. It is awaited and run like any other."""
+    """A coroutine that knows its name. Await it like any other."""
 
     def __init__(self, name: str, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._name, self._coroutine = name, coroutine
@@ -206,7 +206,7 @@ def _pending(name: str, method: Callable[..., Coroutine[Any, Any, Any]]) -> Call
 
 
 def explicit(signature: inspect.Signature) -> inspect.Signature:
-    """A signature with the fields of a search in place of ``**fields``: what notebooks complete and show."""
+    """Replace ``**fields`` in a signature by the fields of a search request, so that notebooks can complete them."""
     parameters = list[inspect.Parameter]()
     for item in signature.parameters.values():
         if item.kind is item.VAR_KEYWORD and "SearchFields" in str(item.annotation):

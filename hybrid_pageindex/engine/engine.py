@@ -94,10 +94,11 @@ class Engine:
         chat: ChatModel | None = None,
         stages: Stages = STAGES,
     ) -> None:
-        """``home`` as given, else ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; created on first use.
+        """Create an engine.
 
-        ``chat`` is a language model to use instead of the one that the settings name; whoever gives it closes it.
-        ``stages`` are those of every search, in a row.
+        ``home`` defaults to ``PAGEINDEX_STORAGE_PATH``, else ``~/.pageindex``; the folder is created on first use.
+        ``chat`` is a language model to use instead of the one in the settings; the caller must close it. ``stages`` are
+        the stages of every search, in order.
         """
         loaded = settings or load_settings(home)
         if settings is not None and home is not None:
@@ -122,31 +123,33 @@ class Engine:
 
     @property
     def read_only(self) -> str:
-        """Why this home is only read, "" where it can be written: then what would change it raises ReadOnlyError."""
+        """Return why this home is open for reading only, "" if it can be written. Calls that would change it raise
+        ReadOnlyError.
+        """
         return self._context.catalog.read_only
 
     @property
     def conversations(self) -> Conversations:
-        """Questions that go on from each other, with their answers, kept in the catalog."""
+        """Return the conversations of this home: questions that may refer to earlier ones, and their answers."""
         return self._context.conversations
 
     @property
     def notes(self) -> NoteStore:
-        """Return the notes of people by library id; its methods wait for the catalog."""
+        """Return the notes that people wrote, by library id. Its methods block on the catalog."""
         from hybrid_core.store.notes import NoteStore
 
         return NoteStore(self._context.catalog)
 
     @property
     def feedback(self) -> FeedbackStore:
-        """Return people's feedback on pages of results; its methods wait for the catalog."""
+        """Return the feedback of people on result pages. Its methods block on the catalog."""
         from hybrid_core.store.notes import FeedbackStore
 
         return FeedbackStore(self._context.catalog)
 
     @property
     def tokens(self) -> Tokens:
-        """Return the tokens, users and sessions of callers over HTTP."""
+        """Return the tokens, users and sessions for callers over HTTP."""
         from hybrid_pageindex.engine.admin import Tokens
 
         return Tokens(self._context.catalog)
@@ -169,21 +172,21 @@ class Engine:
         sources: Sequence[str | Path] | None = None,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> IndexReport:
-        """Index files, folders and globs. Failures are in the report, not raised.
+        """Index files, folders and globs. Return a report; files that fail are listed there and raise no error.
 
-        Bytes are indexed as the file that ``name`` says they are, and kept in the home as long as their document is
-        there; so is a file of the web, which is fetched where the setting ``fetch_web`` allows it. What lies in
-        archives and mails becomes documents of their own ("offer.eml!/report.pdf").
+        Bytes need a file ``name`` and are stored in the home as long as their document exists. The same holds for web
+        pages, which are fetched if the setting ``fetch_web`` allows it. Files in archives and mails become documents of
+        their own ("offer.eml!/report.pdf").
 
-        Every file is published as the rules read it; models that are configured then improve it. ``outline``
-        ("fast", "refined") is whether a layout model refines the section trees of PDFs after that. ``vision`` ("auto",
-        "always", "never") is which pages one of them sees, ``enrich`` ("auto", "never") whether they are asked at all;
-        with "estimate" none is, and ``usage``, the ``steps`` of the files and a note say what they would take.
-        Unchanged files are told by their size, times and inode; ``check_hashes`` reads them all the same.
-        ``on_progress`` is called from worker threads. Cancelling the task stops the work that nobody else waits for;
-        documents already published stay. ``detach`` only asks for it, and leaves it to workers.
-        ``upload`` keeps the files as if their bytes were given, so that workers of other machines can read them.
-        ``sources`` are what an ``update`` looks at later, where that is more than ``paths``.
+        Every file is first published as the rules read it, then improved by the configured models. ``outline`` ("fast",
+        "refined") chooses whether a layout model refines the section trees of PDFs. ``vision`` ("auto", "always",
+        "never") chooses the pages that a vision model sees. ``enrich`` ("auto", "never", "estimate") chooses whether
+        models are called; "estimate" calls none and reports the expected ``usage``. Files with unchanged size, times
+        and inode are skipped; ``check_hashes`` reads them anyway. ``on_progress`` is called from worker threads.
+
+        Cancelling the task stops work that no other caller waits for; published documents stay. ``detach`` only queues
+        the files for workers. ``upload`` stores copies of the files, so that workers on other machines can read them.
+        ``sources`` are the paths that a later ``update`` indexes, if they differ from ``paths``.
         """
         from hybrid_pageindex.engine.index.sources import remember_paths
         from hybrid_pageindex.engine.index.uploads import local_paths, to_index, uploads_of
@@ -206,9 +209,9 @@ class Engine:
         return await stoppable(work)
 
     async def upload(self, uploads: Sequence[Upload], *, library: str | None = None) -> Uploaded:
-        """Keep files in the home and ask for them to be indexed; workers do it.
+        """Store uploaded files in the home and queue them for indexing by workers.
 
-        Raises UsageError for a name that cannot be a file's or a library's.
+        Raise UsageError for an invalid file or library name.
         """
         from hybrid_pageindex.engine.index.uploads import uploaded
 
@@ -234,10 +237,11 @@ class Engine:
         detach: bool = False,
         on_progress: Callable[[IndexProgress], None] | None = None,
     ) -> list[LibraryUpdate]:
-        """Bring the sources of a library, or of all, up to date: what ``index`` was told before, with the options of
-        then, but for those that are named now. Files that were removed by hand stay away.
+        """Index the changes in the sources of a library, or of all libraries.
 
-        Raises NotFoundError where nothing was indexed yet. The rest is as ``index`` does it.
+        Sources are the paths of earlier ``index`` calls, with the options of those calls unless an argument replaces
+        them. Files that a user removed from the library are skipped. Raise NotFoundError if there is no source. Other
+        arguments are as in ``index``.
         """
         from hybrid_pageindex.engine.index.sources import update, wishes_of
 
@@ -263,14 +267,13 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> SearchResult:
-        """The pages that answer a question, best first.
+        """Return the pages that answer a question, best first.
 
-        ``fields`` are those of ``SearchRequest``, which explains them; a request may be given instead of a question.
-        What neither says is as the settings have it. ``on_step`` is called from a worker thread with each step of a
-        model.
+        ``fields`` are the fields of ``SearchRequest``; a request may replace the question. Missing fields come from the
+        settings. ``on_step`` is called from a worker thread with each step of a language model.
 
-        Raises UsageError for an empty question and an empty list of documents, NotFoundError for an unknown
-        library or document.
+        Raise UsageError for an empty question or an empty list of documents, NotFoundError for an unknown library or
+        document.
         """
         request = self._context.request(question, **fields)
         work = partial(self._context.parts.searcher.search, request, on_step)
@@ -283,11 +286,11 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> SearchResult:
-        """``search`` in the calling thread."""
+        """Run ``search`` in the calling thread and block until it ends."""
         return self._context.parts.searcher.search(self.request(question, **fields), on_step)
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
-        """Return the search request of these arguments, completed by the settings."""
+        """Return the search request for these arguments, with missing fields taken from the settings."""
         return self._context.request(question, **fields)
 
     async def ask(
@@ -300,17 +303,17 @@ class Engine:
         on_step: Callable[[ReasoningStep], None] | None = None,
         **fields: Unpack[SearchFields],
     ) -> Answer:
-        """An answer from the pages that ``search`` finds, each claim with its sources, checked against them.
+        """Answer a question from the pages that ``search`` finds, and check each cited statement against its sources.
 
-        A question how many documents mention some words, or which, is answered by an exhaustive search without a model.
+        A question that asks how many or which documents mention some words is answered by an exhaustive search without
+        a model.
 
-        Where the evidence is less than the setting ``answer_evidence`` no model is asked, unless one has looked for
-        the pages or ``force`` is set.
-        ``vision`` has pictures of all pages sent along, or of none; None is what the setting ``answer_vision`` says, by
-        itself three at most that show what their text does not hold. ``on_text`` is called from a worker
-        thread with each piece of the answer, ``on_step`` with what a model does before it. ``fields`` are those of
-        ``search``. Without a model, and where it fails, the
-        answer has no text but the sources, and its ``status`` says so. Raises what ``search`` raises.
+        No model is called if the evidence is below the setting ``answer_evidence``, unless a model already chose the
+        pages or ``force`` is set. ``vision`` sends images of all pages (True) or of none (False); None follows the
+        setting ``answer_vision``, which by default sends up to three pages with figures that their text lacks.
+        ``on_text`` receives the answer in pieces and ``on_step`` the steps before it, both from a worker thread.
+        ``fields`` are those of ``search``. Without a model, or if it fails, the answer has sources but no text, and
+        ``status`` says so. Raise the errors of ``search``.
         """
         request = self._context.request(question, **fields)
         return await in_the_background(lambda: self._answer_request(request, force, vision, on_text, on_step))
@@ -339,7 +342,7 @@ class Engine:
         on_text: Callable[[str], None] | None = None,
         on_step: Callable[[ReasoningStep], None] | None = None,
     ) -> Answer:
-        """The second half of ``ask``: an answer from the pages of a search, or from those left in it."""
+        """Write an answer from the pages of a finished search; this is the second half of ``ask``."""
         return await in_the_background(lambda: self._answer(result, None, force, vision, on_text, on_step))
 
     def _answer(
@@ -372,12 +375,11 @@ class Engine:
         text: bool = False,
         expert: str | Path | None = None,
     ) -> contents.Outline:
-        """A document's section tree, or what hangs below its section ``node``; with ``query`` every node scored.
+        """Return the section tree of a document, or the subtree below ``node``; with ``query`` each section is scored.
 
-        Scores are those of a search of the library for ``query``, with ``expert`` as there; where that search does not
-        look into the document, ``notes`` say so and its sections are scored by a search of it alone. No model is asked.
-        ``depth`` counts levels; with ``text`` every node has the text of its section. Raises UsageError for an empty
-        ``query``, NotFoundError for an unknown node.
+        Scores come from a search of the library for ``query`` with ``expert``. If that search does not choose the
+        document, it is searched alone, and ``notes`` say so. No model is called. ``depth`` limits the levels; ``text``
+        adds the text of each section. Raise UsageError for an empty ``query``, NotFoundError for an unknown node.
         """
         name = self._context.library(library)
         request = None if query is None else self._context.request(query, library=name, expert=expert, effort="fast")
@@ -400,7 +402,9 @@ class Engine:
         most: int = 3,
         expert: str | Path | None = None,
     ) -> list[Outline]:
-        """The scored trees of the documents that fit a question best, best first, scored as by ``outline``."""
+        """Return the scored section trees of the documents that match a question best, best first. Scores are as in
+        ``outline``.
+        """
         request = self._context.request(question, library=library, expert=expert, effort="fast")
 
         def read() -> list[Outline]:
@@ -413,9 +417,9 @@ class Engine:
         return await read_in_thread(read)
 
     async def candidate_features(self, question: str, **fields: Unpack[SearchFields]) -> CandidateFeatures:
-        """Return the candidate pages of a search with the features that its ranking model adds up.
+        """Return the candidate pages of a search with their ranking features.
 
-        ``fields`` are those of ``search``. No model is asked. Raises what ``search`` raises.
+        ``fields`` are those of ``search``. No model is called. Raise the errors of ``search``.
         """
         fields["effort"] = "fast"
         request = self._context.request(question, **fields)
@@ -424,7 +428,7 @@ class Engine:
     async def pages(
         self, document: str, numbers: str | int | Sequence[int], *, library: str | None = None
     ) -> list[reading.PageRead]:
-        """Pages by number, numbers or page list ("3,7-9"): text, summary, section path."""
+        """Return pages of a document by number, numbers or page list ("3,7-9"), with text, summary and section path."""
         name = self._context.library(library)
         return await read_in_thread(lambda: reading.read_pages(self._context.catalog, name, document, numbers))
 
@@ -444,13 +448,13 @@ class Engine:
         cursor: str = "",
         seconds: float | None = None,
     ) -> GrepResult:
-        """Return every page that holds a word, a phrase, the beginning of a word (``indemnif*``) or a ``regex``.
+        """Return all pages that contain a word, a phrase, a word prefix (``indemnif*``) or a regular expression.
 
-        The totals are complete, also where fewer are listed. ``listed`` "documents" counts by document instead of
-        showing places. ``node`` is a section of the one document that is named, ``context`` the lines shown around a
-        match. With ``seconds`` a long search stops, ``complete`` is false, and the same call goes on from there.
+        The totals are complete even if fewer matches are listed. ``listed`` "documents" lists documents with counts
+        instead of matches. ``node`` is a section of the one named document, ``context`` the number of lines around a
+        match. After ``seconds`` the search stops with ``complete`` False; the same call then continues it.
 
-        Raises UsageError for a bad pattern or cursor, NotFoundError for what is unknown.
+        Raise UsageError for an invalid pattern or cursor, NotFoundError for an unknown library, document or section.
         """
         scope = self._context.request("words", library=library, all_libraries=all_libraries)
         named = None if documents is None else several(documents)
@@ -472,25 +476,25 @@ class Engine:
         each: int = 20,
         cursor: str = "",
     ) -> Comparison:
-        """Compare two documents, or a section of each: sections added, removed, moved and changed, with the words and
-        figures that differ and their pages. No model is asked.
+        """Compare two documents, or a section of each, without a model.
 
-        ``most`` bounds the sections that are listed, ``each`` the changes of a section; the counts are of all. Raises
-        NotFoundError for an unknown document or section, UsageError for a bad cursor.
+        Return the sections that were added, removed, moved or changed, with the differing words, figures and pages.
+        ``most`` limits the listed sections and ``each`` the changes per section; counts include all. Raise
+        NotFoundError for an unknown document or section, UsageError for an invalid cursor.
         """
         own = self._context.library(library)
         sides = (own, left, left_node), (right_library or own, right, right_node)
         return await read_in_thread(lambda: compare(self._context.catalog, *sides, most=most, each=each, cursor=cursor))
 
     async def preview(self, question: str, *, expert: str | None = None) -> PackPreview:
-        """Return the words that expert knowledge adds to a question. Raises UsageError for an unknown pack."""
+        """Return the terms that expert knowledge would add to a question. Raise UsageError for an unknown pack."""
         request = self._context.request(question, expert=expert)
         return await asyncio.to_thread(
             lambda: preview(request.question, request.expert, self._context.settings.aliases)
         )
 
     def close(self) -> None:
-        """Give the vector indexes back to other processes. Safe to call twice."""
+        """Close the engine and release its vector indexes for other processes. Safe to call twice."""
         self._context.close()
 
     def interrupt_turns(self) -> None:

@@ -17,23 +17,23 @@ STATUSES: tuple[JobStatus, ...] = ("waiting", "running", "done", "failed", "canc
 
 @dataclass(frozen=True, slots=True)
 class JobChoice:
-    """A choice of jobs: these, those of a library, or all."""
+    """A selection of jobs: by number, by library, or all."""
 
     ids: tuple[int, ...] = ()
     library: str | None = None
     everything: bool = False
 
     def check(self) -> None:
-        """Raises UsageError unless exactly one of the three is said."""
+        """Raise UsageError unless exactly one of the three ways to select is used."""
         if bool(self.ids) + (self.library is not None) + self.everything != 1:
             raise UsageError("It is not clear which jobs are meant.", "Name jobs by number, or a library, or all.")
 
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job as it is shown: the library by its name, and ``state``, what it is doing or waiting for, in words.
+    """A job for display: with the name of its library, and ``state``, a sentence on what it does or waits for.
 
-    ``reason`` in its JSON is a code for why it failed, "" where none is known.
+    ``reason`` in its JSON is an error code, "" if none is known.
     """
 
     job: Job
@@ -54,7 +54,7 @@ class JobView:
 
 @dataclass(frozen=True, slots=True)
 class JobList:
-    """``counts`` are of all jobs of the library, or of all libraries; ``paused`` says what is, in words."""
+    """Jobs for display. ``counts`` cover all jobs of the library, or of all; ``paused`` describes the pauses."""
 
     jobs: tuple[JobView, ...]
     counts: JobCounts
@@ -86,7 +86,9 @@ class JobHistory:
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """The outcome of a decision: the numbers of the jobs, and a sentence on what it means for them."""
+    """The outcome of pausing, resuming, cancelling, retrying or forgetting: the job numbers, and a sentence for the
+    user.
+    """
 
     jobs: tuple[int, ...]
     said: str
@@ -94,7 +96,7 @@ class JobDecision:
 
 @dataclass(frozen=True, slots=True)
 class JobNews:
-    """``state``: the jobs as they are at event ``number``, None where ``events`` alone say what is new since."""
+    """Events of jobs up to event ``number``. ``state`` is the full list of jobs, None if ``events`` are enough."""
 
     number: int
     events: tuple[JobEvent, ...]
@@ -102,7 +104,7 @@ class JobNews:
 
 
 def state(job: Job, ahead: int, workers: Sequence[Worker]) -> str:
-    """Return a job's state in words. A job is stalled only where its worker gives no sign of life."""
+    """Describe the state of a job in words. A job counts as stalled if its worker has stopped responding."""
     if job.ended:
         return f"{job.status}: {job.cause}" if job.cause else job.status
     if job.status == "running":
@@ -130,5 +132,5 @@ def _running(job: Job) -> str:
 
 
 def at(ms: int) -> str:
-    """The time as it is shown: ISO 8601, UTC; "" for none."""
+    """Format a time in milliseconds as ISO 8601 in UTC, "" for 0."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="seconds") if ms else ""

@@ -30,12 +30,11 @@ class AdminEngine(SubEngine, subject="admin"):
     async def doctor(
         self, *, deep: bool = False, mend: bool = False, on_progress: Callable[[int, int], None] | None = None
     ) -> Health:
-        """Check everything that the engine needs, with advice where something does not work.
+        """Check every component of the engine, and give advice for each that fails.
 
-        Compare each library's index with the catalog, document by document. ``deep`` also reads every file anew and
-        compares its pages with those stored. ``mend``, which is deep too, takes out what is not the file's and indexes
-        the file again. ``on_progress`` gets the number of compared documents or contents and their total, from a worker
-        thread.
+        Compare the index of each library with the catalog, document by document. ``deep`` also reads every file again
+        and compares its pages with the stored ones. ``mend`` includes ``deep``, and indexes files again that differ.
+        ``on_progress`` receives the number of compared documents and their total, from a worker thread.
         """
         progress, context = on_progress or ignore_progress, self._context
         report = await asyncio.to_thread(
@@ -55,10 +54,10 @@ class AdminEngine(SubEngine, subject="admin"):
         return replace(report, checks=(*report.checks, *checks))
 
     async def recover(self, *, on_progress: Callable[[IndexProgress], None] | None = None) -> RecoveryReport:
-        """Make good a catalog that is damaged or missing: every row that can be read is brought into a new one, and
-        files that it lost are indexed again. The damaged file is kept beside it; a catalog that is whole stays.
+        """Repair a damaged or missing catalog: save every readable row in a new one, and index the lost files again.
 
-        Raises BusyError while another process uses the home, UsageError where the catalog is in PostgreSQL.
+        The damaged file is kept beside the new one; an undamaged catalog is not changed. Raise BusyError while another
+        process uses the home, UsageError if the catalog is in PostgreSQL.
         """
         self._context.close()  # nobody may have the catalog open
         return await stoppable(
@@ -68,14 +67,14 @@ class AdminEngine(SubEngine, subject="admin"):
         )
 
     async def missing(self) -> dict[str, str]:
-        """Return the parts that cannot be used now (catalog, search server, disk), and why, in words for anybody."""
+        """Return the components that do not work (catalog, search server, disk), each with a reason for users."""
         context = self._context
         return await read_in_thread(
             lambda: missing(context.home, lambda: context.catalog, lambda: context.parts.indexes)
         )
 
     async def state(self) -> HomeState:
-        """Return what differs after a library, a document or a job came, changed or went."""
+        """Return counters that change when a library, document or job is added, changed or removed."""
 
         def read() -> HomeState:
             with self._context.catalog.reading() as connection:
@@ -84,10 +83,10 @@ class AdminEngine(SubEngine, subject="admin"):
         return await read_in_thread(read)
 
     async def rebuild_index(self, library: str = "default", *, everything: bool = False) -> dict[str, int]:
-        """Make the vector index of a library, or of all, anew from the catalog, whatever it holds: {library: vectors}.
+        """Rebuild the vector index of a library, or of all, from the catalog. Return the number of vectors per library.
 
-        Searches go on. Raises NotFoundError for an unknown library, BusyError where another process has an embedded
-        index open.
+        Searches continue meanwhile. Raise NotFoundError for an unknown library, BusyError if another process has an
+        embedded index open.
         """
 
         def work() -> dict[str, int]:
@@ -98,49 +97,53 @@ class AdminEngine(SubEngine, subject="admin"):
         return await asyncio.to_thread(work)
 
     async def migrate(self, to: Backend, *, library: str | None = None) -> list[Migration]:
-        """Build the vector indexes of one library, or of all, embedded or on the Qdrant server, compare them with
-        the catalog, then delete the others. Which of the two serves is the setting ``qdrant_url``.
+        """Rebuild the vector indexes of one library, or of all, in the home or on the Qdrant server.
+
+        Compare each with the catalog, then delete the index at the other place. The setting ``qdrant_url`` decides
+        which one searches use.
         """
         return await asyncio.to_thread(lambda: migrate(self._context.catalog, self._context.parts.indexes, to, library))
 
     async def complete_replicas(self) -> dict[str, int]:
-        """Copy what a node of a Qdrant cluster has lost, until as many nodes hold each part of this catalog's
-        collections as these were made for; {collection: copies made}, when all of them answer. Searches go on.
+        """Copy shards that a node of the Qdrant cluster has lost, until each has its configured number of replicas.
 
-        Raises UsageError where no server is set, UnreachableError where there are too few nodes.
+        Return the number of copies per collection. Searches continue meanwhile. Raise UsageError if no server is
+        configured, UnreachableError if the cluster has too few nodes.
         """
         return await asyncio.to_thread(lambda: self._context.parts.indexes.complete())
 
     async def copy_catalog(self, to: str) -> CatalogCopy:
-        """Copy the catalog to a PostgreSQL database at the URL ``to``, or for "sqlite" into the home. The one it was in
-        stays as it is, and serves until the setting ``postgres_url`` says otherwise; a copy that was stopped goes on.
+        """Copy the catalog to a PostgreSQL database at the URL ``to``, or for "sqlite" into the home.
 
-        Raises UsageError where the other is not empty, StoreError where the catalog is written meanwhile.
+        The source stays unchanged and in use until the setting ``postgres_url`` is changed. An interrupted copy is
+        continued. Raise UsageError if the target is not empty, StoreError if the catalog is written meanwhile.
         """
         return await asyncio.to_thread(lambda: copied(self._context.catalog, to))
 
     async def upload_originals(self) -> int:
-        """Bring originals that this home keeps to the bucket of the setting ``objects_url``; how many of them are in
-        use. Raises UsageError where there is no bucket.
+        """Copy the original files in this home to the bucket of ``objects_url``. Return the number of files in use.
+
+        Raise UsageError if no bucket is configured.
         """
         return await asyncio.to_thread(lambda: upload_originals(self._context.catalog, self._context.settings))
 
     async def upgrade_catalog(self) -> int:
-        """Bring the catalog to the schema of this version, as its first use does; the schema's number.
+        """Upgrade the catalog to the schema of this version, as its first use does. Return the schema number.
 
-        Raises SchemaError where a newer version wrote it.
+        Raise SchemaError if a newer version wrote it.
         """
         await asyncio.to_thread(lambda: self._context.catalog)
         return SCHEMA_VERSION
 
     def setting_views(self, *, owner: bool = False) -> list[SettingView]:
-        """Settings as they are, but secrets; and which may be changed while the engine is used."""
+        """Return all settings, without secrets, and whether each may be changed at run time."""
         return shown(self._context.settings, owner=owner)
 
     async def change_settings(self, changes: Mapping[str, Any], *, owner: bool = False) -> list[SettingView]:
-        """From now on, here and in the home's file; which models are asked, and where, only for an ``owner``.
+        """Change settings of the running engine and write them to the home's file.
 
-        Raises UsageError for what may not be changed or is wrong.
+        Only an ``owner`` may change the models and their addresses. Raise UsageError for an invalid value, or a setting
+        that may not be changed.
         """
         settings = await asyncio.to_thread(lambda: changed(self._context.settings, changes, owner=owner))
         self._context.change(settings)
@@ -157,5 +160,7 @@ class AdminEngine(SubEngine, subject="admin"):
         return AuditLog(self._context.catalog)
 
     def confine(self, roots: Sequence[Path]) -> None:
-        """Follow no link out of these folders, which are free of links themselves: what a server does."""
+        """Refuse symbolic links that lead out of these folders, as servers need it. The folders must not contain links
+        in their own paths.
+        """
         self._context.confine(roots)

@@ -77,7 +77,7 @@ class Parts:
 
     @property
     def spending(self) -> Spending:
-        """Return the use of models and its limits."""
+        """Return the recorded usage of models and its limits."""
         from hybrid_pageindex.engine.admin import Spending  # a search needs none of it
 
         with self._lock:
@@ -87,7 +87,7 @@ class Parts:
 
     @property
     def grep(self) -> Grep:
-        """The exhaustive search, with the words of pages."""
+        """Return the exhaustive search."""
         from hybrid_core.store.words import WordStore
         from hybrid_pageindex.engine.search.grep import Grep
 
@@ -98,7 +98,7 @@ class Parts:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """While this process does what waits in the queue; calls that wait leave it to that."""
+        """Mark that this process runs queued jobs; other calls in it then wait instead of running jobs themselves."""
         with self._lock:
             self._workers += 1
         try:
@@ -112,7 +112,7 @@ class Parts:
         return self._workers > 0
 
     def close(self) -> None:
-        """Close all parts, also where one of them fails; the catalog comes last."""
+        """Close all components, even if one fails; the catalog is closed last."""
         with ExitStack() as closing:
             for part in (
                 self.catalog, self.cache, self.indexes, self.embedders, self.chat, self.pages, self.searcher
@@ -181,7 +181,7 @@ class Context:
         return name
 
     def request(self, question: str | SearchRequest, **fields: Unpack[SearchFields]) -> SearchRequest:
-        """Return the search request of these arguments, completed by the settings."""
+        """Return the search request for these arguments, with missing fields taken from the settings."""
         return search_request(question, fields).completed(usual_fields(self.settings))
 
     def change(self, settings: Settings) -> None:
@@ -204,7 +204,7 @@ class Context:
             conversations.close()
 
     def close(self) -> None:
-        """Give the vector indexes back to other processes. Safe to call twice."""
+        """Close the engine and release its vector indexes for other processes. Safe to call twice."""
         try:
             self.interrupt_turns()
         finally:

@@ -41,32 +41,31 @@ class JobsEngine(SubEngine, subject="jobs"):
     """The jobs of a home."""
 
     async def get(self, id: int) -> JobHistory:
-        """Return one job with its events. Raises NotFoundError."""
+        """Return a job with its events. Raise NotFoundError for an unknown job."""
         return await read_in_thread(lambda: _Jobs(self._context.catalog).history(id))
 
     async def pause(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Leave jobs, a library's or all of them as they are until ``resume``, also over a restart. What runs stops at
-        its next pages.
+        """Pause jobs, the jobs of a library, or all, until ``resume``, even across restarts.
 
-        This and the next four raise UsageError where it is not clear which jobs are meant, NotFoundError for an
-        unknown one.
+        Running jobs stop after their current pages. This and the next four methods raise UsageError if the arguments do
+        not say which jobs they mean, NotFoundError for an unknown job.
         """
         return await self._decided("pause", ids, library, everything)
 
     async def resume(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Let go on what was paused; ``everything`` ends every pause."""
+        """Resume paused jobs. ``everything`` ends every pause."""
         return await self._decided("resume", ids, library, everything)
 
     async def cancel(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """End jobs that wait, and within seconds those that run. What was published stays."""
+        """Cancel waiting jobs at once, and running ones within seconds. Published documents stay."""
         return await self._decided("cancel", ids, library, everything)
 
     async def retry(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Let failed jobs wait again; of named ones also those that were cancelled."""
+        """Queue failed jobs again; cancelled jobs too if they are named."""
         return await self._decided("retry", ids, library, everything)
 
     async def forget(self, *ids: int, library: str | None = None, everything: bool = False) -> JobDecision:
-        """Delete what is kept of jobs that have ended; documents stay as they are."""
+        """Delete the records of ended jobs. Documents stay."""
         return await self._decided("forget", ids, library, everything)
 
     async def _decided(
@@ -78,21 +77,21 @@ class JobsEngine(SubEngine, subject="jobs"):
     async def events(
         self, after: int | None = None, *, job: int | None = None, libraries: Sequence[str] | None = None
     ) -> JobNews:
-        """Return the events after an event's number, of one job or of libraries (ids).
+        """Return the events after event number ``after``, of one job or of the libraries with these ids.
 
-        ``state``, the jobs as they are, is set where ``after`` is None, and where events after it are no longer kept.
+        ``state`` contains the current jobs if ``after`` is None, or if the events after it were already deleted.
         """
         return await read_in_thread(lambda: _job_news(self._context.catalog, after, job, libraries))
 
     async def waits(self) -> bool:
-        """Return whether jobs wait in the queue; False in a home that cannot be written, where nobody runs them."""
+        """Return whether jobs wait in the queue; False in a read-only home, which has no workers."""
         if unwritable(self._context.home):
             return False
         return await read_in_thread(lambda: JobReader(self._context.catalog).counts().waiting > 0)
 
     async def offers(self, limit: int) -> list[Offer]:
-        """The jobs that ``work_on`` could do somewhere now, up to ``most`` of each kind, the most urgent first, of all
-        libraries alike. For who hands out their numbers.
+        """Return the jobs that workers could run now, at most ``limit`` of each kind, most urgent first, for
+        dispatchers.
         """
         limits = self._context.settings.part(JobLimits)
         return await asyncio.to_thread(lambda: JobOffers(self._context.catalog, limits=limits).all(limit))
@@ -105,10 +104,10 @@ class JobsEngine(SubEngine, subject="jobs"):
         enough: Callable[[], bool] | None = None,
         kind: WorkKind | None = None,
     ) -> None:
-        """Do what waits in the queue, for whoever asked, until the task is cancelled: what is under way then goes back.
+        """Process queued jobs of all callers until the task is cancelled; unfinished jobs return to the queue.
 
-        ``concurrency`` is how many processes read files (default: the setting ``workers``). With ``enough`` it ends by
-        itself once nothing is left to do and ``enough()`` is true. ``kind``: "index" or "embed" alone.
+        ``concurrency`` is the number of processes that read files (default: the setting ``workers``). With ``enough``,
+        return once the queue is empty and ``enough()`` is true. ``kind`` ("index" or "embed") restricts the jobs.
         """
         progress, finished = on_progress or ignore_progress, enough or (lambda: False)
         await stoppable(
@@ -118,18 +117,19 @@ class JobsEngine(SubEngine, subject="jobs"):
         )
 
     async def work_on(self, job: int) -> None:
-        """Do one job, as far as this process can now and nobody else does it; what is left of it waits again. For who
-        hands out the numbers of jobs: none does harm, be it handed out twice or be the job over.
+        """Run one job by its number, as far as this process can; the remaining stages wait in the queue again.
+
+        Do nothing if the job has ended or another worker holds it, so a dispatcher may send a number twice.
         """
         work_on_job = partial(work, self._context.parts, self._context.settings, None, ignore_progress)
         await stoppable(lambda stop: work_on_job(stop, lambda: True, job))
 
     def hand_back(self) -> None:
-        """From now on calls that are cancelled leave their jobs in the queue, for whoever works next."""
+        """From now on, leave the jobs of cancelled calls in the queue for other workers."""
         self._context.parts.leaving.set()
 
     async def list(self, *, library: str | None = None, status: Sequence[JobStatus] = (), most: int = 100) -> JobList:
-        """Return running and waiting jobs, and the last that ended; of one library or all."""
+        """Return the running and waiting jobs and the most recent ended ones, of one library or all."""
         return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, most))
 
 
@@ -141,9 +141,9 @@ class _Jobs:
         self._reader, self._control, self._workers = JobReader(catalog), JobControl(catalog), Workers(catalog)
 
     def listed(self, library: str | None, status: Collection[JobStatus], most: int) -> JobList:
-        """Return running, then waiting, then ended jobs, the newest first; all without ``status``.
+        """Return running, then waiting, then ended jobs, newest first. Without ``status`` return all.
 
-        Raises NotFoundError for an unknown library, UsageError for an unknown status.
+        Raise NotFoundError for an unknown library, UsageError for an unknown status.
         """
         if wrong := set(status) - set(STATUSES):
             raise UsageError(f"'{min(wrong)}' is no status of a job.", f"Choose from {', '.join(STATUSES)}.")
@@ -155,13 +155,15 @@ class _Jobs:
         return JobList(self._views(jobs, names, workers), self._reader.counts(library=id), tuple(paused), workers)
 
     def history(self, id: int) -> JobHistory:
-        """Raises NotFoundError."""
+        """Return a job with its events. Raise NotFoundError for an unknown job."""
         job = self._reader.job(id)
         [view] = self._views([job], self._names(), self._workers.all())
         return JobHistory(view, tuple(self._reader.events(job=id, limit=10_000)))
 
     def decide(self, action: JobAction, choice: JobChoice) -> JobDecision:
-        """Raises UsageError where it is not clear which jobs are meant, NotFoundError for an unknown one."""
+        """Carry out an action on the chosen jobs. Raise UsageError for an unclear choice, NotFoundError for an unknown
+        job.
+        """
         choice.check()
         decisions = {
             "pause": self._pause, "resume": self._resume, "cancel": self._cancel, "retry": self._retry,
@@ -252,7 +254,7 @@ _AT_ONCE = 500
 
 
 def _job_news(catalog: Catalog, after: int | None, job: int | None, libraries: Sequence[str] | None) -> JobNews:
-    """Raises NotFoundError for an unknown job where its state is told."""
+    """Return events of jobs after a number. Raise NotFoundError for an unknown job."""
     reader = JobReader(catalog)
     last = reader.last_event()  # before the state is read: what happens meanwhile is told twice rather than never
     if after is not None and not _missing(reader, after, last):

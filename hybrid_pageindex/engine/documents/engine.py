@@ -65,7 +65,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(listed)
 
     async def rows(self, *, library: str | None = None) -> list[DocumentRow]:
-        """Every document of a library as one line of a list, by path: ten thousand in a fraction of a second."""
+        """Return one short row per document of a library, by path. This is fast even for ten thousand documents."""
         name = self._context.library(library)
 
         def read() -> list[DocumentRow]:
@@ -75,12 +75,12 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(read)
 
     async def get(self, document: str, *, library: str | None = None) -> Document:
-        """Return one document."""
+        """Return one document with its metadata."""
         name = self._context.library(library)
         return await read_in_thread(lambda: reading.document(self._context.catalog, name, document))
 
     async def versions(self, document: str, *, library: str | None = None) -> list[DocumentVersion]:
-        """Each content that was published of a document, the newest first."""
+        """Return the published versions of a document, newest first."""
         name = self._context.library(library)
         return await read_in_thread(lambda: versions(self._context.catalog, name, document))
 
@@ -98,11 +98,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
         library: str | None = None,
         seen: Document | None = None,
     ) -> Document:
-        """Correct by hand what a document is: its title, organisation, year, quarter, date, type or tags.
+        """Correct the metadata of a document: title, organisation, year, quarter, date, type or tags.
 
-        What is ``set`` stays when the file is indexed again, moves or changes, and decides in place of what was read
-        off the file; ``unset`` takes corrections back. Raises UsageError for another field or a value it cannot have,
-        ChangedError where the document is not what it was when it was ``seen``.
+        Values in ``set`` replace those read from the file, and stay when the file is indexed again, moved or changed.
+        ``unset`` undoes corrections. Raise UsageError for an unknown field or an invalid value, ChangedError if the
+        document has changed since it was read as ``seen``.
         """
         name = self._context.library(library)
         return await asyncio.to_thread(
@@ -119,7 +119,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return list((await self.discard(documents, library=library, for_good=for_good)).documents)
 
     async def discard(self, documents: Sequence[str], *, library: str | None = None, for_good: bool = False) -> Removal:
-        """Remove documents as ``remove`` does. Also return their entry of the bin."""
+        """Remove documents as ``remove`` does, and return them with the id of their entry in the bin."""
         name = self._context.library(library)
         self._context.parts.pages.forget()
         return await asyncio.to_thread(
@@ -131,10 +131,11 @@ class DocumentsEngine(SubEngine, subject="documents"):
     async def briefing(
         self, document: str | None = None, *, library: str | None = None, model: bool = False
     ) -> Briefing:
-        """Describe a document, or without one the library: its parts, figures, and questions that its pages answer.
+        """Describe a document, or the library if none is named: its parts, figures, and questions that its pages
+        answer.
 
-        With ``model`` the language model writes the description and the questions. Raises UsageError where none is
-        configured, ChatError where it fails.
+        With ``model`` the language model writes the description. Raise UsageError if none is configured, ChatError if
+        it fails.
         """
         name = self._context.library(library)
 
@@ -163,7 +164,7 @@ class DocumentsEngine(SubEngine, subject="documents"):
     async def find_words(
         self, document: str, words: str, *, library: str | None = None, first: int = 1, most: int = 100
     ) -> Matches:
-        """Find words on the pages of a document as they are written, from page ``first`` on."""
+        """Find words in the pages of a document, exactly as written, from page ``first`` on."""
         name = self._context.library(library)
         return await read_in_thread(lambda: find_words(self._context.catalog, name, document, words, first, most))
 
@@ -173,18 +174,18 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_the_background(partial(Layouts(self._context.parts.pages).with_tables, name, read))
 
     async def original(self, document: str, *, library: str | None = None) -> Path:
-        """The file that a document was made of; do not change one that lies in the home.
+        """Return the path of the file that a document was made from. Do not change a file inside the home.
 
-        Raises DocumentError where it is gone.
+        Raise DocumentError if the file is missing.
         """
         name = self._context.library(library)
         return await asyncio.to_thread(lambda: original(self._context.catalog, name, document))
 
     @asynccontextmanager
     async def lent_original(self, document: str, *, library: str | None = None) -> AsyncIterator[Path]:
-        """Lend the file of ``original`` to be passed on to somebody else, as it was indexed.
+        """Yield a copy of the original file as it was indexed, for sending it to another party.
 
-        Raises DocumentError where it is gone, or is not the one that was indexed.
+        Raise DocumentError if the file is missing or has changed.
         """
         name = self._context.library(library)
         stack = ExitStack()
@@ -198,8 +199,9 @@ class DocumentsEngine(SubEngine, subject="documents"):
             await asyncio.to_thread(stack.close)
 
     async def original_link(self, document: str, *, library: str | None = None) -> str | None:
-        """A URL of the bucket that gives the file to anybody for five minutes; None where it is not in a bucket, or the
-        setting ``objects_links`` is "proxied".
+        """Return a URL of the bucket that serves the file to anybody for five minutes.
+
+        Return None if the file is not in a bucket, or the setting ``objects_links`` is "proxied".
         """
         if self._context.settings.objects_links != "signed":
             return None
@@ -207,7 +209,9 @@ class DocumentsEngine(SubEngine, subject="documents"):
         return await read_in_thread(lambda: signed_link(self._context.catalog, name, document))
 
     async def distant_original(self, document: str, *, library: str | None = None) -> Distant | None:
-        """The file to be read in parts, where it lies in a bucket and this home has not fetched it."""
+        """Return a handle to read the file in parts from the bucket; None if it is not in a bucket or this home has a
+        copy.
+        """
         name = self._context.library(library)
         return await read_in_thread(lambda: distant_original(self._context.catalog, name, document))
 

@@ -29,11 +29,11 @@ class PicturesEngine(SubEngine, subject="pictures"):
         most_bytes: int = 0,
         view: PageView = "page",
     ) -> bytes:
-        """A page drawn from the original file, as PNG or JPEG; of a format without pages its text and pictures are.
+        """Return an image of a page, drawn from the original file, as PNG or JPEG.
 
-        ``side`` is the most pixels of its longer side, ``most_bytes`` of a JPEG, which is drawn coarser where it has
-        more; 0: as ``dpi`` makes it. ``view`` "office" is the page on which it begins as LibreOffice prints the file.
-        Raises DocumentError where that is not installed.
+        Pages of formats without pages are drawn from their text and pictures. ``side`` limits the longer side in
+        pixels, ``most_bytes`` the size of a JPEG, which is drawn coarser to fit; 0 means no limit. ``view`` "office"
+        returns the page as LibreOffice prints it. Raise DocumentError if LibreOffice is needed and missing.
         """
         picture = Picture(dpi or self._context.settings.image_dpi, format, side, most_bytes)
         if view == "page":
@@ -44,20 +44,20 @@ class PicturesEngine(SubEngine, subject="pictures"):
     async def contact_sheet(
         self, document: str, pages: Sequence[int], *, library: str | None = None, password: str | None = None
     ) -> bytes:
-        """Pages drawn small on one JPEG of 1,568 pixels at most, each with its number."""
+        """Return a JPEG of at most 1,568 pixels with small images of several pages, each with its number."""
         if not 1 <= len(pages) <= SHEET:
             raise UsageError(f"{len(pages)} pages were named for a contact sheet.", f"Name 1 to {SHEET}.")
         picture = Picture(self._context.settings.image_dpi, "jpeg", SIDE, MOST_BYTES)
         return await self._picture(document, pages, picture, library, password)
 
     async def prepare(self) -> None:
-        """Start what draws pages, so that somebody who is about to look at one need not wait for it."""
+        """Start the drawing process, so that the first page image is fast."""
         await in_the_background(Pictures(self._context.parts.pages).work.prepare)
 
     async def layout(
         self, document: str, page: int, *, library: str | None = None, password: str | None = None
     ) -> PageLayout:
-        """Return the positions of the words, figures and tables of a page, as on the picture of ``page_image``."""
+        """Return the positions of the words, figures and tables of a page, in the coordinates of ``page_image``."""
         name = self._context.library(library)
         return await read_in_the_background(
             partial(Layouts(self._context.parts.pages).of, name, document, page, password)
@@ -72,11 +72,9 @@ class PicturesEngine(SubEngine, subject="pictures"):
     async def boxes(
         self, document: str, page: int, quote: str, *, library: str | None = None, password: str | None = None
     ) -> tuple[Box, ...]:
-        """Return the positions of quoted words on a page, a box for each line.
+        """Return the positions of quoted words on a page, one box per line.
 
-        "…" in the quote stands for words left out.
-
-        Raises NotFoundError where the page does not hold them.
+        "…" in the quote stands for omitted words. Raise NotFoundError if the page does not contain them.
         """
         name = self._context.library(library)
         return await read_in_the_background(

@@ -39,8 +39,10 @@ class SourcesEngine(SubEngine, subject="sources"):
         vision: str | None = None,
         enrich: str | None = None,
     ) -> Source:
-        """Let ``watch`` keep a library up to date with a folder. ``poll``: by looking again and again, as is done where
-        a network drive gives no events. Raises UsageError where it is no folder.
+        """Make ``watch`` index changes in a folder.
+
+        ``poll`` scans the folder regularly instead of waiting for file events, as is done for network drives. Raise
+        UsageError if the path is not a folder.
         """
         from hybrid_pageindex.engine.index.sources import watch_folder
 
@@ -52,9 +54,9 @@ class SourcesEngine(SubEngine, subject="sources"):
         )
 
     async def unwatch_folder(self, folder: str | Path, *, library: str | None = None, forget: bool = False) -> Source:
-        """Watch a folder no longer, and with ``forget`` let no update look at it either. Its documents stay.
+        """Stop watching a folder; its documents stay. With ``forget``, later updates ignore it too.
 
-        Raises NotFoundError where it is no source of the library.
+        Raise NotFoundError if it is not a source of the library.
         """
         from hybrid_pageindex.engine.index.sources import unwatch_folder
 
@@ -62,7 +64,7 @@ class SourcesEngine(SubEngine, subject="sources"):
         return await asyncio.to_thread(lambda: unwatch_folder(self._context.catalog, name, folder, forget=forget))
 
     async def watches(self) -> bool:
-        """Return whether any folder is watched; False in a home that cannot be written."""
+        """Return whether any folder is watched; False in a read-only home."""
         if unwritable(self._context.home):
             return False
         return bool(
@@ -120,7 +122,7 @@ class SourcesEngine(SubEngine, subject="sources"):
             await asyncio.gather(*both, return_exceptions=True)
 
     async def list(self, *, library: str | None = None) -> list[Source]:
-        """The files, folders and globs that a library, or all of them, were indexed from."""
+        """Return the files, folders and globs from which a library, or all libraries, were indexed."""
         from hybrid_pageindex.engine.index.sources import sources
 
         name = self._context.named(library)

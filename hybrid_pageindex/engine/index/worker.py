@@ -39,8 +39,9 @@ def work(
     only: int | None = None,
     kind: WorkKind | None = None,
 ) -> None:
-    """Do what waits in the queue, or ``only`` one job, until ``stopped``, or nothing is left and it is ``enough``; of
-    one ``kind``, or of all.
+    """Process queued jobs until ``stopped`` is set, or the queue is empty and ``enough()`` is true.
+
+    ``only`` restricts the work to one job, ``kind`` to one kind of job.
     """
     from hybrid_core.store.jobs.workers import JobOffers
     from indexers.jobs.embedding import NEED, lane
@@ -112,18 +113,18 @@ class QueueEngine(Protocol):
 
 
 class Standby:
-    """Work off the queue beside a server's calls. Between runs no worker process is kept."""
+    """Process queued jobs in the background of a server. Worker processes end when the queue is empty."""
 
     def __init__(self, engine: QueueEngine, busy: Callable[[], bool] = lambda: False) -> None:
-        """``busy``: more is about to be asked for, so that the processes are kept."""
+        """``busy`` tells whether more jobs will follow soon, so that the worker processes are kept."""
         self._engine, self._busy, self._asked = engine, busy, asyncio.Event()
 
     def wake(self) -> None:
-        """Something was asked for."""
+        """Start processing, because a job was queued."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Process jobs until the task is cancelled."""
         while True:
             try:
                 if self._busy() or await self._engine.jobs.waits():
@@ -142,7 +143,10 @@ _log = logging.getLogger(__name__)
 
 
 async def keep_up(engine: QueueEngine, standby: Standby) -> None:
-    """Until it is cancelled; what is found is done by ``standby``. Nothing is imported before there is a folder."""
+    """Watch folders until the task is cancelled; ``standby`` processes the changes.
+
+    The watching code is imported only once a folder is watched.
+    """
     loop = asyncio.get_running_loop()
 
     def heard(event: WatchEvent) -> None:

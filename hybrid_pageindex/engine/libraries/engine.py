@@ -34,7 +34,7 @@ class LibrariesEngine(SubEngine, subject="libraries"):
     """The libraries of a home."""
 
     async def named(self) -> list[Library]:
-        """Every library by name, without counting anything."""
+        """Return every library by name, without counting its contents."""
 
         def read() -> list[Library]:
             with self._context.catalog.snapshot() as snapshot:
@@ -47,7 +47,7 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         return await read_in_thread(lambda: home_size(self._context.catalog, self._context.home))
 
     async def create(self, name: str, *, alias: str = "") -> Library:
-        """An empty library. Raises UsageError where the name or the alias cannot be one, or another library has it."""
+        """Create an empty library. Raise UsageError for an invalid or already used name or alias."""
         return await asyncio.to_thread(lambda: create_library(self._context.catalog, name, alias=alias))
 
     async def name(self, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
@@ -87,7 +87,7 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         )
 
     async def export_to(self, file: str | Path, *, library: str | None = None) -> Exported:
-        """Write a library's documents, alias, notes and feedback to one file."""
+        """Write the documents, alias, notes and feedback of a library to one file."""
         from hybrid_pageindex.engine.libraries.transfer import export_library  # with the formats
 
         name = self._context.library(library)
@@ -96,9 +96,9 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         )
 
     async def import_from(self, file: str | Path, *, name: str | None = None) -> Imported:
-        """Make a new library of such a file, by default of its own name: workers index what is in it.
+        """Create a library from an exported file, by default under its original name. Workers index its documents.
 
-        Raises DocumentError for a file that is none, UsageError where there is a library of that name.
+        Raise DocumentError if the file is not an exported library, UsageError if the name is already used.
         """
         from hybrid_pageindex.engine.libraries.transfer import import_library  # with the formats
 
@@ -116,8 +116,9 @@ class LibrariesEngine(SubEngine, subject="libraries"):
         )
 
     async def list(self, part: str = "") -> list[LibrarySize]:
-        """Every library with its documents, pages and disk use, the one that was used last first; with ``part`` those
-        whose name or alias holds it, whatever its case and width.
+        """Return every library with its documents, pages and disk use, most recently used first.
+
+        With ``part``, return only libraries whose name or alias contains it, ignoring case and character width.
         """
         return await read_in_thread(lambda: library_sizes(self._context.catalog, self._context.home, part))
 
@@ -126,10 +127,10 @@ class BinEngine(SubEngine, subject="bin"):
     """Removed documents and libraries, which can be restored for 30 days."""
 
     async def restore(self, entry: str) -> BinEntry:
-        """Bring back what was removed, by the id of its entry of the bin.
+        """Restore removed documents or a library by the id of their entry in the bin.
 
-        Raises NotFoundError for an unknown entry, UsageError where the library of removed documents is in the bin too,
-        or one of their files was indexed again.
+        Raise NotFoundError for an unknown entry, UsageError if the library of the documents is itself in the bin, or a
+        file was indexed again.
         """
 
         def bring_back() -> BinEntry:
@@ -143,13 +144,15 @@ class BinEngine(SubEngine, subject="bin"):
         return await asyncio.to_thread(bring_back)
 
     async def empty(self, entry: str | None = None) -> int:
-        """Delete an entry of the bin for good, or all. Return how many. Raises NotFoundError for an unknown entry."""
+        """Delete one entry of the bin, or all entries, for good. Return the number. Raise NotFoundError for an unknown
+        entry.
+        """
         return await asyncio.to_thread(
             lambda: empty_bin(self._context.catalog, self._context.parts.indexes, self._context.home, entry)
         )
 
     async def expire(self) -> int:
-        """Delete for good what has been in the bin for 30 days. Return how many entries; none in a read-only home."""
+        """Delete entries of the bin after 30 days. Return the number of deleted entries, 0 in a read-only home."""
         if self._context.catalog.read_only:
             return 0
         return await asyncio.to_thread(

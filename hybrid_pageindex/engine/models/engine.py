@@ -33,11 +33,11 @@ class ModelsEngine(SubEngine, subject="models"):
         library: str | None = None,
         on_progress: Callable[[EmbedProgress], None] | None = None,
     ) -> EmbedReport | None:
-        """Give a library's documents vectors, or go on doing so.
+        """Compute vectors for the documents of a library, or continue doing so.
 
-        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …; without one the model
-        that is being made, else the one that serves, else the setting ``embedding_model``. ``none`` takes
-        the vectors away and gives None. While a new model's vectors are made the old ones serve.
+        ``model`` is "bge-m3", "sentence-transformers:NAME_OR_PATH", "openai:MODEL", …. It defaults to the model whose
+        vectors are being made, else the one in use, else the setting ``embedding_model``. "none" removes the vectors
+        and returns None. The old vectors stay in use until all new ones are made.
         """
         name = self._context.library(library)
         progress = on_progress or ignore_progress
@@ -57,19 +57,19 @@ class ModelsEngine(SubEngine, subject="models"):
         return await asyncio.to_thread(lambda: self._context.parts.embedders.load(model).embed(texts, kind))
 
     async def export_embedder(self, folder: str | Path, model: str | None = None) -> ExportReport:
-        """Write a model that PyTorch runs as one that "onnx:FOLDER" names, in int8: several times as quick on a
-        processor, and to be used without PyTorch.
+        """Export a PyTorch model in int8 for use as "onnx:FOLDER": several times faster on a CPU, and without PyTorch.
 
-        ``model`` is "bge-m3…" or "sentence-transformers:…", without one the setting ``embedding_model``.
+        ``model`` is "bge-m3…" or "sentence-transformers:…", by default the setting ``embedding_model``.
         """
         return await asyncio.to_thread(
             export_embedder, self._context.parts, Path(folder), model or self._context.settings.embedding_model
         )
 
     async def request_embedding(self, model: str | None = None, *, library: str | None = None) -> int:
-        """Ask for a library's vectors, which workers make: the job's number. ``model`` as in ``embed``.
+        """Queue the computation of a library's vectors for workers. Return the job's number. ``model`` is as in
+        ``embed``.
 
-        Raises UsageError where none is named and none was before.
+        Raise UsageError if no model is named or recorded.
         """
         name = self._context.library(library)
         return await asyncio.to_thread(
@@ -77,26 +77,25 @@ class ModelsEngine(SubEngine, subject="models"):
         )
 
     async def test(self, kind: Kind) -> str:
-        """Call the language or the vision model once, cheaply. Return a report, "" where none is configured.
+        """Make one cheap call to the language or vision model. Return a report, "" if none is configured.
 
-        Raises ChatError where it does not work.
+        Raise ChatError if the model does not work.
         """
         return await in_the_background(
             lambda: Models(self._context.settings, None, lambda: self._context.parts.spending).check(kind)
         )
 
     async def usage(self, first: str = "", last: str = "") -> UsageReport:
-        """Return the use of models by day, model, library and caller, and what is left of the limits.
+        """Return the usage of models by day, model, library and caller, and this month's totals and limits.
 
-        ``first`` and ``last`` are days (YYYY-MM-DD); by default this month. Raises UsageError for another text.
+        ``first`` and ``last`` are days (YYYY-MM-DD); the default is this month. Raise UsageError for an invalid date.
         """
         return await asyncio.to_thread(lambda: self._context.parts.spending.report(first, last))
 
     async def estimate(self, documents: Sequence[str] | str = (), *, library: str | None = None) -> Estimate:
-        """Estimate the calls and the price of improving these documents of a library, or all, by models.
+        """Estimate the model calls and their cost for improving documents of a library, or all of them.
 
-        No model is asked. Documents whose file changed are indexed; no other document changes. Raises NotFoundError for
-        an unknown name.
+        No model is called. Documents whose file has changed are indexed first. Raise NotFoundError for an unknown name.
         """
         name, listed = self._context.library(library), several(documents)
         return await stoppable(lambda stop: estimate(self._context.parts, self._context.settings, name, listed, stop))
