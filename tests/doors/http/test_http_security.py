@@ -38,7 +38,10 @@ def test_nothing_is_told_to_strangers(served: Serving) -> None:
         for method in map(str.upper, methods):
             where = re.sub(r"\{[^}]*\}", "1", path.replace("{action}", "pause").replace("{kind}", "llm"))
             uploads = method == "POST" and path.endswith(("/documents", "/imports"))
-            headers = {"Content-Type": "application/octet-stream" if uploads else "application/json"}
+            kind = "application/octet-stream" if uploads else "application/json"
+            if (method, path) == ("POST", "/v1/files"):
+                kind = "multipart/form-data; boundary=part"
+            headers = {"Content-Type": kind}
             answered = httpx.request(method, f"{served.url}{where}", content=b"{}", headers=headers)
             if (method, path) not in OPEN:
                 assert answered.status_code == 401, (method, path)
