@@ -43,7 +43,9 @@ def main(typed: Sequence[str] | None = None) -> int:
 
 
 def _list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -66,12 +68,12 @@ def run_list(options: argparse.Namespace) -> int:
         sets += [{"name": name, "present": True} for name in (sets_of(data) if data else ())]
         dump({"data": str(data) if data else None, "sets": sets})
         return 0
-    print(f"Sets in {data}:" if data else f"No folder of sets: name one with --data or {VARIABLE}.")
+    print(f"Sets in {data}:" if data else f"The folder of the data sets is not set: name it with --data or {VARIABLE}.")
     for source in SOURCES.values():
         print(f"  {source.name:<14}{source.about} ({source.licence})")
         if not present[source.name]:
             where = f"put it into {source.folder(data)}" if data else f"the folder is called {source.name}"
-            print(f"  {'':<14}absent: get it from {source.address} ({source.layout}); {where}")
+            print(f"  {'':<14}missing: get it from {source.address} ({source.layout}); {where}")
     for name in sets_of(data) if data else ():
         print(f"  {name}")
     print(f"  {'custom':<14}your own documents and questions: --docs DIR --questions FILE")
@@ -80,156 +82,311 @@ def run_list(options: argparse.Namespace) -> int:
 
 def _run_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("dataset", metavar="DATASET", help="a set of `eval list`, or custom")
-    add("--setting", choices=SETTINGS, default="library", help="what may be searched (default: library)")
-    add("--ranker", choices=RANKERS, default="engine", help="what is measured (default: engine)")
-    add("--expert", default="auto", metavar="auto|none|PACK|FILE", help="the engine's expert knowledge (default: auto)")
-    add("--embedder", default="", metavar="MODEL", help="the engine's vectors, or those of chunk-dense")
-    add("--fusion", choices=get_args(Fusion), default="weighted", help="of words and meaning (default: weighted)")
-    add("--sample", type=int, default=0, metavar="N", help="ask only N questions, each kind with its share")
-    add("--seed", type=int, default=0, metavar="S", help="which N questions, which slips (default: 0)")
+    add("dataset", metavar="DATASET", help="name of a data set (see `eval list`), or custom")
+    add(
+        "--setting",
+        choices=SETTINGS,
+        default="library",
+        help="search the whole library, or only the given document of each question (default: library)",
+    )
+    add("--ranker", choices=RANKERS, default="engine", help="ranker to measure (default: engine)")
+    add(
+        "--expert", default="auto", metavar="auto|none|PACK|FILE", help="expert knowledge of the engine (default: auto)"
+    )
+    add("--embedder", default="", metavar="MODEL", help="embedder of the engine, or of the ranker chunk-dense")
+    add(
+        "--fusion",
+        choices=get_args(Fusion),
+        default="weighted",
+        help="how scores of words and vectors are combined (default: weighted)",
+    )
+    add("--sample", type=int, default=0, metavar="N", help="ask only N questions, of each kind in proportion")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="random seed that chooses questions and misspellings (default: 0)",
+    )
     add("--distractors", type=Path, metavar="DIR", help="add these documents to the library")
-    add("--kind", action="append", default=[], metavar="K", help="only questions of this kind (repeatable)")
-    add("--min-pages", type=int, default=0, metavar="N", help="only questions about documents of N pages and more")
-    add("--depth", type=int, default=DEPTH, metavar="K", help="results to ask for (default: %(default)s)")
-    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
-    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
-    add("--effort", choices=get_args(Effort), default="fast", help="the engine's effort (default: fast)")
-    add("--strategy", choices=get_args(Strategy), default="outline", help="how a model searches (default: outline)")
-    add("--model", default="", metavar="M", help=f"{' or '.join(MODELS)} (ceiling, floor); without one your own")
+    add("--kind", action="append", default=[], metavar="K", help="ask only questions of this kind (repeatable)")
+    add("--min-pages", type=int, default=0, metavar="N", help="ask only questions about documents of N or more pages")
+    add("--depth", type=int, default=DEPTH, metavar="K", help="number of results per question (default: %(default)s)")
+    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
+    add(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help="JSONL file with question, evidence and answer, for the data set custom",
+    )
+    add("--effort", choices=get_args(Effort), default="fast", help="effort of the engine (default: fast)")
+    add(
+        "--strategy",
+        choices=get_args(Strategy),
+        default="outline",
+        help="how a language model searches the section trees (default: outline)",
+    )
+    add(
+        "--model",
+        default="",
+        metavar="M",
+        help=f"{' or '.join(MODELS)} (best and worst case); default: the configured model",
+    )
     add("--answers", action="store_true", help="have the model answer each question, and judge the answers")
-    add("--vision", choices=VISION, default="", help="pictures of pages for the answering model (default: its own)")
-    add("--parallel", type=int, default=1, metavar="N", help="questions asked at once, for slow models (default: 1)")
-    add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
-    add("--wording", metavar="W", help="of cuad: official (default) or short")
-    add("--paraphrases", type=Path, metavar="FILE", help='ask only these, in these words: JSONL with "id", "question"')
-    add("--misspelt", type=int, default=0, metavar="N", help="misspell N words of each question, by --seed")
-    add("--hide-names", action="store_true", help="give the files names that say nothing: document-001.pdf …")
-    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
-    add("--home", type=Path, metavar="DIR", help="the engine's home (default: one beside the runs, used again)")
-    add("--out", type=Path, metavar="DIR", help="the run's folder; a run that was stopped goes on there")
-    add("--fail-under", action="append", default=[], metavar="MEASURE=FLOOR", help="exit with 1 below it (repeatable)")
+    add(
+        "--vision",
+        choices=VISION,
+        default="",
+        help="which page images the answering model gets (default: as configured)",
+    )
+    add(
+        "--parallel",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of questions to ask at once, for slow models (default: 1)",
+    )
+    add(
+        "--judge-model",
+        default="",
+        metavar="M",
+        help="model that judges answers, at the endpoint of llm_model (default: llm_model)",
+    )
+    add("--wording", metavar="W", help="wording of the questions of cuad: official (default) or short")
+    add(
+        "--paraphrases",
+        type=Path,
+        metavar="FILE",
+        help='ask only the questions of this JSONL file ("id", "question"), in its wording',
+    )
+    add("--misspelt", type=int, default=0, metavar="N", help="misspell N words of each question, chosen by --seed")
+    add("--hide-names", action="store_true", help="index the files under neutral names: document-001.pdf …")
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    add(
+        "--home",
+        type=Path,
+        metavar="DIR",
+        help="home of the engine (default: a folder beside the runs, which later runs reuse)",
+    )
+    add("--out", type=Path, metavar="DIR", help="folder of the run; if it holds a stopped run, continue that")
+    add(
+        "--fail-under",
+        action="append",
+        default=[],
+        metavar="MEASURE=FLOOR",
+        help="exit with status 1 if the measure is below FLOOR (repeatable)",
+    )
     add("--json", action="store_true", help="print the summary as JSON")
 
 
 def _baseline_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("sets", nargs="*", metavar="DATASET", help="sets of `eval list`, or custom (default: all at hand)")
-    add("--setting", action="append", default=[], metavar="S", help="library, given (default: both; repeatable)")
+    add(
+        "sets",
+        nargs="*",
+        metavar="DATASET",
+        help="names of data sets (see `eval list`), or custom (default: all present)",
+    )
+    add(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="S",
+        help="library or given, as for `eval run` (default: both; repeatable)",
+    )
     add(
         "--expert",
         action="append",
         default=[],
         metavar="E",
-        help="as of `run` (default: none and auto; repeatable)",
+        help="expert knowledge, as for `eval run` (default: none and auto; repeatable)",
     )
     add(
         "--baseline",
         action="append",
         default=[],
         metavar="R",
-        help="page-bm25, page-bm25-stemmed (default: both; repeatable)",
+        help="baseline: page-bm25 or page-bm25-stemmed (default: both; repeatable)",
     )
-    add("--sample", type=int, default=0, metavar="N", help="ask only N questions of each set")
-    add("--depth", type=int, default=DEPTH, metavar="K", help="results to ask for (default: %(default)s)")
-    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
-    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
-    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
-    add("--out", type=Path, metavar="DIR", help="folder of the runs; finished ones in it are read")
-    add("--markdown", metavar="FILE", help="write the table as Markdown too")
+    add("--sample", type=int, default=0, metavar="N", help="ask only N questions of each data set")
+    add("--depth", type=int, default=DEPTH, metavar="K", help="number of results per question (default: %(default)s)")
+    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
+    add(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help="JSONL file with question, evidence and answer, for the data set custom",
+    )
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    add("--out", type=Path, metavar="DIR", help="folder of the runs; finished runs in it are reused")
+    add("--markdown", metavar="FILE", help="also write the table to this Markdown file")
     add("--json", action="store_true", help="print JSON instead of the table")
 
 
 def _fit_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("sets", nargs="*", metavar="DATASET", help="sets of `eval list`, or custom (default: all with gold pages)")
-    add("--setting", action="append", default=[], metavar="S", help="library, given (default: library; repeatable)")
-    add("--expert", action="append", default=[], metavar="E", help="as of `run` (default: none; repeatable)")
+    add(
+        "sets",
+        nargs="*",
+        metavar="DATASET",
+        help="names of data sets (see `eval list`), or custom (default: all with gold pages)",
+    )
+    add(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="S",
+        help="library or given, as for `eval run` (default: library; repeatable)",
+    )
+    add(
+        "--expert",
+        action="append",
+        default=[],
+        metavar="E",
+        help="expert knowledge, as for `eval run` (default: none; repeatable)",
+    )
     add(
         "--sample",
         type=int,
         default=_FIT_SAMPLE,
         metavar="N",
-        help="questions of each set, 0: all (default: %(default)s)",
+        help="number of questions of each data set; 0: all (default: %(default)s)",
     )
-    add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
-    add("--l2", type=float, metavar="X", help="how much large weights cost (default: 0.1)")
-    add("--folds", type=int, default=0, metavar="N", help="also N folds by document, for kinds with many questions")
-    add("--evidence", action="store_true", help="also learn how likely the first pages answer, by the new weights")
-    add("--feedback", action="store_true", help="learn from the ratings of the home's library")
-    add("--library", metavar="NAME", help="of --feedback: the library whose ratings count")
-    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
-    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
-    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
-    add("--homes", type=Path, metavar="DIR", help="folder of homes that are indexed, one a set (sets/NAME: sets-NAME)")
-    add("--out", type=Path, metavar="DIR", help="folder of the features; those in it are read")
-    add("--write", type=Path, metavar="FILE", help="write the weights there (default: into the folder of the features)")
-    add("--markdown", metavar="FILE", help="write the tables as Markdown too")
+    add("--seed", type=int, default=0, metavar="S", help="random seed that chooses the questions (default: 0)")
+    add("--l2", type=float, metavar="X", help="strength of the L2 penalty on weights (default: 0.1)")
+    add(
+        "--folds",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also cross-validate with N folds by document, for kinds with many questions",
+    )
+    add(
+        "--evidence",
+        action="store_true",
+        help="also learn to predict whether the first pages answer, with the new weights",
+    )
+    add("--feedback", action="store_true", help="learn from the ratings of answers in a library")
+    add("--library", metavar="NAME", help="library whose ratings --feedback uses")
+    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
+    add(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help="JSONL file with question, evidence and answer, for the data set custom",
+    )
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    add("--homes", type=Path, metavar="DIR", help="folder of indexed homes, one per data set (sets/NAME: sets-NAME)")
+    add("--out", type=Path, metavar="DIR", help="folder of the computed features; existing ones are reused")
+    add(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="file to write the weights to (default: in the folder of the features)",
+    )
+    add("--markdown", metavar="FILE", help="also write the tables to this Markdown file")
     add("--json", action="store_true", help="print JSON instead of the tables")
 
 
 def _trees_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("sets", nargs="*", metavar="DATASET", help=f"sets with outlines (default: {', '.join(OUTLINE_SETS)})")
-    add("--rules", action="store_true", help="also the trees that the rules make without the learned model")
-    add("--documents", action="store_true", help="a row for each document too")
+    add("--rules", action="store_true", help="also measure trees made by rules, without the learned model")
+    add("--documents", action="store_true", help="also print a row per document")
     _output_arguments(parser)
 
 
 def _fit_headings_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("sets", nargs="*", metavar="DATASET", help=f"sets with outlines (default: {', '.join(OUTLINE_SETS)})")
-    add("--documents", action="store_true", help="a row for each document too")
-    add("--write", type=Path, default=Path("headings.json"), metavar="FILE", help="the model (default: %(default)s)")
+    add("--documents", action="store_true", help="also print a row per document")
+    add(
+        "--write",
+        type=Path,
+        default=Path("headings.json"),
+        metavar="FILE",
+        help="file to write the model to (default: %(default)s)",
+    )
     _output_arguments(parser)
 
 
 def _output_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
-    add("--markdown", metavar="FILE", help="write the tables as Markdown too")
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    add("--markdown", metavar="FILE", help="also write the tables to this Markdown file")
     add("--json", action="store_true", help="print JSON instead of the tables")
 
 
 def _shown_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("sets", nargs="+", metavar="DATASET", help="sets of `eval list`, or custom")
-    add("--setting", choices=("library", "given"), default="library", help="what may be searched (default: library)")
-    add("--expert", default="auto", metavar="auto|none|PACK|FILE", help="the engine's expert knowledge (default: auto)")
+    add("sets", nargs="+", metavar="DATASET", help="names of data sets (see `eval list`), or custom")
+    add(
+        "--setting",
+        choices=("library", "given"),
+        default="library",
+        help="search the whole library, or only the given document of each question (default: library)",
+    )
+    add(
+        "--expert", default="auto", metavar="auto|none|PACK|FILE", help="expert knowledge of the engine (default: auto)"
+    )
     add(
         "--sample",
         type=int,
         default=_SHOWN_SAMPLE,
         metavar="N",
-        help="questions of each set, 0: all (default: %(default)s)",
+        help="number of questions of each data set; 0: all (default: %(default)s)",
     )
-    add("--seed", type=int, default=0, metavar="S", help="which N questions (default: 0)")
-    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
-    add("--questions", type=Path, metavar="FILE", help="of custom: JSONL with question, evidence, answer")
-    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
-    add("--homes", type=Path, metavar="DIR", help="folder of homes that are indexed, one a set (sets/NAME: sets-NAME)")
-    add("--misses", action="store_true", help="list the questions whose gold page has no line and no text")
-    add("--markdown", metavar="FILE", help="write the tables as Markdown too")
+    add("--seed", type=int, default=0, metavar="S", help="random seed that chooses the questions (default: 0)")
+    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
+    add(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help="JSONL file with question, evidence and answer, for the data set custom",
+    )
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    add("--homes", type=Path, metavar="DIR", help="folder of indexed homes, one per data set (sets/NAME: sets-NAME)")
+    add("--misses", action="store_true", help="list the questions whose gold page the model is not shown")
+    add("--markdown", metavar="FILE", help="also write the tables to this Markdown file")
     add("--json", action="store_true", help="print JSON instead of the tables")
 
 
 def _judges_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("dataset", metavar="DATASET", help="a set with labelled answers: financebench with its results/, or custom")
-    add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
+    add(
+        "dataset",
+        metavar="DATASET",
+        help="data set with labelled answers: financebench with its folder results/, or custom",
+    )
+    add(
+        "--judge-model",
+        default="",
+        metavar="M",
+        help="model that judges answers, at the endpoint of llm_model (default: llm_model)",
+    )
     add("--sample", type=int, default=0, metavar="N", help="judge only N answers")
-    add("--seed", type=int, default=0, metavar="S", help="which N (default: 0)")
-    add("--docs", type=Path, metavar="DIR", help="of custom: the documents")
-    add("--questions", type=Path, metavar="FILE", help='of custom: JSONL with "labelled": [{"answer", "label"}]')
-    add("--data", type=Path, metavar="DIR", help="folder of the sets (PAGEINDEX_EVAL_DATA)")
-    add("--verdicts", type=Path, metavar="FILE", help="write every verdict as JSONL")
+    add("--seed", type=int, default=0, metavar="S", help="random seed that chooses the answers (default: 0)")
+    add("--docs", type=Path, metavar="DIR", help="folder of documents, for the data set custom")
+    add(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help='JSONL file with "labelled": [{"answer", "label"}], for the data set custom',
+    )
+    add("--data", type=Path, metavar="DIR", help="folder of the data sets (default: PAGEINDEX_EVAL_DATA)")
+    add("--verdicts", type=Path, metavar="FILE", help="write every verdict to this JSONL file")
     add("--json", action="store_true", help="print JSON")
 
 
 def _rejudge_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("run", type=Path, metavar="RUN", help="folder of a finished run with answers")
-    add("--judge-model", default="", metavar="M", help="who judges, asked where llm_model is (default: llm_model)")
+    add(
+        "--judge-model",
+        default="",
+        metavar="M",
+        help="model that judges answers, at the endpoint of llm_model (default: llm_model)",
+    )
     add("--all", action="store_true", help="judge every answer again, not only those without a verdict")
     add("--json", action="store_true", help="print JSON")
 
@@ -243,30 +400,39 @@ def _runs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _measures_arguments(parser: argparse.ArgumentParser) -> None:
     _runs_arguments(parser)
-    parser.add_argument("--all", action="store_true", help="tables with every measure, not the main ones alone")
-    parser.add_argument("--markdown", metavar="FILE", help="write the tables as Markdown too")
+    parser.add_argument("--all", action="store_true", help="print all measures, not only the main ones")
+    parser.add_argument("--markdown", metavar="FILE", help="also write the tables to this Markdown file")
 
 
 def _compare_arguments(parser: argparse.ArgumentParser) -> None:
     _measures_arguments(parser)
     parser.add_argument(
-        "--flips", metavar="MEASURE", default=_HIT, help="whose changes are listed (default %(default)s)"
+        "--flips",
+        metavar="MEASURE",
+        default=_HIT,
+        help="measure whose changed questions are listed (default %(default)s)",
     )
-    parser.add_argument("--folds", action="store_true", help="also the differences fold by fold, at the same measure")
+    parser.add_argument("--folds", action="store_true", help="also print the differences of this measure fold by fold")
     parser.add_argument("--fail-under", metavar="MEASURE=FLOOR", action="append", default=[],
-                        help="exit with 1 where a run after the first is under it; may be repeated")  # fmt: skip
+                        help="exit with status 1 if a later run is below FLOOR (repeatable)")  # fmt: skip
 
 
 def _report_arguments(parser: argparse.ArgumentParser) -> None:
     _measures_arguments(parser)
-    parser.add_argument("--html", metavar="FILE", help="write one page that opens without a network")
+    parser.add_argument("--html", metavar="FILE", help="write a self-contained HTML report")
 
 
 def _folds_arguments(parser: argparse.ArgumentParser) -> None:
     _runs_arguments(parser)
-    parser.add_argument("--measure", default=_HIT, help="what chooses and is reported (default %(default)s)")
-    parser.add_argument("--folds", type=int, default=5, help="how many (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="how groups are dealt (default %(default)s)")
+    parser.add_argument(
+        "--measure",
+        default=_HIT,
+        help="measure by which the best run is chosen, and which is reported (default %(default)s)",
+    )
+    parser.add_argument("--folds", type=int, default=5, help="number of folds (default %(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed for dealing groups to folds (default %(default)s)"
+    )
 
 
 def _export_arguments(parser: argparse.ArgumentParser) -> None:
@@ -286,38 +452,48 @@ def _import_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 COMMANDS = {
-    "list": Command(
-        "the sets of questions: what they are, whether they are here", _list_arguments, "eval.cli:run_list"
+    "list": Command("list the data sets and whether they are present", _list_arguments, "eval.cli:run_list"),
+    "run": Command(
+        "run the questions of a data set, or your own, and measure the results",
+        _run_arguments,
+        "eval.report.commands:run_measure",
     ),
-    "run": Command("measure a set, or your own questions", _run_arguments, "eval.report.commands:run_measure"),
     "baseline": Command(
-        "the engine beside page BM25 on all sets and settings", _baseline_arguments, "eval.report.studies:run_baseline"
+        "compare the engine with page BM25 on all data sets and settings",
+        _baseline_arguments,
+        "eval.report.studies:run_baseline",
     ),
     "fit": Command(
-        "learn ranking weights from sets or ratings, judged on kinds held out",
+        "learn ranking weights from data sets or ratings, tested on held-out kinds",
         _fit_arguments,
         "eval.report.fit:run_fit",
     ),
     "trees": Command(
-        "section trees beside outlines that people made", _trees_arguments, "eval.report.studies:run_trees"
+        "compare section trees with outlines made by people", _trees_arguments, "eval.report.studies:run_trees"
     ),
     "fit-headings": Command(
-        "learn the heading model from outlines, judged on kinds held out",
+        "learn the heading model from outlines, tested on held-out kinds",
         _fit_headings_arguments,
         "eval.report.studies:run_fit_headings",
     ),
     "shown": Command(
-        "how much of the gold a model is shown, without asking one", _shown_arguments, "eval.report.studies:run_shown"
+        "measure how many gold pages a language model would be shown, without calling one",
+        _shown_arguments,
+        "eval.report.studies:run_shown",
     ),
     "judges": Command(
-        "how far judges of answers agree with people's labels", _judges_arguments, "eval.report.judging:run_judges"
+        "measure how well judging models agree with people's labels",
+        _judges_arguments,
+        "eval.report.judging:run_judges",
     ),
     "rejudge": Command("judge the answers of a run again", _rejudge_arguments, "eval.report.judging:run_rejudge"),
     "compare": Command(
-        "two or more runs side by side, with intervals", _compare_arguments, "eval.report.commands:run_compare"
+        "compare runs, with confidence intervals", _compare_arguments, "eval.report.commands:run_compare"
     ),
     "report": Command(
-        "where a run lost its questions, its measures, its times", _report_arguments, "eval.report.commands:run_report"
+        "report the measures, the times and the lost questions of runs",
+        _report_arguments,
+        "eval.report.commands:run_report",
     ),
     "export": Command(
         "write a run as TREC files, so that other tools compute its figures",
@@ -329,16 +505,14 @@ COMMANDS = {
         _import_arguments,
         "eval.report.exchange:run_import",
     ),
-    "folds": Command(
-        "what the choice among runs is worth across folds", _folds_arguments, "eval.report.commands:run_folds"
-    ),
+    "folds": Command("cross-validate the choice of the best run", _folds_arguments, "eval.report.commands:run_folds"),
 }
 
 
 class EvalCommand:
     """The command ``eval``, whose actions are ``COMMANDS``."""
 
-    help = "how well pages are found: run question sets, compare, report"
+    help = "evaluate retrieval: run question sets, compare runs, write reports"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)

@@ -37,7 +37,7 @@ def require(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        message = f"This needs the extra '{extra}': the package {error.name or module} is not installed."
+        message = f"This function needs the extra '{extra}': the package {error.name or module} is not installed."
         raise PageIndexError(message, f"Install it with: {command}") from error
     except (ImportError, OSError) as error:  # versions that do not fit, a missing shared library
         reason = " ".join(str(error).split())
@@ -63,7 +63,7 @@ def exists(path: Path) -> bool:
         return False
 
 
-OUTSIDE = "a link that leads out of the folders that this server may read."
+OUTSIDE = "a symbolic link to a file outside the folders that this server may read."
 
 
 @dataclass(frozen=True, slots=True)

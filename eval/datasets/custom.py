@@ -33,7 +33,7 @@ def read_custom(docs: Path, questions: Path) -> Dataset:
     UTF-8.
     """
     if not (exists(docs) and docs.is_dir()):
-        raise NotFoundError(f"There is no folder {docs}.", "Name the folder of the documents with --docs.")
+        raise NotFoundError(f"The folder {docs} does not exist.", "Name the folder of the documents with --docs.")
     files = tuple(path for path in documents(docs, *suffixes_read()) if path.resolve() != questions.resolve())
     named = _names(files)
     labelled: list[LabelledAnswer] = []

@@ -19,7 +19,7 @@ T = TypeVar("T")
 def documents(folder: Path, *suffixes: str) -> tuple[Path, ...]:
     """Return the files below a folder with a supported suffix, sorted by path. Raise NotFoundError."""
     if not folder.is_dir():
-        raise NotFoundError(f"{folder} is missing.", "The documents belong there.")
+        raise NotFoundError(f"{folder} is missing.", "Put the documents of the data set into this folder.")
     paths = (path for path in folder.rglob("*") if path.suffix.lower() in suffixes and not path.name.startswith("."))
     return tuple(sorted(paths))
 
@@ -29,7 +29,7 @@ def text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise NotFoundError(f"{path} is missing.", "Name a file that is there, or complete the set.") from None
+        raise NotFoundError(f"{path} is missing.", "Name an existing file, or complete the data set.") from None
     except UnicodeDecodeError as error:
         raise DocumentError(
             f"{path} is not UTF-8 ({error.reason} at byte {error.start}).", "Convert it to UTF-8."
@@ -82,13 +82,13 @@ def at(place: str, make: Callable[..., T], *arguments: Any) -> T:
         problem = f"no valid JSON ({error.msg}, line {error.lineno}, column {error.colno})"
     except (ValueError, TypeError, AttributeError, SyntaxError, RecursionError) as error:
         problem = str(error)
-    raise DocumentError(f"{place}: {problem}.", "Mend it and try again.")
+    raise DocumentError(f"{place}: {problem}.", "Correct the line and try again.")
 
 
 def physical(page: object) -> int:
     """Check a page number from 1. Raise ValueError for anything else."""
     if isinstance(page, bool) or not isinstance(page, int) or page < 1:
-        raise ValueError(f"'{page}' is no page; pages are whole numbers from 1")
+        raise ValueError(f"'{page}' is not a page; pages are whole numbers from 1")
     return page
 
 
@@ -126,7 +126,7 @@ def label(written: object) -> Verdict:
     """Return the verdict for a label. Raise ValueError for an unknown label."""
     verdict = LABELS.get(str(written).strip().lower())
     if verdict is None:
-        raise ValueError(f"'{written}' is no label; known are {', '.join(LABELS)}")
+        raise ValueError(f"'{written}' is not a known label; the labels are {', '.join(LABELS)}")
     return verdict
 
 

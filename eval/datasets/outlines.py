@@ -30,7 +30,7 @@ def outline_rows(path: Path, left_out: list[str]) -> tuple[Row, ...]:
 def _parse_row(written: str) -> Row:
     match = _ROW.fullmatch(written)
     if not match:
-        raise ValueError(f"'{written}' is not level,heading,page")
+        raise ValueError(f"'{written}' does not have the form level,heading,page")
     return int(match[1]), match[2].strip('" '), int(match[3])
 
 
@@ -53,7 +53,7 @@ def read_outlines(root: Path) -> Dataset:
             continue
         rows = outline_rows(toc, left_out)
         if not rows:
-            left_out.append(f"{toc.name}: no row can be used, so {toc.stem}.pdf is not measured.")
+            left_out.append(f"{toc.name}: no row is valid, so {toc.stem}.pdf is not measured.")
             continue
         first, last = scopes.get(toc.stem, (1, None))
         optional = _rows_of_toc(toc, ".maybe", left_out)
@@ -102,7 +102,7 @@ def read_hips(root: Path) -> Dataset:
         if rows:
             read[path] = HumanOutline(rows, kind=kind_of("hips"))
         else:
-            left_out.append(f"{path.stem}.toc: no row can be used, so {path.name} is not measured.")
+            left_out.append(f"{path.stem}.toc: no row is valid, so {path.name} is not measured.")
     outlined = {path.name: outline for path, outline in read.items()}
     return Dataset("hips", tuple(read), (), outlines=outlined, left_out=tuple(left_out))
 

@@ -151,7 +151,7 @@ def _evidence_kind(sources: list[str]) -> str:
     if not sources:
         return "unknown"
     if unknown := [source for source in sources if source not in _KINDS]:
-        raise ValueError(f"'{unknown[0]}' is no known source of evidence")
+        raise ValueError(f"'{unknown[0]}' is not a known source of evidence")
     return _KINDS[sources[0]] if len(set(sources)) == 1 else "mixed"
 
 
@@ -159,7 +159,7 @@ def _list(written: object) -> list[Any]:
     """A list, or one written as Python text, as the set has them."""
     values = ast.literal_eval(written) if isinstance(written, str) else written
     if not isinstance(values, list):
-        raise ValueError(f"'{written}' is no list")
+        raise ValueError(f"'{written}' is not a list")
     return values
 
 
@@ -180,7 +180,7 @@ def read_cuad(root: Path, wording: str = "official") -> Dataset:
     def question(entry: Mapping[str, Any], number: int) -> EvalQuestion:
         clause, document = words(entry["clause"], "clause"), words(entry["doc"], "doc")
         if clause not in descriptions():
-            raise ValueError(f"'{clause}' is none of the set's clauses")
+            raise ValueError(f"'{clause}' is not a clause of the data set")
         text = _OFFICIAL.format(clause, descriptions()[clause]) if wording == "official" else clause
         spans = ast.literal_eval(entry["spans"]) if isinstance(entry["spans"], str) else entry["spans"]
         pieces = [piece.strip() for span in spans for piece in span.split(_OMISSION)]
@@ -235,8 +235,8 @@ def read_statutes_zh(root: Path) -> Dataset:
     if absent:
         without = sum(not question.answerable for question in questions)
         notes.append(
-            f"{len(absent)} articles are of laws that are not in the folder, or stand there in other words; they are "
-            f"no gold. {without} questions have only such and count as not answerable."
+            f"{len(absent)} articles are missing, because their laws are not in the folder or have another wording "
+            f"there; they do not count as gold. {without} questions have only such articles and count as unanswerable."
         )
     return Dataset("statutes_zh", files, questions, chinese=True, notes=tuple(notes), left_out=tuple(left_out))
 
@@ -248,9 +248,9 @@ def _files(folder: Path) -> tuple[tuple[Path, ...], list[str]]:
     once = {path.name: path for path in reversed(laws)}
     notes = []
     if len(paths) > len(laws):
-        notes.append(f"{len(paths) - len(laws)} files {_FOLDER_PAGE} hold no law and are left out.")
+        notes.append(f"{len(paths) - len(laws)} files {_FOLDER_PAGE} contain no law and are left out.")
     if len(laws) > len(once):
-        notes.append(f"{len(laws) - len(once)} laws stand in two folders; the first file is taken.")
+        notes.append(f"{len(laws) - len(once)} laws are in two folders; the first file is used.")
     return tuple(path for path in laws if once[path.name] == path), notes
 
 

@@ -99,7 +99,9 @@ def data_folder(path: str | Path | None = None) -> Path:
     """Return the data folder: ``path``, else PAGEINDEX_EVAL_DATA. Raise NotFoundError if there is none."""
     folder = path or os.environ.get(VARIABLE)
     if not folder or not Path(folder).is_dir():
-        raise NotFoundError("No evaluation data.", f"Name its folder with --data or {VARIABLE}.")
+        raise NotFoundError(
+            "The folder of the evaluation data is not set.", f"Name its folder with --data or {VARIABLE}."
+        )
     return Path(folder)
 
 
@@ -122,13 +124,17 @@ def load(
         raise UsageError(f"'{name}' has no wording '{wording}'.", f"There are {'; '.join(wordings)}.")
     if name == "custom":
         if docs is None or questions is None:
-            raise UsageError("'custom' needs documents and questions.", "Give --docs DIR and --questions FILE.")
+            raise UsageError(
+                "The data set 'custom' needs documents and questions.", "Give --docs DIR and --questions FILE."
+            )
         return checked(custom.read_custom(Path(docs), Path(questions)))
     if docs is not None or questions is not None:
-        raise UsageError(f"--docs and --questions do not go with '{name}'.", "They belong to 'custom'.")
+        raise UsageError(f"--docs and --questions cannot be used with '{name}'.", "Use them only with 'custom'.")
     source = SOURCES.get(name) or _shared_layout(name)
     if source is None:
-        raise UsageError(f"There is no data set '{name}'.", f"Known are: {', '.join(NAMES)}, {_SETS}/NAME.")
+        raise UsageError(
+            f"The data set '{name}' does not exist.", f"The data sets are: {', '.join(NAMES)}, {_SETS}/NAME."
+        )
     root = source.folder(data_folder(folder))
     if not root.is_dir():
         raise NotFoundError(f"{root} is missing.", f"Get it from {source.address} ({source.layout}).")
@@ -170,7 +176,7 @@ def checked(dataset: Dataset) -> Dataset:
         raise DocumentError(f"{name}: no documents.", "Put the set's files where its layout expects them.")
     twice = [name for name, times in Counter(path.name for path in dataset.files).items() if times > 1]
     if twice:
-        raise DocumentError(f"{name}: the file name {twice[0]} is used more than once.", "Rename one of them.")
+        raise DocumentError(f"{name}: two documents have the file name {twice[0]}.", "Rename one of them.")
     names = {path.name for path in dataset.files}
     usable: dict[str, EvalQuestion] = {}
     left_out = list(dataset.left_out)
@@ -186,5 +192,5 @@ def checked(dataset: Dataset) -> Dataset:
         if not left_out:
             raise DocumentError(f"{name}: no questions.", "A set needs at least one.")
         entries = counted(len(left_out), "entry", "entries")
-        raise DocumentError(f"{name}: nothing can be used, {entries} left out; the first: {left_out[0]}", "Mend it.")
+        raise DocumentError(f"{name}: no entry is valid, {entries} left out; the first: {left_out[0]}", "Mend it.")
     return replace(dataset, questions=tuple(usable.values()), left_out=tuple(left_out))

@@ -126,7 +126,7 @@ def reworded(dataset: Dataset, path: Path) -> Dataset:
         if number not in ids:
             raise ValueError(f"{dataset.name} has no question {number}")
         if number in written:
-            raise ValueError(f"question {number} is worded a second time")
+            raise ValueError(f"question {number} has two wordings")
         written[number] = words(entry["question"], "question")
 
     left_out: list[str] = []
@@ -134,9 +134,7 @@ def reworded(dataset: Dataset, path: Path) -> Dataset:
         pass
     if not written:
         first = f" The first line left out: {left_out[0]}." if left_out else ""
-        raise DocumentError(
-            f"{path} holds no questions that can be used.{first}", 'Write {"id", "question"} on each line.'
-        )
+        raise DocumentError(f"{path} contains no valid question.{first}", 'Write {"id", "question"} on each line.')
     questions = (replace(q, text=written[q.id]) for q in dataset.questions if q.id in written)
     return replace(dataset, questions=tuple(questions), left_out=(*dataset.left_out, *left_out))
 
@@ -148,7 +146,7 @@ def sample(questions: Sequence[EvalQuestion], size: int, seed: int = 0) -> tuple
     at most one. A larger ``size`` returns all. Raise UsageError for a size below 1.
     """
     if size < 1:
-        raise UsageError(f"A sample of {size} questions measures nothing.", "Ask for at least one.")
+        raise UsageError(f"A sample needs at least one question, not {size}.", "Set --sample to 1 or more.")
     strata: dict[str, list[EvalQuestion]] = defaultdict(list)
     for question in questions:
         strata[question.kind].append(question)

@@ -107,7 +107,7 @@ def compare(runs: Sequence[Run], *, flips_at: str = FLIPS_AT, resamples: int = 1
     Raise UsageError for fewer than two runs or no common question.
     """
     if len(runs) < 2:
-        raise UsageError("One run has nothing to be compared with.", "Name the folders of two runs or more.")
+        raise UsageError("A comparison needs at least two runs.", "Name the folders of two runs or more.")
     names = names_of(runs)
     by_run = [by_id(run) for run in runs]
     shared = shared_ids(by_run)
@@ -144,9 +144,11 @@ def by_id(run: Run) -> dict[str, QuestionRecord]:
     """Return the records by question id. Raise DocumentError for a repeated question, or none at all."""
     records = {record.id: record for record in run.questions}
     if len(records) < len(run.questions):
-        raise DocumentError(f"{run.folder}: a question was written twice.", "Run it again into a new folder.")
+        raise DocumentError(
+            f"{run.folder}: the run contains a question twice.", "Repeat the run with a new --out folder."
+        )
     if not records:
-        raise DocumentError(f"{run.folder}: the run holds no question.", "Name a run that asked questions.")
+        raise DocumentError(f"{run.folder}: the run contains no question.", "Name a run that has asked questions.")
     return records
 
 
@@ -188,10 +190,12 @@ def _comparison_notes(
     notes = []
     for name, records in zip(names, by_run, strict=True):
         if left := len(records) - len(shared):
-            notes.append(f"{name}: {left} of its {len(records)} questions are left out, the others did not ask them.")
+            notes.append(
+                f"{name}: {left} of its {len(records)} questions are left out, because the other runs did not ask them."
+            )
     notes += [f"{name} is not finished." for name, run in zip(names, runs, strict=True) if not run.head.finished]
     if len({run.head.dataset for run in runs}) > 1:
-        notes.append("The runs are of different data sets: questions are paired by id alone.")
+        notes.append("The runs use different data sets, so questions are paired only by their ids.")
     for name, records in zip(names[1:], by_run[1:], strict=True):
         worded = sum(records[question].question != by_run[0][question].question for question in shared)
         if worded:
@@ -241,7 +245,7 @@ def assign(groups: Mapping[str, str], *, folds: int = FOLDS, seed: int = 0) -> d
         members.setdefault(group or (question,), []).append(question)
     if folds < 2 or len(members) < folds:
         raise UsageError(
-            f"{len(members)} groups of questions cannot be dealt to {folds} folds.",
+            f"{len(members)} groups of questions cannot be divided into {folds} folds.",
             "Use at least two folds and no more than there are groups (companies, laws, contracts).",
         )
     shuffled = sorted(members.values())
@@ -293,7 +297,9 @@ def parse_floor(text: str) -> Floor:
     except ValueError:
         floor = math.nan
     if not name.strip() or not math.isfinite(floor):
-        raise UsageError(f"--fail-under {text!r} is not MEASURE=NUMBER.", "Write it like --fail-under hit@5=0.6.")
+        raise UsageError(
+            f"--fail-under {text!r} does not have the form MEASURE=NUMBER.", "Write it like --fail-under hit@5=0.6."
+        )
     return name.strip(), floor
 
 

@@ -102,7 +102,7 @@ def _installed() -> Any:
         return importlib.import_module("pageindex").page_index_flash
     except (ImportError, AttributeError) as error:
         raise PageIndexError(
-            f"The ranker pageindex-tree needs the package pageindex, 0.4 or newer ({error}).",
+            f"The ranker pageindex-tree needs the package pageindex 0.4 or newer ({error}).",
             "Install it with: pip install 'pageindex>=0.4'",
         ) from error
 
@@ -117,7 +117,8 @@ def _leaves(pdf: Path, cache_file: Path, pages: int) -> list[Leaf]:
                 tree = _installed()(str(pdf), summary=False, optimize=False)["structure"]
         except Exception as error:  # a foreign package raises what it likes
             raise PageIndexError(
-                f"{pdf}: pageindex made no tree of it ({error}).", "Leave the document out."
+                f"{pdf}: pageindex could not make a tree of this file ({error}).",
+                "Leave this document out of the data set.",
             ) from error
         cache_file.parent.mkdir(parents=True, exist_ok=True)
         draft = cache_file.with_suffix(".new")

@@ -197,10 +197,10 @@ def read_head(folder: Path) -> RunHead:
         return _from_fields(RunHead, data | {name: tuple(data.get(name, ())) for name in ("problems", "left_out")})
     except FileNotFoundError as error:
         raise NotFoundError(
-            f"{folder} is no run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."
+            f"{folder} is not the folder of a run: it has no {RUN_FILE}.", "Name the folder of an `eval run`."
         ) from error
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise DocumentError(f"{path}: cannot be read ({error}).", "Run it again into a new folder.") from error
+        raise DocumentError(f"{path}: cannot be read ({error}).", "Repeat the run with a new --out folder.") from error
 
 
 def read_run(folder: str | Path) -> Run:
@@ -224,10 +224,12 @@ def _read_records(path: Path, kind: type[Record]) -> list[dict[str, Any]]:
             data = json.loads(line)
         except ValueError as error:
             raise DocumentError(
-                f"{path}, line {number}: not JSON ({error}).", "Remove the line, run it again."
+                f"{path}, line {number}: not JSON ({error}).", "Remove the line and run the same command again."
             ) from error
         if not isinstance(data, dict) or not needed <= data.keys():
-            raise DocumentError(f"{path}, line {number}: not a record of a run.", "Remove the line, run it again.")
+            raise DocumentError(
+                f"{path}, line {number}: not a record of a run.", "Remove the line and run the same command again."
+            )
         rows.append(data)
     return rows
 

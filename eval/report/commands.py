@@ -65,9 +65,13 @@ def run_measure(options: argparse.Namespace) -> int:
         ]
         left = sum(loss.count for loss in figures.attribution if loss.stage == "no gold placed")
         notes = unusable(run.head.left_out, f"All are in {run.folder / RUN_FILE}.")
-        notes += [f"{left} questions have gold that found no page: they count in no measure on pages."] if left else []
+        notes += (
+            [f"{left} questions have gold passages that were found on no page; measures on pages leave them out."]
+            if left
+            else []
+        )
         if failed := [record.error for record in run.questions if record.error]:
-            notes.append(f"{len(failed)} questions failed and count zero; the first: {failed[0]}")
+            notes.append(f"{len(failed)} questions failed and count as zero; the first: {failed[0]}")
         notes += missing([figures])
         show([table for table in shown if table.rows], [*notes, f"The run is in {run.folder}."])
     for message in short:

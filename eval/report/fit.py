@@ -43,7 +43,9 @@ def run_fit(options: argparse.Namespace) -> int:
     if options.folds and options.folds < 2:
         raise UsageError(f"--folds is {options.folds}.", "Choose at least 2.")
     if options.library and not options.feedback:
-        raise UsageError("--library goes with --feedback alone.", "Sets have their own homes.")
+        raise UsageError(
+            "--library can be used only with --feedback.", "Data sets have homes of their own, so leave it out."
+        )
     folder = options.out or DEFAULT_OUT
     return _fit_feedback(options, folder) if options.feedback else _fit_sets(options, folder)
 
@@ -78,7 +80,7 @@ def _fit_sets(options: argparse.Namespace, folder: Path) -> int:
         _write_weights(file, written)
     notes = [f"{own.dataset}, {own.setting}, {own.expert}: {note}" for own in features for note in own.notes]
     notes += _closing_notes(file, unlearned) + (
-        [] if rows else ["All sets are of one kind, so that nothing was held out."]
+        [] if rows else ["All data sets are of one kind, so no kind could be held out."]
     )
     data = {
         "rows": [asdict(row) for row in (*rows, *folds)], "means": means(rows) if rows else {}, "unlearned": unlearned,
@@ -93,7 +95,9 @@ def _fit_sets(options: argparse.Namespace, folder: Path) -> int:
 def _fit_feedback(options: argparse.Namespace, folder: Path) -> int:
 
     if options.sets or options.setting or options.expert or options.folds:
-        raise UsageError("--feedback learns from ratings: it takes no sets, --setting, --expert or --folds.", "")
+        raise UsageError(
+            "--feedback learns from ratings, so it cannot be used with data sets, --setting, --expert or --folds.", ""
+        )
     progress = Progress()
     with closing(Engine(getattr(options, "home", None))) as engine:
         questions = read_ratings(engine, options.library)
@@ -107,9 +111,9 @@ def _fit_feedback(options: argparse.Namespace, folder: Path) -> int:
     refused = fitted.worse
     notes = [
         f"Learned from {fitted.learned_from} rated questions, judged by {fitted.judged_by} others.",
-        "The sets of the shipped weights are at hand and were learned from, too."
+        "The data sets of the shipped weights are present, and the weights were learned from them, too."
         if fitted.sets
-        else "The sets of the shipped weights are not at hand: learning starts from the shipped weights.",
+        else "The data sets of the shipped weights are missing, so learning starts from the shipped weights.",
     ]
     data = asdict(fitted) | {"refused": refused, "file": ""}
     if not refused:
@@ -130,7 +134,9 @@ def _fit_feedback(options: argparse.Namespace, folder: Path) -> int:
 def _closing_notes(file: Path, unlearned: Sequence[str]) -> list[str]:
     notes = [f"The weights are in {file}. To use them, set ranking_weights to this file."]
     if unlearned:
-        notes.append(f"No data to learn from, so that these keep the weights in use: {', '.join(unlearned)}.")
+        notes.append(
+            f"These features have no data to learn from and keep their present weights: {', '.join(unlearned)}."
+        )
     return notes
 
 

@@ -26,8 +26,8 @@ def run_judges(options: argparse.Namespace) -> int:
     dataset = load(options.dataset, options.data, docs=options.docs, questions=options.questions)
     if not dataset.labelled:
         raise UsageError(
-            f"{dataset.name} holds no labelled answers here.",
-            'FinanceBench\'s are in the folder results of its repository; in custom they stand under "labelled".',
+            f"{dataset.name} has no labelled answers in this folder.",
+            'FinanceBench has them in the folder results of its repository; custom has them under "labelled".',
         )
     judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
     try:
@@ -53,7 +53,7 @@ def run_judges(options: argparse.Namespace) -> int:
         for judge_row in figures
         if judge_row.not_judged
     ]
-    notes = notes if judge else ["No judge was named (--judge-model): only the rules are compared."]
+    notes = notes if judge else ["--judge-model is not set, so only the rules are compared with the labels."]
     show([_judge_table(figures)], [*unusable(dataset.left_out), *notes])
     return 0
 
@@ -63,7 +63,7 @@ def run_rejudge(options: argparse.Namespace) -> int:
 
     judge = load_judge(options.judge_model, load_settings(getattr(options, "home", None)))
     if judge is None:
-        raise UsageError("No judge is named.", "Set llm_model, or name one with --judge-model.")
+        raise UsageError("No judging model is configured.", "Set llm_model, or name one with --judge-model.")
     try:
         run = judge_again(options.run, judge, Progress(), everything=options.all)
     finally:

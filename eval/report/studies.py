@@ -163,7 +163,7 @@ def run_fit_headings(options: argparse.Namespace) -> int:
 
     documents = _documents(options)
     if len({document.outline.kind for document in documents}) < 2:
-        raise UsageError("All documents are of one kind, so that nothing can be held out.", "Name more sets.")
+        raise UsageError("All documents are of one kind, so no kind can be held out.", "Name more data sets.")
     lessons = [lesson(document) for document in documents]
     rules = [judge(document, NO_TREES) for document in documents]
     unseen = held_out(documents, lessons, Progress())

@@ -173,7 +173,7 @@ def _unreasoned(run: Summary) -> list[str]:
     """Return a note where the effort asked for a model and the figures are those of effort fast."""
     effort = run.head.options.get("effort", "fast")
     if effort != "fast" and not run.head.model and not run.search_tokens:
-        return [f"No language model is configured (llm_model): effort {effort} did what fast does."]
+        return [f"No language model is configured (llm_model): effort {effort} worked like the effort fast."]
     if not run.unreasoned:
         return []
     count = len(run.unreasoned)
@@ -187,10 +187,13 @@ def _missing(run: Summary) -> list[str]:
         return notes
     if not run.head.judge:
         notes.append(
-            "No judge was named (--judge-model): strict and lenient are not measured, only what rules can tell."
+            "--judge-model is not set, so answers are judged by rules only, and the measures strict and lenient are "
+            "missing."
         )
     if figures.not_judged:
-        notes.append(f"{figures.not_judged} answers were not judged and count in no mean; the first: {figures.failure}")
+        notes.append(
+            f"{figures.not_judged} answers were not judged and are left out of the means; the first: {figures.failure}"
+        )
     if figures.no_reference:
         notes.append(f"{figures.no_reference} questions have no reference answer: their answers cannot be judged.")
     if figures.failed:

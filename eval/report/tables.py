@@ -32,7 +32,7 @@ def _attribution(run: Summary, named: str) -> Table:
     columns = ("stage", "questions", "share", "ceiling after it")
     if not run.attribution:
         return Table(
-            title, columns, (), f"{run.run} leaves no trace of its stages, so its misses cannot be laid at one."
+            title, columns, (), f"{run.run} records no stages, so its lost questions cannot be assigned to a stage."
         )
     rows = [(text(loss.stage), number(loss.count), share(loss.share), share(loss.ceiling)) for loss in run.attribution]
     note = "A question counts at the stage that lost its page. The ceiling is hit@5 if all later stages were perfect."
@@ -247,6 +247,7 @@ def degradation(summaries: Sequence[Summary]) -> Table:
     ]  # fmt: skip
     columns = ("run", "questions", "degraded", "failed", "search without its model", "answer failed", "not judged")
     note = (
-        "Degraded records count as they are: their figures are of less than was asked for. The same command asks again."
+        "Degraded records count with the figures that they have, which may be too low. "
+        "The same command asks these questions again."
     )
     return Table("Degraded records", columns, tuple(rows), note if rows else "")

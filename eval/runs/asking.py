@@ -130,7 +130,7 @@ def judge_again(folder: Path, judge: Judge, progress: Progress, *, everything: b
     """
     run = read_run(folder)
     if not run.head.finished or not any(record.answer for record in run.questions):
-        raise UsageError(f"{folder} is no finished run with answers.", "Make one with: eval run … --answers")
+        raise UsageError(f"{folder} is not a finished run with answers.", "Make one with: eval run … --answers")
     if not everything and run.head.judge and dict(run.head.judge) != dict(judge.about):
         raise UsageError(f"{folder} was judged by {run.head.judge['model']}, or by another prompt.", "Use --all.")
     open_ = [
@@ -183,8 +183,8 @@ def ask(
     indexed = tuple(name for name in names if name in corpus.documents)
     if not indexed:
         raise NotFoundError(
-            f"Question {question.id} gives no document that was indexed ({', '.join(question.documents) or 'none'}).",
-            "Look at the run's problems.",
+            f"Question {question.id} names no document that was indexed ({', '.join(question.documents) or 'none'}).",
+            "The problems of the run show which documents failed.",
         )
     if setting in ("library", "given"):
         return indexed, _located(corpus, ranker.rank(question.text, indexed, depth))

@@ -65,7 +65,9 @@ def collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: P
                 of_set.append(features)
             else:
                 label = f"{features.dataset}, {features.setting}, {features.expert}"
-                progress.say(f"{label}: the same features as {same.setting}, {same.expert}; left out.")
+                progress.say(
+                    f"{label}: left out, because its features are the same as those of {same.setting}, {same.expert}."
+                )
         collected += of_set
     return collected
 
@@ -75,7 +77,7 @@ def _collect(plans: Sequence[Plan], folder: Path, homes: Path | None, progress: 
     first = plans[0]
     dataset = load(first.dataset, first.data, docs=first.docs, questions=first.questions)
     if not any(map(has_pages, dataset.questions)):
-        raise UsageError(f"No question of {dataset.name} has gold pages.", "Name other sets.")
+        raise UsageError(f"No question of {dataset.name} has gold pages.", "Name other data sets.")
     home = homes / first.label if homes is not None else first.home_folder(dataset.files)
     with ExitStack() as opened:
         located: tuple[EvalQuestion, ...] | None = None
@@ -131,7 +133,7 @@ def _ask(
             step()
     if not questions:
         reason = notes[0] if notes else "their documents are not indexed"
-        raise UsageError(f"No question of {name} can be learned from ({reason}).", "Name other sets.")
+        raise UsageError(f"No question of {name} can be learned from ({reason}).", "Name other data sets.")
     return FeatureSet(name, plan.setting, plan.expert, names, pairs, tuple(questions), tuple(notes))
 
 

@@ -107,15 +107,15 @@ def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
     name = library or engine.settings.library
     ids = [entry.id for entry in run(engine.libraries.named()) if entry.called(name)]
     if not ids:
-        raise NotFoundError(f"There is no library '{name}'.", "`hybrid-pageindex libraries` lists them.")
+        raise NotFoundError(f"The library '{name}' does not exist.", "`hybrid-pageindex libraries` lists them.")
     listed = run(engine.documents.list(library=name))
     documents = {document.path: (document.doc_id, document.pages) for document in listed if document.published}
     questions = rated_questions(engine.feedback.all(ids[0]), documents)
     right = sum(bool(question.right) for question in questions)
     if right < NEEDED:
         raise UsageError(
-            f"{right} questions have a page that was rated right, and {NEEDED} are needed to learn from.",
-            "Rate more answers, then run this again.",
+            f"{right} questions have a page that was rated right, but learning needs {NEEDED}.",
+            "Rate more answers, and run the same command again.",
         )
     return questions
 
@@ -148,7 +148,9 @@ def fit_feedback(
                 judged.append(labelled(question.text, "", candidates, question.right))
             step()
     if not judged:
-        raise UsageError("No rated question is left to judge weights by.", "Rate more answers, then run this again.")
+        raise UsageError(
+            "No rated question is left to test the weights on.", "Rate more answers, and run the same command again."
+        )
     own = FeatureSet(NAME, "library", "", names, pairs, tuple(taught))
     usual_l2 = {} if l2 is None and sets else {"l2": _L2 if l2 is None else l2}
     fitter = Fitter([*sets, own], **usual_l2)

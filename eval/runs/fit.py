@@ -65,7 +65,10 @@ class Fitter:
     def __init__(self, sets: Sequence[FeatureSet], *, l2: float = L2) -> None:
         """Raise UsageError where there is nothing to learn from."""
         if not sets:
-            raise UsageError("There are no sets to learn from.", "Name sets of `eval list`, or their folder by --data.")
+            raise UsageError(
+                "No data sets to learn from were found.",
+                "Name data sets of `eval list`, or name their folder with --data.",
+            )
         self.sets, self._l2 = tuple(sets), l2
         self.names, self._pairs = sets[0].names, sets[0].pairs
         self.columns = weight_names(self.names, self._pairs)
@@ -150,7 +153,7 @@ class Fitter:
             groups = {q.place: q.features.group for at in ats for q in self.questions[at]}
             numbered = {str(number): place for number, place in enumerate(groups)}
             if len(set(groups.values())) < folds:
-                progress.say(f"{kind}: fewer than {folds} documents with gold, so that no folds are made.")
+                progress.say(f"{kind}: fewer than {folds} documents have gold pages, so no folds are made.")
                 continue
             dealt = assign({number: groups[place] for number, place in numbered.items()}, folds=folds)
             fold_of = {numbered[number]: fold for number, fold in dealt.items()}

@@ -126,7 +126,7 @@ def prepare(
     engine = Engine(home, chat=chat) if settings is None else Engine(settings=settings, chat=chat)
     try:
         if state and state.get("code") != indexing_code() and ours:
-            progress.say(f"{home} was indexed by another state of the code: it is indexed again.")
+            progress.say(f"{home} was indexed by another version of the code, so it is indexed again.")
             run(engine.libraries.clear())
             state = {}
         began = time.perf_counter()
@@ -193,8 +193,8 @@ def _only(documents: Sequence[Document], files: Sequence[Path], home: Path) -> N
     others = [document.name for document in documents if document.name not in names]
     if others:
         raise UsageError(
-            f"{home} holds {len(others)} documents that are not of this run, for example {others[0]}.",
-            "Name another --home, or leave it out.",
+            f"{home} holds {len(others)} documents that do not belong to this run, for example {others[0]}.",
+            "Name another --home, or leave the option out.",
         )
 
 
@@ -202,16 +202,18 @@ def resumed(folder: Path, plan: Plan) -> RunHead | None:
     """The head of the run that the folder holds. Raises UsageError where it was made with other options or code."""
     if not (folder / RUN_FILE).exists():
         if folder.exists() and any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty and holds no run.", "Name a new folder with --out.")
+            raise UsageError(
+                f"{folder} is not empty, and it is not the folder of a run.", "Name a new folder with --out."
+            )
         return None
     head, options = read_head(folder), plan.options
     differ = sorted(name for name in {*head.options, *options} if head.options.get(name) != options.get(name))
     if differ:
         differences = "; ".join(f"{name} was {head.options.get(name)!r}, not {options.get(name)!r}" for name in differ)
-        raise UsageError(f"{folder} holds a run with other options: {differences}.", "Name a new folder with --out.")
+        raise UsageError(f"{folder} contains a run with other options: {differences}.", "Name a new folder with --out.")
     if not head.finished and head.engine != engine_code():
         raise UsageError(
-            f"{folder} was begun with another state of the engine ({head.engine}).", "Name a new folder with --out."
+            f"{folder} was started with another version of the engine ({head.engine}).", "Name a new folder with --out."
         )
     drop_torn_line(folder)
     return head

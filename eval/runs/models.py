@@ -118,4 +118,4 @@ def make_ranker(name: str, engine: Engine, corpus: Corpus, options: RankerOption
             if options.model is None:
                 raise UsageError("The ranker whole-tree needs a language model.", "Set llm_model, or name a --model.")
             return WholeTree(corpus, options.model)
-    raise UsageError(f"There is no ranker '{name}'.", f"Choose one of: {', '.join(RANKERS)}.")
+    raise UsageError(f"The ranker '{name}' does not exist.", f"Choose one of: {', '.join(RANKERS)}.")

@@ -73,23 +73,24 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.setting not in SETTINGS:
-            raise UsageError(f"There is no setting '{self.setting}'.", f"Choose one of: {', '.join(SETTINGS)}.")
+            raise UsageError(f"The setting '{self.setting}' does not exist.", f"Choose one of: {', '.join(SETTINGS)}.")
         if self.ranker not in RANKERS:
-            raise UsageError(f"There is no ranker '{self.ranker}'.", f"Choose one of: {', '.join(RANKERS)}.")
+            raise UsageError(f"The ranker '{self.ranker}' does not exist.", f"Choose one of: {', '.join(RANKERS)}.")
         if not 5 <= self.depth <= 1000:
             raise UsageError(f"The depth is {self.depth}.", "Choose 5 to 1000.")
         if self.model and self.model not in MODELS:
             raise UsageError(
-                f"There is no model '{self.model}' here.", f"Choose {' or '.join(MODELS)}; leave it out to use yours."
+                f"--model cannot be '{self.model}'.",
+                f"Choose {' or '.join(MODELS)}; leave it out to use the configured model.",
             )
         if self.vision not in ("", *VISION):
-            raise UsageError(f"There is no vision '{self.vision}'.", f"Choose {' or '.join(VISION)}, or leave it out.")
+            raise UsageError(f"--vision cannot be '{self.vision}'.", f"Choose {' or '.join(VISION)}, or leave it out.")
         if self.vision and not self.answers:
-            raise UsageError("--vision is for answers, and none are asked for.", "Add --answers.")
+            raise UsageError("--vision is used only with answers, but --answers is missing.", "Add --answers.")
         if not 1 <= self.parallel <= 64:
-            raise UsageError(f"{self.parallel} questions cannot be asked at once.", "Choose 1 to 64.")
+            raise UsageError(f"{self.parallel} is not a valid number of parallel questions.", "Choose 1 to 64.")
         if self.judge_model and not self.answers:
-            raise UsageError("--judge-model judges answers, and none are asked for.", "Add --answers.")
+            raise UsageError("--judge-model judges answers, but --answers is missing.", "Add --answers.")
         if self.sample < 0 or self.min_pages < 0 or self.misspelt < 0:
             raise UsageError(
                 "--sample, --min-pages and --misspelt cannot be negative.", "Leave them out to ask everything."

@@ -55,8 +55,8 @@ def measure(plan: Plan, progress: Progress) -> Run:
         return measure_trees(plan, dataset, folder, progress)
     previous = resumed(folder, plan)
     if previous and previous.finished and not (_left_to_mend(folder) and previous.engine == engine_code()):
-        other = "" if previous.engine == engine_code() else " It was made with another state of the engine."
-        progress.say(f"{folder} is a finished run of the same questions: nothing is asked again.{other}")
+        other = "" if previous.engine == engine_code() else " It was made with another version of the engine."
+        progress.say(f"{folder} is a finished run of the same questions, so no question is asked again.{other}")
         return read_run(folder)
     require("ir_measures", "eval")  # needed at the end: what lacks it must not work until then
     home = plan.home_folder(files)
@@ -109,11 +109,11 @@ def distractors(folder: Path | None, dataset: Dataset) -> tuple[Path, ...]:
         return ()
     paths = tuple(path for path in documents(folder, *suffixes_read()) if path.is_file())
     if not paths:
-        raise UsageError(f"{folder} holds no documents.", "--distractors takes a folder of files that are read.")
+        raise UsageError(f"{folder} holds no documents.", "--distractors needs a folder of files in supported formats.")
     names = [path.name for path in dataset.files]
     for path in paths:
         if path.name in names:
-            raise UsageError(f"{path}: a document of that name is in {dataset.name}.", "Rename the file.")
+            raise UsageError(f"{path}: {dataset.name} already has a document of that name.", "Rename the file.")
         names.append(path.name)
     return paths
 
@@ -126,7 +126,7 @@ def within(dataset: Dataset, corpus: Corpus) -> Dataset:
     outside = {q.id: reason for q in dataset.questions if (reason := _outside(q, corpus))}
     inside = tuple(question for question in dataset.questions if question.id not in outside)
     if not inside:
-        raise DocumentError(f"{dataset.name}: no question can be used; the first: {next(iter(outside.values()))}")
+        raise DocumentError(f"{dataset.name}: no question is valid; the first: {next(iter(outside.values()))}")
     return replace(dataset, questions=inside, left_out=(*dataset.left_out, *outside.values()))
 
 
@@ -156,7 +156,7 @@ def chosen(plan: Plan, dataset: Dataset, corpus: Corpus) -> tuple[tuple[EvalQues
     if plan.setting != "library":
         without = sum(not question.documents for question in left)
         left = tuple(question for question in left if question.documents)
-        notes = [f"{without} questions name no document, so that none can be given: left out"] if without else []
+        notes = [f"{without} questions name no document, so the setting 'given' leaves them out"] if without else []
     if not left:
         raise UsageError(
             f"No question of {dataset.name} is left.", "Ask for another --kind or --setting, or fewer --min-pages."

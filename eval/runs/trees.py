@@ -61,10 +61,10 @@ class TreeScore:
 def measure_trees(plan: Plan, dataset: Dataset, folder: Path, progress: Progress) -> Run:
     """Index the set's documents with and without their bookmarks and score both. Resumes like a run of questions."""
     if plan.ranker != "engine":
-        raise UsageError(f"{dataset.name} measures section trees: there is nothing to rank.", "Leave --ranker away.")
+        raise UsageError(f"{dataset.name} measures section trees, so no ranker is used.", "Leave --ranker out.")
     previous = resumed(folder, plan)
     if previous and previous.finished:
-        progress.say(f"{folder} is a finished run of the same documents: nothing is measured again.")
+        progress.say(f"{folder} is a finished run of the same documents, so no document is measured again.")
         return read_run(folder)
     home = plan.home_folder(dataset.files)
     begun = previous.started if previous else now()

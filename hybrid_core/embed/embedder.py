@@ -20,9 +20,9 @@ Vectors = NDArray[np.float32]  # (n, dimension), unit rows, finite
 TermWeights = dict[int, float]  # token id to positive weight
 T = TypeVar("T")
 
-_BAD_ANSWER = "Choose another model, or look for a fault in this one's files or server."
+_BAD_ANSWER = "Check the files or the server of this model, or choose another model."
 
-_FAULT = "Look for a fault in the model's files."
+_FAULT = "Check the files of the model."
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Exporting(Protocol):
 def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collection[int]) -> TermWeights:
     """Return the greatest positive weight of each token of a text."""
     if not np.isfinite(weights).all():
-        raise ModelError("BGE-M3 weighted a token with NaN or infinity.", _FAULT)
+        raise ModelError("BGE-M3 returned a token weight that is NaN or infinite.", _FAULT)
     weights_by_token: TermWeights = {}
     for token, weight in zip(ids, weights.tolist(), strict=True):
         if weight > 0 and token not in ignored:

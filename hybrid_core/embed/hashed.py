@@ -31,7 +31,7 @@ class HashedEmbedder:
     def __init__(self, dimension: int) -> None:
         name = f"{self._form}:{dimension}"
         if not 16 <= dimension <= 4096:
-            raise UsageError(f"{name} has a bad dimension.", f"Choose 16 to 4096, for example {self._form}:256.")
+            raise UsageError(f"{name} has an invalid dimension.", f"Choose 16 to 4096, for example {self._form}:256.")
         self._id = EmbedderId(name, dimension, fingerprint(name, TOKENISER, "log-tf signs 1"))
         self._closed = False
 
@@ -41,7 +41,7 @@ class HashedEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         if self._closed:
-            raise UsageError(f"{self._id.name} is closed.", "Load it again.")
+            raise UsageError(f"{self._id.name} is closed.", "Load the model again.")
         rows = [self._row(text) for text in checked_texts(texts, kind)]
         return unit_rows(rows, self._id.name, self._id.dimension)
 
@@ -66,7 +66,7 @@ class HashedM3Embedder(HashedEmbedder):
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         if self._closed:
-            raise UsageError(f"{self._id.name} is closed.", "Load it again.")
+            raise UsageError(f"{self._id.name} is closed.", "Load the model again.")
         terms = tokenise(checked_texts([query], "query")[0])
         return np.array([_late_interaction(terms, tokenise(text)) for text in checked_texts(texts)], np.float32)
 

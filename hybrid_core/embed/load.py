@@ -59,9 +59,9 @@ def load_embedder(
 def _unknown(spec: str, kind: str) -> UsageError:
     known_forms = f"Known forms: {', '.join(FORMS)}."
     if spec == "none":
-        return UsageError("'none' stands for no embedder, so there is nothing to load.", known_forms)
+        return UsageError("'none' means no embedder, so no model can be loaded.", known_forms)
     forms = {form.partition(":")[0]: form for form in FORMS}  # the longer form of a name wins
     near = difflib.get_close_matches(kind, forms, n=1, cutoff=0.5)
     nearest = forms[near[0]] if near else f"sentence-transformers:{spec}" if "/" in spec else ""
     hint = f"Did you mean {nearest}? " if nearest else ""
-    return UsageError(f"'{spec}' names no embedder.", hint + known_forms)
+    return UsageError(f"'{spec}' is not the name of an embedder.", hint + known_forms)

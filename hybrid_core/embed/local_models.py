@@ -99,10 +99,10 @@ def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: s
     """
     if model.folder:
         advice = "Check that the folder holds all files of such a model."
-        with _library_errors(model, "Tried the folder.", advice, bars=False):
+        with _library_errors(model, "Only its folder was searched.", advice, bars=False):
             return load(str(model.folder), True), model.folder
     if cached := _cache_folder(model.spec, needed):
-        tried = "Tried the cache of the Hugging Face hub on this machine."
+        tried = "Only the Hugging Face cache on this machine was searched."
         try:
             with _library_errors(model, tried, model.how_to_bring(), bars=False):
                 return load(str(cached), True), cached
@@ -113,7 +113,7 @@ def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: s
     if not model.places.hub:
         raise missing(model)
     with _library_errors(
-        model, "Tried the Hugging Face cache of this machine and the hub.", model.how_to_bring(), bars=True
+        model, "The Hugging Face cache on this machine and the hub were searched.", model.how_to_bring(), bars=True
     ):
         hub = require("huggingface_hub", model.form)
         hub.get_session().head(hub.constants.ENDPOINT, timeout=_HUB_TIMEOUT)
@@ -149,13 +149,13 @@ def running(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        advice = "Where memory ran out, take a smaller batch size or another device."
+        advice = "If memory ran out, use a smaller batch size or another device."
         raise ModelError(f"{name} failed ({one_line(error)}).", advice) from error
 
 
 def one_line(error: Exception) -> str:
     """Return the message of a library's error, without the name of its class."""
-    return " ".join(str(error).split())[:300] or "its library gives no reason"
+    return " ".join(str(error).split())[:300] or "the model's library gives no reason"
 
 
 def _cache_folder(name: str, file: str) -> Path | None:

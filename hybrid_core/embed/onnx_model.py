@@ -102,7 +102,7 @@ class OnnxEmbedder:
 
     def _open(self) -> _Network:
         if self._network is None:
-            raise UsageError(f"{self._name} is closed.", "Load it again.")
+            raise UsageError(f"{self._name} is closed.", "Load the model again.")
         return self._network
 
 
@@ -136,14 +136,15 @@ class _Network:
         self.name = model.name
         runtime, tokenizers = require("onnxruntime", "onnx"), require("tokenizers", "onnx")
         if model.folder is None:
-            raise UsageError(f"{model.name}: there is no such folder.", model.how_to_bring())
+            raise UsageError(f"{model.name}: the folder does not exist.", model.how_to_bring())
         self._folder, file = model.folder, network_file(model.folder)
         if file is None:
             raise ModelError(
                 f"{model.name}: {model.folder} holds no exported network.",
                 Advice(
                     "Export one where PyTorch is (see the documentation of embedders).",
-                    f"Where PyTorch is, make one: embed --export {model.folder} --embedder sentence-transformers:PATH",
+                    f"Create one on a machine with PyTorch: embed --export {model.folder} --embedder "
+                    "sentence-transformers:PATH",
                 ),
             )
         try:
@@ -229,7 +230,7 @@ def network_file(folder: Path) -> Path | None:
             return chosen[-1]
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(folder)) for file in files)
-        raise ModelError(f"{folder} holds several networks: {names}.", "Name the one to use model.onnx.")
+        raise ModelError(f"{folder} holds several networks: {names}.", "Rename the network to use to model.onnx.")
     return files[0] if files else None
 
 
@@ -283,9 +284,9 @@ def export_model(embedder: Embedder, folder: Path) -> ExportReport:
     name = embedder.id.name
     if not isinstance(embedder, Exporting):
         advice = "Name sentence-transformers:NAME_OR_PATH or bge-m3[:PATH]."
-        raise UsageError(f"{name} is no model that PyTorch runs here.", advice)
+        raise UsageError(f"{name} is not a model that PyTorch can run here.", advice)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already.", "Name a new folder.")
+        raise UsageError(f"The folder {folder} already exists.", "Name a new folder.")
     for package in ("onnx", "onnxscript", "tokenizers"):
         require(package, "export")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -360,7 +361,7 @@ def _compare(embedder: Embedder, folder: Path) -> tuple[float, float]:
     exported.close()
     if cosines.mean() < _MIN_COSINE:
         message = f"{embedder.id.name}: the exported model's vectors differ (cosine {cosines.mean():.3f})."
-        raise ModelError(message, "Use it as it is.")
+        raise ModelError(message, "Use the model without exporting it.")
     return float(cosines.mean()), float(cosines.min())
 
 

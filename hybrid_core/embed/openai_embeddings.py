@@ -116,7 +116,7 @@ class OpenAIEmbedder:
     def _rows(self, data: Any, count: int) -> list[Any]:
         """Return the vectors in the order of the texts, which the answer may not keep."""
         if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
-            raise self._unusable("with something other than embeddings")
+            raise self._unusable("with data that are not embeddings")
         if len(data) != count:
             raise self._unusable(f"{count} texts with {len(data)} vectors")
         numbered = {str(getattr(item, "index", "")): item.embedding for item in data}
@@ -124,7 +124,9 @@ class OpenAIEmbedder:
             return [item.embedding for item in data]
         places = [str(place) for place in range(count)]
         if not numbered.keys() >= set(places):
-            raise self._unusable(f"with {count} vectors numbered {', '.join(list(numbered)[:8])}, which tells no order")
+            raise self._unusable(
+                f"with {count} vectors numbered {', '.join(list(numbered)[:8])}, so their order is unknown"
+            )
         return [numbered[place] for place in places]
 
     def _unusable(self, how: str) -> EndpointError:

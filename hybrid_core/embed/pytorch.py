@@ -78,7 +78,7 @@ class SentenceTransformerEmbedder:
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         model = self._model
         if model is None:
-            raise UsageError(f"{self._name} is closed.", "Load it again.")
+            raise UsageError(f"{self._name} is closed.", "Load the model again.")
         encode = model.encode_query if kind == "query" else model.encode_document
 
         def call(batch: list[str]) -> Any:
@@ -91,7 +91,7 @@ class SentenceTransformerEmbedder:
     def exportable(self) -> Exportable:
         model = self._model
         if model is None:
-            raise UsageError(f"{self._name} is closed.", "Load it again.")
+            raise UsageError(f"{self._name} is closed.", "Load the model again.")
         return Exportable(
             lambda inputs: (model(inputs)["sentence_embedding"],), model, ("sentence_embedding",), model.tokenizer,
             model[0].model.config, model.max_seq_length, model.prompts,
@@ -197,7 +197,7 @@ class BgeM3Embedder:
 
     def _open(self, heads: bool = False) -> None:
         if self._model is None:
-            raise UsageError(f"{self._name} is closed.", "Load it again.")
+            raise UsageError(f"{self._name} is closed.", "Load the model again.")
         if heads and self._lacks:
             raise ModelError(
                 f"{self._name} lacks {' and '.join(self._lacks)}.",

@@ -77,7 +77,7 @@ class InputBudget:
         """Raise ChatError ("too long") if less than ``size`` is left."""
         if size > self.left:
             message = f"The request has about {size} tokens, and {self.left} of the question's {self.tokens} are left."
-            raise ChatError(message, "Allow more (reason_tokens).", failure="too long")
+            raise ChatError(message, "Raise the setting reason_tokens.", failure="too long")
 
     def take(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
         """Take a request's ``size`` and return it. Raises as ``require`` does."""

@@ -55,7 +55,7 @@ class Recorder:
                     file.write(line)
             except OSError as error:
                 raise UsageError(
-                    f"{self._path}: cannot be written ({error}).", "Set another record_replies."
+                    f"{self._path}: cannot be written ({error}).", "Set record_replies to another file."
                 ) from error
         return completion
 

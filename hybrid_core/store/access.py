@@ -121,7 +121,10 @@ class TokenStore:
         with self._store.writing() as connection:
             namesakes = _select_valid(now_ms()).where(tokens.c.name == name, tokens.c.kind != "session")
             if kind != "session" and connection.execute(namesakes).first() is not None:
-                raise ConflictError(f"There is a token '{name}' already.", "Choose another name, or revoke it first.")
+                raise ConflictError(
+                    f"A token named '{name}' already exists.",
+                    "Choose another name, or revoke the existing token first.",
+                )
             values = {"kind": kind, "hash": secret_hash(secret), "parent": parent, "created_at": now}
             connection.execute(
                 insert(tokens).values(id=token.id, name=name, expires_at=token.expires_at, used_at=0, **values)
@@ -167,7 +170,8 @@ class TokenStore:
             row = connection.execute(query).first()
             if row is None:
                 raise NotFoundError(
-                    f"No token '{name}'.", Advice("Choose one that is listed.", "See: hybrid-pageindex token list.")
+                    f"The token '{name}' does not exist.",
+                    Advice("List the existing ones and choose one of them.", "See: hybrid-pageindex token list."),
                 )
             [token] = _with_grants(connection, [row])
             connection.execute(delete(tokens).where(or_(tokens.c.id == token.id, tokens.c.parent == token.id)))

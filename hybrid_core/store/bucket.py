@@ -67,10 +67,13 @@ class Bucket:
                     self._put_new(_OWNER, owner.encode())
                 mark = self._read(_OWNER)
         except FileNotFoundError as error:
-            raise UsageError(f"{self._url}: there is no such bucket.", "Make it, or set objects_url.") from error
+            raise UsageError(
+                f"{self._url}: the bucket does not exist.", "Create the bucket, or correct the setting objects_url."
+            ) from error
         if mark != owner.encode():
             raise UsageError(
-                f"{self._url} holds the files of another catalog.", "Name another folder of the bucket in objects_url."
+                f"{self._url} already holds the original files of another catalog.",
+                "Set objects_url to another folder of the bucket.",
             )
 
     def place(self, name: str) -> Path:
@@ -135,7 +138,9 @@ class Bucket:
                     digest.update(part)
                     stream.write(part)
             if not name.startswith(digest.hexdigest()):
-                raise StoreError(f"{self._url}: {name} is damaged.", "Restore it, or upload the document again.")
+                raise StoreError(
+                    f"{self._url}: {name} is damaged.", "Restore the file from a backup, or upload the document again."
+                )
             self._copies.keep(name, download)
             self._copies.make_room()
         except OSError as error:
@@ -273,7 +278,9 @@ class Bucket:
             )  # fmt: skip
         except (self._obstore.exceptions.BaseError, ValueError, TypeError) as error:
             why = str(error).partition("\n")[0]
-            raise UsageError(f"The setting objects_url is no address ({why}).", "Write it like s3://bucket.") from error
+            raise UsageError(
+                f"The setting objects_url is not a valid address ({why}).", "Write it like s3://bucket."
+            ) from error
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -282,10 +289,14 @@ class Bucket:
         try:
             yield
         except (errors.PermissionDeniedError, errors.UnauthenticatedError) as error:
-            raise PageIndexError(f"{self._url} refused the key.", "Set objects_access_key and the others.") from error
+            raise PageIndexError(
+                f"{self._url} refused the access key.", "Check the settings objects_access_key and objects_secret_key."
+            ) from error
         except errors.BaseError as error:
             why = str(error).partition("\n")[0]
-            raise UnreachableError(f"{self._url}: does not answer ({why}).", "Try again when it does.") from error
+            raise UnreachableError(
+                f"{self._url}: the object store does not answer ({why}).", "Try again when the server is reachable."
+            ) from error
 
 
 def _derived_key(kind: DerivedKind, key: str) -> str:
@@ -303,7 +314,10 @@ def open_objects(catalog: Transactions, home: Path, address: BucketAddress | Non
         mark = connection.scalar(query)
     if address is None:
         if mark is not None:
-            raise UsageError("The originals of this catalog are in a bucket.", "Set PAGEINDEX_OBJECTS_URL to it.")
+            raise UsageError(
+                "This catalog keeps its original files in a bucket, but no bucket is configured.",
+                "Set PAGEINDEX_OBJECTS_URL to the address of that bucket.",
+            )
         return Folder(home / ORIGINALS)
     if mark is None:
         with catalog.writing() as connection:

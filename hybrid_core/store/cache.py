@@ -110,7 +110,7 @@ class Cache:
             return
         except DiskFullError as error:
             if not self._refused:
-                _log.warning("what is drawn and read of pages is not kept: %s", error)
+                _log.warning("the cache cannot store page images and OCR texts: %s", error)
             self._refused = True
 
     def _drop_oldest(self, connection: Connection) -> int:
@@ -148,7 +148,7 @@ class Cache:
     def _file(self) -> SqliteFile:
         with self._lock:
             if self._opened is None:
-                mend = "Delete it: what it holds can be made again."
+                mend = "Delete the file: it is a cache, and the engine fills it again."
                 self._opened = SqliteFile(self.path, "a cache", mend, self._prepare)
             return self._opened
 
@@ -157,8 +157,8 @@ class Cache:
         connection.rollback()
         if version > _VERSION:
             raise SchemaError(
-                f"{self.path}: written by a newer version ({version}, this one knows {_VERSION}).",
-                "Upgrade hybrid-pageindex, or delete the file: what it holds can be made again.",
+                f"{self.path}: a newer version wrote this file (version {version}; this program knows {_VERSION}).",
+                "Upgrade hybrid-pageindex, or delete the file: it is a cache, and the engine fills it again.",
             )
         if version < _VERSION:
             with connection.execution_options(writing=True).begin():

@@ -22,16 +22,16 @@ _T = TypeVar("_T")
 DAMAGED = Advice(
     "Whoever runs the server can recover it, or restore a backup: see Backup and restore in the documentation. Notes, "
     "corrections, conversations, rights and the names of uploads are in it alone.",
-    "Run «hybrid-pageindex recover»: it saves what can be read, and indexes the kept uploads again. A backup that is "
-    "restored instead has everything until then. Without either, «sqlite3 catalog.sqlite .recover | sqlite3 "
-    "saved.sqlite» may help. Do not just move it away: notes, corrections, conversations, rights and the names of "
-    "uploads are in it alone.",
+    "Run 'hybrid-pageindex recover': it saves what can be read, and indexes the stored uploads again. Or restore a "
+    "backup, which has everything up to its date. If neither works, 'sqlite3 catalog.sqlite .recover | sqlite3 "
+    "saved.sqlite' may help. Do not just move the file away: notes, corrections, conversations, rights and "
+    "the names of uploads are stored only in it.",
 )
 """What to do about a damaged catalog in a file."""
 DAMAGED_DATABASE = (
-    "Restore a backup of the database (pg_restore), which has everything until then. Without one, copy what can be "
+    "Restore a backup of the database (pg_restore), which has everything up to its date. Without one, copy what can be "
     "read into a new database with pg_dump, and index the affected files again. Do not just drop the database: notes, "
-    "corrections, conversations, rights and the names of uploads are in it alone."
+    "corrections, conversations, rights and the names of uploads are stored only in it."
 )
 """What to do about a damaged catalog in PostgreSQL."""
 

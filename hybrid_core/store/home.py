@@ -151,7 +151,10 @@ def check_not_recovering(home: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise BusyError(f"{home}: its catalog is being recovered.", "Try again when that has ended.") from error
+        raise BusyError(
+            f"{home}: the command 'recover' is rebuilding the catalog of this home.",
+            "Try again when that command has ended.",
+        ) from error
     finally:
         os.close(handle)
 
@@ -274,8 +277,8 @@ def temporary_folder(need: int, purpose: str) -> Path:
         refused.append(f"{place} ({free >> 20} MB free)")
     megabytes = (need >> 20) + 1
     raise DiskFullError(
-        f"{purpose} needs {megabytes} MB in a temporary folder, and none has room: {', '.join(refused)}.",
-        f"Set TMPDIR to a folder with {megabytes} MB free.",
+        f"{purpose} needs {megabytes} MB in a temporary folder, and no folder has enough space: {', '.join(refused)}.",
+        f"Set the environment variable TMPDIR to a folder with {megabytes} MB of free space.",
     )
 
 
@@ -301,7 +304,7 @@ def _own_folder(place: Path) -> Path:
     folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
-        raise PermissionError(0, f"{folder.name} is not a folder of this user alone")
+        raise PermissionError(0, f"{folder.name} can be written by other users, too")
     if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise PermissionError(0, "cannot be written")
     return folder

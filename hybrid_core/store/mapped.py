@@ -86,7 +86,9 @@ class MappedTable(Mapping[str, Any]):
             with suppress(OSError):
                 _damaged_files.add(_stamp(self._file.path))
                 self._file.path.unlink(missing_ok=True)
-            raise IndexDamagedError(f"{self._file.path}: damaged ({error}).", "It is made again.") from error
+            raise IndexDamagedError(
+                f"{self._file.path}: damaged ({error}).", "The engine builds the file again."
+            ) from error
 
 
 class MappedFile:
@@ -123,7 +125,9 @@ def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error}).", "Make room, or see who may write there.") from error
+        raise StoreError(
+            f"{path}: cannot be written ({error}).", "Free some disk space, or check the permissions of the folder."
+        ) from error
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)

@@ -128,4 +128,4 @@ class FeedbackStore:
 
 
 def _none(id: str) -> NotFoundError:
-    return NotFoundError(f"There is no '{id}' in this library.", "List them.")
+    return NotFoundError(f"This library has no entry '{id}'.", "List the entries, and choose one of them.")

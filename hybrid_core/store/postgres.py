@@ -178,8 +178,9 @@ class PostgresDatabase:
             yield
         except PoolTimeoutError as error:
             raise BusyError(
-                f"{self}: all {CONNECTIONS} connections of this process were in use for over {BUSY_SECONDS} s.",
-                "Try again, with less at once.",
+                f"{self}: all {CONNECTIONS} database connections of this process were busy for more than "
+                f"{BUSY_SECONDS} s.",
+                "Try again with fewer requests at once.",
             ) from error
         except DamageError as error:
             error.advice = DAMAGED_DATABASE
@@ -192,22 +193,28 @@ class PostgresDatabase:
             state = _state(error)
             reason = str(error.orig).strip().partition("\n")[0]
             if state == _READ_ONLY:
-                raise StoreError(f"{self}: the server takes no writes ({reason}).", "Name its primary.") from error
+                raise StoreError(
+                    f"{self}: the database server refuses writes ({reason}).", "Set postgres_url to the primary server."
+                ) from error
             if state == _FULL:
                 raise DiskFullError(f"{self}: {reason}.", "Free some space on the disk of the server.") from error
             if state == _LOCKED:
-                message = f"{self}: another process has been writing for over {BUSY_SECONDS} s."
+                message = f"{self}: another process has been writing to the catalog for more than {BUSY_SECONDS} s."
                 raise BusyError(message, "Try again.") from error
             if self._refused(error):
-                raise StoreError(f"{self}: the server refuses ({reason}).", "Correct postgres_url.") from error
-            message = f"{self}: does not answer ({reason})."
+                raise StoreError(
+                    f"{self}: the database server refuses the connection ({reason}).", "Correct postgres_url."
+                ) from error
+            message = f"{self}: the database server does not answer ({reason})."
             if error.connection_invalidated or (state or "").startswith(_LOST_STATES):
-                raise lost(message, "Try again when it does.") from error
+                raise lost(message, "Try again when the server is reachable.") from error
             if state is None or state.startswith(_LATER):
-                raise UnreachableError(message, "Try again when it does.") from error
+                raise UnreachableError(message, "Try again when the server is reachable.") from error
             if state in _DAMAGE:
                 raise DamageError(f"{self}: damaged ({reason}).", DAMAGED_DATABASE) from error
-            raise StoreError(f"{self}: cannot be read or written ({reason}).", "Look at the server's log.") from error
+            raise StoreError(
+                f"{self}: cannot be read or written ({reason}).", "Check the log of the database server."
+            ) from error
 
 
 def _state(error: DatabaseError | InterfaceError) -> str | None:
@@ -219,7 +226,7 @@ def address_of(url: str) -> URL:
     try:
         address = make_url(url)
     except ArgumentError as error:
-        raise UsageError("The setting postgres_url is no address.", _HOW) from error
+        raise UsageError("The setting postgres_url is not a valid address.", _HOW) from error
     if address.get_backend_name() not in ("postgresql", "postgres"):
         raise UsageError(f"The setting postgres_url names {address.get_backend_name()}, not PostgreSQL.", _HOW)
     return address.set(drivername=_DRIVER)

@@ -71,7 +71,9 @@ def page_regions(
         stored = snapshot.version(content_id)
         pages = [] if stored is None else snapshot.pages(content_id, [number])
     if stored is None or not pages:
-        raise NotFoundError(f"page {number} of content {content_id}: the catalog does not hold it.", "Search again.")
+        raise NotFoundError(
+            f"page {number} of content {content_id}: the catalog does not hold this page.", "Search again."
+        )
     if not stored.version.outline:
         return None
     packed = cache.get(

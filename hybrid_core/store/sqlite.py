@@ -23,7 +23,7 @@ _REFUSALS = ("unable to open", "disk I/O error", "is full", "readonly")  # what 
 _OTHER_HOME = Advice(
     "Choose another home with PAGEINDEX_STORAGE_PATH.", "Choose another home with --home or PAGEINDEX_STORAGE_PATH."
 )
-_ELSEWHERE = "Copy the home to a folder that can be written, or mount it so."
+_ELSEWHERE = "Copy the home to a writable folder, or mount its disk as writable."
 
 
 class SqliteFile:
@@ -117,7 +117,7 @@ class SqliteFile:
                     raise error  # noqa: B904 - it says why the file cannot be written
             return
         if not is_there(self.path):
-            raise ReadOnlyError(f"{self.path}: cannot be opened or made ({reason}).", _OTHER_HOME)
+            raise ReadOnlyError(f"{self.path}: cannot be opened or created ({reason}).", _OTHER_HOME)
         self._open_view(reason)
 
     def _open_writable(self) -> None:
@@ -141,7 +141,7 @@ class SqliteFile:
             view = open_read_only(self.path)
         except DBAPIError as error:
             if not self.path.is_file() or not self.path.stat().st_size:
-                raise ReadOnlyError(f"{self.path}: cannot be made ({reason}).", _OTHER_HOME) from error
+                raise ReadOnlyError(f"{self.path}: cannot be created ({reason}).", _OTHER_HOME) from error
             raise self._unopened(error) from error
         try:
             with view.engine.connect() as connection:
@@ -151,7 +151,7 @@ class SqliteFile:
             raise self._unopened(error) from error
         except ReadOnlyError as error:
             view.close()
-            message = f"{self.path}: must be brought to this version, and cannot be written ({reason})."
+            message = f"{self.path}: the catalog must be upgraded to this version, but it cannot be written ({reason})."
             raise ReadOnlyError(message, _ELSEWHERE) from error
         except BaseException:
             view.close()
@@ -185,7 +185,7 @@ class SqliteFile:
             yield
         finally:
             if view is not None and view.stale:
-                raise BrokenReadError(f"{self.path}: another process changed it while it was read.", "Try again.")
+                raise BrokenReadError(f"{self.path}: another process changed the file while it was read.", "Try again.")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -194,8 +194,9 @@ class SqliteFile:
             yield
         except PoolTimeoutError as error:
             raise BusyError(
-                f"{self.path}: all {CONNECTIONS} connections of this process were in use for over {BUSY_SECONDS} s.",
-                "Try again, with less at once.",
+                f"{self.path}: all {CONNECTIONS} database connections of this process were busy for more than "
+                f"{BUSY_SECONDS} s.",
+                "Try again with fewer requests at once.",
             ) from error
         except UNREADABLE as error:
             raise self._damaged(str(error)) from error
@@ -205,7 +206,8 @@ class SqliteFile:
             reason = str(error.orig)
             if "locked" in reason or "busy" in reason:
                 raise BusyError(
-                    f"{self.path}: another process has been writing for over {BUSY_SECONDS} s.", "Try again."
+                    f"{self.path}: another process has been writing to the catalog for more than {BUSY_SECONDS} s.",
+                    "Try again.",
                 ) from error
             if any(sign in reason for sign in _DAMAGE):
                 raise self._damaged(reason) from error

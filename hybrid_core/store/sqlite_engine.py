@@ -186,7 +186,7 @@ def _file_and_logs(path: Path) -> list[Path]:
 
 def _open_copy(path: Path) -> ReadOnlyFile:
     logs = " and ".join(file.name for file in _file_and_logs(path)[1:] if _stamp(file))
-    purpose = f"{path}: its last changes are in {logs}, which can only be read in a copy. That"
+    purpose = f"{path}: its latest changes are in {logs}, and only a copy of the files can be read. Making that copy"
     for _ in range(_COPIES):
         seen = stamp(path)
         size = sum(state[1] for state in seen if state is not None)
@@ -207,7 +207,7 @@ def _open_copy(path: Path) -> ReadOnlyFile:
             removing.callback(engine.dispose)
             _read_once(engine)
             return ReadOnlyFile(engine, path, seen, removing.pop_all())
-    raise BusyError(f"{path}: it changed each time it was copied.", "Try again.")
+    raise BusyError(f"{path}: the file changed every time it was copied.", "Try again.")
 
 
 def _read_once(engine: Engine) -> None:
@@ -271,7 +271,7 @@ def _reading_engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engi
 def _refuse_to_write(connection: Connection) -> None:
     """Refuse a write transaction before its first statement, which may fail for another reason."""
     if connection.get_execution_options().get("writing", False):
-        raise ReadOnlyError("This file is only read.")
+        raise ReadOnlyError("This file is open for reading only.")
 
 
 def _on_begin(connection: Connection) -> None:

@@ -98,7 +98,7 @@ class WordQuery:
                 written = written[1:-1]
         written = unicodedata.normalize("NFC", written).strip()
         if not written.strip("*").strip():
-            raise UsageError("There is nothing to look for.", "Write a word or a phrase.")
+            raise UsageError("The pattern is empty.", "Give a word or a phrase to search for.")
         if len(written) > LONGEST:
             raise UsageError(f"The pattern has {len(written)} characters.", f"Use at most {LONGEST}.")
         self._written = written

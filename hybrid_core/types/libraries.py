@@ -52,7 +52,7 @@ def library_called(name: str, libraries: Iterable[Library]) -> Library | None:
     ]
     if len(matches) > 1:
         raise UsageError(
-            f"'{name}' means several libraries.", f"Write one of {', '.join(library.name for library in matches)}."
+            f"'{name}' matches several libraries.", f"Write one of {', '.join(library.name for library in matches)}."
         )
     return matches[0] if matches else None
 
@@ -61,9 +61,9 @@ def no_library(name: str, libraries: Iterable[Library]) -> NotFoundError:
     """Return the error for a library name that does not exist."""
     names = ", ".join(library.name for library in libraries)
     nothing = Advice(
-        "Nothing is indexed yet: add documents first.", "Nothing is indexed yet: begin with the command index."
+        "Nothing is indexed yet: add documents first.", "Nothing is indexed yet: run the command 'index' first."
     )
-    return NotFoundError(f"No library '{name}'.", f"There are: {names}." if names else nothing)
+    return NotFoundError(f"The library '{name}' does not exist.", f"The libraries are: {names}." if names else nothing)
 
 
 _INSIDE = "!/"

@@ -47,40 +47,49 @@ class SearchRequest:
     )
     all_libraries: bool = field(default=False, metadata={"help": "search all libraries together"})
     documents: tuple[str, ...] | None = field(
-        default=None, metadata={"help": "only this document (repeatable)", "flag": "doc", "metavar": "ID|NAME"}
+        default=None, metadata={"help": "search only this document (repeatable)", "flag": "doc", "metavar": "ID|NAME"}
     )
     where: tuple[str, ...] = field(
-        default=(), metadata={"help": "only documents with this field (repeatable)", "metavar": "KEY=VALUE"}
+        default=(),
+        metadata={
+            "help": "search only documents with this metadata, such as year=2023 (repeatable)",
+            "metavar": "KEY=VALUE",
+        },
     )
     top_k: int = field(
         default=_SETTING,
         metadata={
-            "help": "pages to return", "metavar": "K",
+            "help": "number of pages to return", "metavar": "K",
             "range": (1, MOST_RESULTS, f"Choose 1 to {MOST_RESULTS}."),
         },
     )  # fmt: skip
-    effort: Effort = field(default=_SETTING, metadata={"help": "how hard to think"})
-    strategy: Strategy = field(default=_SETTING, metadata={"help": "how a model searches the section trees"})
-    route: Route = field(default=_SETTING, metadata={"help": "how documents are chosen"})
+    effort: Effort = field(default=_SETTING, metadata={"help": "whether to use a language model"})
+    strategy: Strategy = field(default=_SETTING, metadata={"help": "how a language model searches the section trees"})
+    route: Route = field(default=_SETTING, metadata={"help": "how the documents to search are chosen"})
     expert: str = field(
         default=_SETTING,
-        metadata={"help": "expert knowledge: auto, none, packs, files", "metavar": "FILE|PACK|auto|none"},
+        metadata={
+            "help": "expert knowledge to add to the question: auto, none, pack names, files",
+            "metavar": "FILE|PACK|auto|none",
+        },
     )
-    fusion: Fusion = field(default=_SETTING, metadata={"help": "how words and meaning add up: by score or by rank"})
+    fusion: Fusion = field(
+        default=_SETTING, metadata={"help": "how scores of words and vectors are combined: by score or by rank"}
+    )
     mmr: float = field(
         default=_SETTING,
         metadata={
-            "help": "below 1: trade score for variety", "metavar": "LAMBDA",
-            "range": (0, 1, "Choose 0 (all variety) to 1 (by score alone)."),
+            "help": "below 1: prefer varied pages over the highest scores", "metavar": "LAMBDA",
+            "range": (0, 1, "Choose a number from 0 (most varied) to 1 (by score only)."),
         },
     )  # fmt: skip
-    group: Group = field(default="page", metadata={"help": "document: the best pages of each of K documents, together"})
+    group: Group = field(default="page", metadata={"help": "document: group the results by document, for K documents"})
     trace: bool = False
     scoring: "ScoringConfig" = _SETTING
 
     def __post_init__(self) -> None:
         if not isinstance(self.question, str):
-            raise UsageError(f"The question is {self.question!r}, not text.", "Ask it as a string.")
+            raise UsageError(f"The question is {self.question!r}, not text.", "Pass the question as a string.")
         if not self.question.strip():
             raise UsageError("The question is empty.", 'Ask something, for example: search "capital expenditure 2018".')
         for name in ("libraries", "where"):
@@ -90,7 +99,9 @@ class SearchRequest:
         if "" in self.libraries:  # a variable that is not set may have made it
             raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
         if self.all_libraries and self.libraries:
-            raise UsageError("Libraries are named, and all are asked for.", "Leave one of the two out.")
+            raise UsageError(
+                "The request names libraries and also asks for all libraries.", "Use only one of the two options."
+            )
         if self.documents is not None and not self.documents:  # it came from somewhere that found none
             raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
         for option in OPTIONS.values():
@@ -107,7 +118,7 @@ class SearchRequest:
     def library(self) -> str:
         """Return the one library of the request. Raise UsageError if it names several."""
         if len(self.libraries) != 1:
-            raise UsageError("Several libraries are asked for.", "Name one.")
+            raise UsageError("The request names several libraries, and this function takes one.", "Name one.")
         return self.libraries[0]
 
     def completed(self, usual: Mapping[str, Any]) -> "SearchRequest":

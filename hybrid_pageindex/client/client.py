@@ -147,7 +147,9 @@ class Client(SubClient):
                 on_text(data)
             elif kind == "error":
                 raise error_of(data)
-        raise errors.UnreachableError("The server ended before the answer was whole.", "Ask again.")
+        raise errors.UnreachableError(
+            "The connection to the server ended before the answer was complete.", "Ask again."
+        )
 
 
 async def _read_chunks(file: Path) -> AsyncIterator[bytes]:

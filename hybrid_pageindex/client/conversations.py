@@ -92,7 +92,9 @@ class ConversationsClient:
         """
         where, tries = f"{await self._at(answer)}/events", 0
         while True:
-            broke = UnreachableError("The server ended before the answer was whole.", "Ask for the message later.")
+            broke = UnreachableError(
+                "The connection to the server ended before the answer was complete.", "Read the message again later."
+            )
             try:
                 async for number, kind, data in self._wire.events(where, after):
                     if kind == "error":

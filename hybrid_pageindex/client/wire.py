@@ -18,7 +18,7 @@ from hybrid_core import errors
 
 T = TypeVar("T")
 
-_BROKEN_OFF = "the connection broke off"
+_BROKEN_OFF = "the connection was lost"
 _ERRORS: Mapping[str, type[errors.PageIndexError]] = {
     "not_found": errors.NotFoundError, "bad_request": errors.UsageError, "invalid_request": errors.UsageError,
     "conflict": errors.ConflictError, "not_configured": errors.NotConfiguredError,
@@ -94,7 +94,7 @@ class Wire:
             await pool.aclose()
 
     def _unreachable(self, error: httpx.TransportError) -> errors.UnreachableError:
-        return errors.UnreachableError(f"{self._url}: {error or _BROKEN_OFF}", "Is the server running?")
+        return errors.UnreachableError(f"{self._url}: {error or _BROKEN_OFF}", "Check that the server is running.")
 
 
 async def _raise_for_problem(answered: httpx.Response) -> None:
@@ -106,7 +106,7 @@ async def _raise_for_problem(answered: httpx.Response) -> None:
         problem = answered.json()
         details = {"code": problem["code"], "message": problem["detail"], "advice": problem.get("advice", "")}
     except (ValueError, KeyError, TypeError):
-        raise errors.StoreError(f"The server answered {answered.status_code}.", "See its log.") from None
+        raise errors.StoreError(f"The server answered {answered.status_code}.", "See the log of the server.") from None
     raise error_of(details)
 
 

@@ -71,10 +71,15 @@ def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = Fal
     """
     for name in changes:
         if why := _fixed(name, owner):
-            raise UsageError(f"{name[:100]} cannot be changed here: {why}", "Change it where the server is started.")
+            raise UsageError(
+                f"{name[:100]} cannot be changed by this command: {why}",
+                "Change it on the machine where the server is started.",
+            )
     expert = changes.get("expert")
     if expert is not None and expert not in ("auto", "none") and not {*str(expert).split(",")} <= {*PACKS}:
-        raise UsageError(f"No pack '{str(expert)[:100]}'.", f"Choose auto, none, or packs: {', '.join(PACKS)}.")
+        raise UsageError(
+            f"The pack '{str(expert)[:100]}' does not exist.", f"Choose auto, none, or packs: {', '.join(PACKS)}."
+        )
     values = checked(dict(changes))
     settings_now = replace(settings, **values)
     _write_config(settings.storage_path / CONFIG_FILE, {name: _plain_value(value) for name, value in values.items()})
@@ -83,12 +88,16 @@ def changed(settings: Settings, changes: Mapping[str, Any], *, owner: bool = Fal
 
 def _fixed(name: str, owner: bool) -> str:
     if name not in {field.name for field in fields(AllSettings)}:
-        return "there is no such setting."
+        return "this setting does not exist."
     if name in OF_OWNER and not owner:
-        return "it decides where anything is sent, which is for whoever started the server."
+        return "it decides where data are sent, so only the person who starts the server may change it."
     if name not in CHANGEABLE | OF_OWNER:
-        return "it decides what the machine does or where anything is sent."
-    return f"the variable {PREFIX}{name.upper()} says it." if os.environ.get(PREFIX + name.upper()) else ""
+        return "it decides what this machine runs or where data are sent, so only its configuration file may change it."
+    return (
+        f"the variable {PREFIX}{name.upper()} sets it and takes precedence."
+        if os.environ.get(PREFIX + name.upper())
+        else ""
+    )
 
 
 def _plain_value(value: Any) -> Any:

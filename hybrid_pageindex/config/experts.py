@@ -45,7 +45,9 @@ def _find_expert(name: str) -> Expert:
         return _pack(name)
     if exists(Path(name).expanduser()) or "/" in name or "." in name:
         return load_expert(Path(name).expanduser())
-    raise UsageError(f"No expert '{name}'.", f"Name a file, auto, none, or packs: {', '.join(PACKS)}.")
+    raise UsageError(
+        f"The expert knowledge '{name}' does not exist.", f"Name a file, auto, none, or packs: {', '.join(PACKS)}."
+    )
 
 
 def _pack(name: str) -> Expert:

@@ -66,7 +66,9 @@ def load_settings(home: str | Path | None = None, environment: Mapping[str, str]
     unset variable may cause.
     """
     if home == "":
-        raise UsageError("The home is empty.", "Name a folder, or leave it out to use the usual one.")
+        raise UsageError(
+            "The path of the home folder is empty.", "Name a folder, or leave the option out to use the default folder."
+        )
     environment = os.environ if environment is None else environment
     variables = {
         key: value

@@ -64,7 +64,7 @@ def read(file: Path | None, variables: Mapping[str, str]) -> dict[str, Any]:
     try:
         values_set = _Variables(variables)()
     except SettingsError as error:
-        raise UsageError(f"{PREFIX}SCORING is no JSON.", 'Write it as {"pages.k1": 1.2}.') from error
+        raise UsageError(f"{PREFIX}SCORING is not valid JSON.", 'Write it as {"pages.k1": 1.2}.') from error
     places = {key: f"{file}: {key}" for key in values} | {key: PREFIX + key.upper() for key in values_set}
     return checked(values | values_set, places)
 
@@ -85,11 +85,13 @@ def _with_secrets(variables: Mapping[str, str]) -> dict[str, str]:
         try:
             resolved[setting] = Path(path).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise UsageError(f"{key}: {path} cannot be read ({why}).", "Name a file that holds the secret.") from error
+            why = error.strerror if isinstance(error, OSError) else "it is not a text file"
+            raise UsageError(
+                f"{key}: {path} cannot be read ({why}).", "Name a file that contains the secret."
+            ) from error
         del resolved[key]
         if not resolved[setting]:
-            raise UsageError(f"{key}: {path} is empty.", "Name a file that holds the secret.")
+            raise UsageError(f"{key}: {path} is empty.", "Name a file that contains the secret.")
     return resolved
 
 
@@ -129,7 +131,7 @@ def _keep_secret(file: Path, values: Mapping[str, Any]) -> None:
             return
         done = f"Run chmod 600 {file}, and change"
     else:
-        done = "It is now yours alone; change"
+        done = "Only you can read it now; change"
     _warned_files.add(file)
     _log.warning(
         "%s holds %s and could be read by other users of this machine (mode %o). %s what they may have read.",

@@ -29,7 +29,7 @@ from hybrid_pageindex.engine.parts import Parts
 
 Format = Literal["markdown", "json"]
 _MARK = re.compile(r"\[\[source:(\d+)\]\]")
-_STATES = {"changed": "the document has changed since", "gone": "the document is gone"}
+_STATES = {"changed": "the document has changed since", "gone": "the document was removed"}
 
 
 def exported(conversation: Conversation, path: Sequence[ConversationMessage], format: Format) -> str:
@@ -54,10 +54,13 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
 def _remarks(message: ConversationMessage) -> list[str]:
     """Return what the page warns of beside an answer: its end, its evidence, and claims without support."""
     result = message.result
-    ends = {"cancelled": "Stopped before it was complete.", "interrupted": "Cut off: the server ended meanwhile."}
-    evidence = {"weak": "The evidence is weak.", "none": "The sources seem not to tell this."}
+    ends = {
+        "cancelled": "The answer was stopped before it was complete.",
+        "interrupted": "The answer is incomplete, because the server ended.",
+    }
+    evidence = {"weak": "The evidence is weak.", "none": "The sources do not seem to contain the answer."}
     remarks = [ends.get(message.status, ""), evidence.get(result.evidence, "") if message.status == "complete" else ""]
-    remarks += [f"Not borne out by the sources: {text} ({why})" for text, why in result.unsupported]
+    remarks += [f"Not supported by the sources: {text} ({why})" for text, why in result.unsupported]
     return [remark for remark in remarks if remark]
 
 
@@ -125,7 +128,9 @@ class Conversations:
         """
         named = several(libraries)
         if named and all_libraries:
-            raise UsageError("Libraries are named, and all are asked for.", "Leave one of the two out.")
+            raise UsageError(
+                "The request names libraries and also asks for all libraries.", "Use only one of the two options."
+            )
         named = named or (() if all_libraries else (self._settings.library,))
 
         def create() -> Conversation:
@@ -162,7 +167,9 @@ class Conversations:
         another question of the conversation is being answered.
         """
         if wrong := [name for name in _SCOPE_FIELDS if name in fields]:
-            raise UsageError(f"{wrong[0]} is the conversation's own.", "Begin another one about something else.")
+            raise UsageError(
+                f"{wrong[0]} is fixed when a conversation begins.", "Begin another conversation to change it."
+            )
         if not question.strip():
             raise UsageError("The question is empty.", "Ask something.")
 
@@ -202,7 +209,7 @@ class Conversations:
         """Ask another question in place of an earlier one. This begins a new branch, which becomes the current one."""
         before = await self.message(question)
         if before.role != "user":
-            raise UsageError(f"Message {question} is an answer.", "Name a question to edit.")
+            raise UsageError(f"Message {question} is an answer.", "Name a question of this conversation to edit.")
         return await self.ask(before.conversation, text, after=before.parent, **fields)
 
     async def again(self, answer: int, **fields: Unpack[SearchFields]) -> ConversationMessage:
@@ -259,7 +266,7 @@ class Conversations:
 
     async def rename(self, id: str, title: str) -> Conversation:
         if not title.strip():
-            raise UsageError("The title is empty.", "Give it one.")
+            raise UsageError("The title is empty.", "Write a title.")
         await asyncio.to_thread(lambda: self._writer.name(id, " ".join(title.split()), "user"))
         return await self.get(id)
 
@@ -326,9 +333,11 @@ class Conversations:
         with self._catalog.snapshot() as snapshot:
             library = next((entry.name for entry in snapshot.named_libraries() if entry.id == citation.library), "")
         if citation.state == "gone" or not library:
-            return CitedPlace(citation, library, note="the document is gone: this is what was cited of it")
+            return CitedPlace(
+                citation, library, note="the document was removed: this is the text that the answer cited"
+            )
         if citation.state == "changed":
-            note = "the document has changed since: this is what was cited of it, which may stand elsewhere now"
+            note = "the document has changed since: this text was cited, and it may be on another page now"
             return CitedPlace(citation, library, note=note)
         if citation.boxes is not None:
             return CitedPlace(citation, library, citation.boxes)
@@ -338,7 +347,7 @@ class Conversations:
         except NotFoundError:
             boxes = ()
         except DocumentError as error:
-            return CitedPlace(citation, library, note=f"where the quote stands cannot be told: {error}")
+            return CitedPlace(citation, library, note=f"the position of the quotation on the page is unknown: {error}")
         self._writer.locate(answer, number, boxes)
         return CitedPlace(replace(citation, boxes=boxes), library, boxes)
 

@@ -148,9 +148,10 @@ def request_in(
     libraries = [names[item] for item in scope.libraries if item in names]
     if (scope.libraries and not libraries) or (scope.documents and not left):
         what = "libraries" if not libraries and scope.libraries else "documents"
-        raise NotFoundError(f"None of the {what} that this conversation is about is there.", "Begin another one.")
+        raise NotFoundError(f"None of the {what} of this conversation exists any more.", "Begin another conversation.")
     gone = len(scope.documents) - len(left)
-    note = f"{counted(gone, 'document')} of this conversation cannot be searched any more" if gone else ""
+    reason = "of this conversation cannot be searched any more, because of changes to the library"
+    note = f"{counted(gone, 'document')} {reason}" if gone else ""
     fields_asked: SearchFields = {**fields, "all_libraries": not libraries}
     if libraries:
         fields_asked["libraries"] = libraries

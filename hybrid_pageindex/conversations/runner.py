@@ -173,7 +173,7 @@ class News:
 
 _SUMMARY = 500  # tokens
 _END_SECONDS = 5.0  # that a process which ends waits for a turn at most
-_UNEXPECTED_ERROR = "Something unexpected went wrong; the log has the detail. Ask again."
+_UNEXPECTED_ERROR = "An unexpected error occurred; the log has the details. Ask again."
 _log = logging.getLogger(__name__)
 
 

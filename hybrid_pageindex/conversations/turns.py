@@ -58,11 +58,14 @@ def stand_alone(
             messages, StandAlone, prompt=written.id, max_tokens=400, scope=CallScope(stopped=stopped)
         )  # fmt: skip
     except ChatError as error:
-        note = f"the model that makes questions stand alone failed ({error}): the words of the last one were added"
+        note = (
+            f"the model that completes a follow-up question failed ({error}), so the words of the previous question "
+            "were added"
+        )
         return keywords, "keywords", error.usage, note
     rewritten = " ".join(reply.value.question.split()) if reply.value else ""
     if not rewritten or len(rewritten) > _LONGEST:
-        return keywords, "keywords", reply.usage, "the model gave no question that stands alone"
+        return keywords, "keywords", reply.usage, "the model returned no complete question"
     return rewritten, "model", reply.usage, ""
 
 
@@ -76,7 +79,7 @@ def passages(answer: Answer, searched: str) -> str:
         return escaped(answer.why or "Nothing was found.")
     question_read = read_question(searched)
     terms = PassageTerms(dict.fromkeys(question_read.terms, 1.0))
-    parts = [f"{escaped(_first_upper(answer.why))}:" if answer.why else "These pages fit best:"]
+    parts = [f"{escaped(_first_upper(answer.why))}:" if answer.why else "These pages match best:"]
     parts += [_page(source, terms, numeric=question_read.numeric) for source in answer.sources]
     if answer.evidence.hint:
         parts.append(escaped(answer.evidence.hint))

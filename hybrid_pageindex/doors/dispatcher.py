@@ -34,7 +34,9 @@ _settings = load_settings()
 _engines: list[Engine] = []  # of this process, once it has a job
 _workers: list[Any] = []  # of Celery, in their main process
 if not _settings.redis_url:
-    raise UsageError("No broker is set.", "Set PAGEINDEX_REDIS_URL, for example to redis://localhost:6379/0.")
+    raise UsageError(
+        "No message broker is configured.", "Set PAGEINDEX_REDIS_URL, for example to redis://localhost:6379/0."
+    )
 app: Any = celery.Celery("pageindex", broker=_settings.redis_url)
 app.conf.update(
     task_ignore_result=True,
@@ -111,7 +113,7 @@ class Beat(_beat.Scheduler):  # type: ignore[misc]
         try:
             _send()
         except Exception:
-            logging.getLogger(__name__).exception("Nothing was sent; in %s s it is tried again.", EVERY)
+            logging.getLogger(__name__).exception("No job number was sent; the dispatcher tries again in %s s.", EVERY)
         return EVERY
 
 

@@ -29,7 +29,8 @@ def web_origin(written: str) -> str:
     parts = split(written.strip().lower())
     if not parts.scheme or not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
         raise UsageError(
-            f"'{written}' is no origin.", "Write what a browser sends as Origin, for example https://tool.example:8080."
+            f"'{written}' is not a web origin.",
+            "Write what a browser sends as Origin, for example https://tool.example:8080.",
         )
     return f"{parts.scheme}://{parts.netloc}"
 

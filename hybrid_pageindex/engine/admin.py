@@ -51,7 +51,7 @@ class Tokens:
         if not name.strip() or len(name) > _LONGEST or not name.isprintable():
             raise UsageError(f"'{name[:_LONGEST]}' cannot be a token's name.", f"Use 1 to {_LONGEST} characters.")
         if days < 0 or days > 36_500:
-            raise UsageError(f"{days} days is no time.", "Choose 0 (until it is revoked) or more.")
+            raise UsageError(f"{days} days is not a valid period.", "Choose 0 (valid until it is revoked) or more.")
         roles: dict[str, Role] = {}
         with self._catalog.snapshot() as snapshot:
             for grant in libraries:
@@ -121,7 +121,7 @@ def _role(name: str) -> Any:
 
 
 _log = logging.getLogger(__name__)
-_ADVICE = "It begins anew with the next month (UTC); the setting {} is the limit."
+_ADVICE = "The count starts again next month (UTC). To allow more, raise the setting {}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Spending:
             return
         cost, unpriced = UsageStore(self.catalog).spent(_month())
         if priced and cost >= limit:
-            message = f"{model} was not asked: {cost:.2f} of {limit:g} are spent this month."
+            message = f"{model} was not asked: {cost:.2f} of {limit:g} are already spent this month."
             raise ChatError(message, _ADVICE.format("monthly_spending"), failure="quota")
         if not priced and unpriced >= tokens:
             message = f"{model} was not asked: {unpriced:,} of {tokens:,} tokens without a price are used this month."
@@ -173,7 +173,7 @@ class Spending:
                     UsageStore(self.catalog).add(day, name, whose, took, priced=has_price)
                     self._unwritten.pop(0)
             except StoreError as error:
-                _log.warning("what %s took could not be noted yet: %s", model, error)
+                _log.warning("the usage of %s could not be recorded yet: %s", model, error)
 
     def report(self, first: str = "", last: str = "") -> UsageReport:
         """Return the usage between two days (YYYY-MM-DD), by default of this month. Raise UsageError for an invalid
@@ -187,8 +187,8 @@ class Spending:
         if limits[0] and unpriced and not limits[1]:
             names = sorted({row.model for row in days if row.unpriced})
             notes = (
-                f"no price is known of {', '.join(names) or 'some models'} (model_prices), so monthly_spending does "
-                "not bound them: monthly_tokens can",
+                f"model_prices has no price for {', '.join(names) or 'some models'}, so monthly_spending does not "
+                "limit them; monthly_tokens can",
             )
         return UsageReport(days, cost, unpriced, *limits, notes)
 
@@ -205,4 +205,4 @@ def _day(text: str) -> str:
     try:
         return datetime.date.fromisoformat(text).isoformat() if text else ""
     except ValueError as error:
-        raise UsageError(f"'{text[:40]}' is no day.", "Write 2026-03-31.") from error
+        raise UsageError(f"'{text[:40]}' is not a date.", "Write 2026-03-31.") from error

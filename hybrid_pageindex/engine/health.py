@@ -64,7 +64,7 @@ def health(
     ]
     damage = checks[3]
     if not damage.ok:  # by which the others are opened
-        unseen = "not looked at, for the catalog cannot be opened"
+        unseen = "not checked, because the catalog cannot be opened"
         checks = [
             check if check is damage or check.detail != damage.detail else replace(check, detail=unseen)
             for check in checks
@@ -74,7 +74,7 @@ def health(
     checks += check_collections(indexes()) if checks[2].ok and damage.ok else []
     checks += [
         _tried("embedders", lambda: embedders(settings, [size.embedder for size in sizes if size.embedder])),
-        _tried("language model", partial(_model, settings, "llm", "none (deterministic tree walk)")),
+        _tried("language model", partial(_model, settings, "llm", "none (pages are ranked without a model)")),
         _tried("vision model", partial(_model, settings, "vlm", "none (pages are read by their text)")),
     ]
     return Health(str(home), importlib.metadata.version("hybrid-pageindex"), tuple(checks))
@@ -91,7 +91,7 @@ def missing(home: Path, catalog: Callable[[], Catalog], indexes: Callable[[], In
         read_only = catalog().read_only
         JobReader(catalog()).last_event()
     except PageIndexError:
-        parts["catalog"] = "It cannot be read."
+        parts["catalog"] = "The file cannot be read."
     try:
         indexes().check()
     except PageIndexError:
@@ -111,7 +111,7 @@ def _formats() -> str:
     from indexers.formats.registry import formats_read, problems
 
     if wrong := problems():
-        raise PageIndexError(f"{'; '.join(wrong)}.", "Repair or remove the package that brings it.")
+        raise PageIndexError(f"{'; '.join(wrong)}.", "Repair or remove the package that contains this format.")
     return formats_read()
 
 
@@ -139,7 +139,7 @@ def _model(settings: Settings, kind: Kind, none: str) -> str:
 
 def _free(home: Path) -> str:
     if reason := unwritable(home):
-        return f"{home} cannot be written ({reason}): it is read, and nothing can be indexed"
+        return f"{home} cannot be written ({reason}): searches work, but nothing can be indexed"
     free = shutil.disk_usage(home).free
     if free < _LEAST_FREE:
         raise PageIndexError(f"only {free / 1e6:.0f} MB free at {home}.", "Free some space before indexing.")

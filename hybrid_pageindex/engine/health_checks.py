@@ -28,8 +28,8 @@ _MAX_NAMES = 20
 _QUIET = 1.0  # seconds of comparing before anybody hears of it
 _WORDS: dict[Difference, str] = {
     "missing": "missing from the search index",
-    "extra": "in the search index and not published",
-    "incomplete": "in the search index with other pages than are published",
+    "extra": "in the search index, but not published",
+    "incomplete": "in the search index with pages that differ from the published ones",
 }
 
 
@@ -68,8 +68,9 @@ def check_collections(indexes: Indexes) -> list[Check]:
     key = ' -H "api-key: $PAGEINDEX_QDRANT_API_KEY"' if indexes.server_key else ""
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     detail = (
-        f"{', '.join(names[:_MAX_NAMES])}{more}: this home does not use them. They are of a copy of its catalog, or of "
-        f"the catalog before a restore. If no other home uses them, delete each: {command}{key}"
+        f"{', '.join(names[:_MAX_NAMES])}{more}: this home does not use these collections. They belong to a copy of "
+        "its "
+        f"catalog, or to the catalog before a restore. If no other home uses them, delete each: {command}{key}"
     )
     return [Check("other collections", True, detail)]
 
@@ -90,7 +91,8 @@ def _names(catalog: Catalog, doc_ids: Sequence[str]) -> tuple[str, ...]:
     with catalog.snapshot() as snapshot:
         documents = {doc_id: snapshot.document(doc_id) for doc_id in doc_ids}
     return tuple(
-        document.name if document else doc_id or "points of no document" for doc_id, document in documents.items()
+        document.name if document else doc_id or "points that belong to no document"
+        for doc_id, document in documents.items()
     )
 
 
@@ -103,7 +105,7 @@ def _differing(lists: dict[Difference, DocumentList], library: str) -> str:
                 f"{counted(listed.count, 'document')} {_WORDS[kind]}: {', '.join(listed.names[:_MAX_NAMES])}{more}"
             )
     command = f"hybrid-pageindex rebuild --index --library {shlex.quote(library)}"
-    return f"{'; '.join(parts)}. Rebuild the index with «{command}»."
+    return f"{'; '.join(parts)}. To rebuild the index, run: {command}"
 
 
 def _described(size: LibrarySize, rebuilt: str) -> str:
@@ -113,17 +115,17 @@ def _described(size: LibrarySize, rebuilt: str) -> str:
         if size.embedder
         else "no embedder (BM25 and trees)"
     )
-    coming = f", {size.next_embedder} in the making" if size.next_embedder else ""
+    coming = f", {size.next_embedder} is being built" if size.next_embedder else ""
     anew = f" (it was rebuilt: {rebuilt})" if rebuilt else ""
     extent = f"{counted(size.documents, 'document')}, {counted(size.pages, 'page')}"
     return f"{extent}{failed}; vector index complete{anew}; {vectors}{coming}"
 
 
-_WRONG = "what was stored of it was not what it holds"
+_WRONG = "the stored text of this document did not match its file"
 _NOT_COMPARED: dict[State, str] = {
-    "gone": "their files are gone",
-    "changed": "their files have changed since, which index will see",
-    "older": "an earlier version made them, and index makes them again",
+    "gone": "their files are missing",
+    "changed": "their files have changed; index reads them again",
+    "older": "an earlier version read them; index reads them again",
     "unread": "their files cannot be opened now",
 }
 
@@ -146,14 +148,14 @@ def check_contents(
         (words, sum(comparison.state == state for comparison in comparisons)) for state, words in _NOT_COMPARED.items()
     ]
     counts = [
-        f"{same} of {len(comparisons)} hold what their files do",
+        f"{same} of {len(comparisons)} match their files",
         *(f"{n} not compared: {w}" for w, n in others if n),
     ]
     checks = [Check("contents", True, "; ".join(counts))]
     if not mend:
-        advice = "mend it with doctor --deep --mend"
+        advice = "repair it with doctor --deep --mend"
         return checks + [
-            Check(_check_name(comparison), False, f"{comparison.detail} are not those of its file; {advice}")
+            Check(_check_name(comparison), False, f"{comparison.detail} differ from its file; {advice}")
             for comparison in wrong
         ]
     catalog.discard([comparison.content_id for comparison in wrong], f"{_WRONG}; index it again.")
@@ -181,7 +183,7 @@ def _compare_contents(
     limits = settings.part(WorkerLimits)
     parse = settings.part(ParseLimits)
     need = max((document.size for document in documents), default=0)
-    parent = working_folder(settings.storage_path / "tmp", need, "Reading the files anew")
+    parent = working_folder(settings.storage_path / "tmp", need, "Reading the files again")
     with scratch_folder(parent) as folder:
         pool = WorkerPool(workers, limits)
         try:
@@ -212,9 +214,11 @@ def _mended_check(comparison: Comparison, failed: dict[str, str]) -> Check:
         return Check(
             _check_name(comparison),
             False,
-            f"{comparison.detail} were not those of its file and were taken out; {'; '.join(left)}",
+            f"{comparison.detail} differed from its file and were removed; {'; '.join(left)}",
         )
-    return Check(_check_name(comparison), True, f"{comparison.detail} were not those of its file; it was made again")
+    return Check(
+        _check_name(comparison), True, f"{comparison.detail} differed from its file; the document was indexed again"
+    )
 
 
 def _check_name(comparison: Comparison) -> str:

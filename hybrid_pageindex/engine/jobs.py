@@ -26,7 +26,10 @@ class JobChoice:
     def check(self) -> None:
         """Raise UsageError unless exactly one of the three ways to select is used."""
         if bool(self.ids) + (self.library is not None) + self.everything != 1:
-            raise UsageError("It is not clear which jobs are meant.", "Name jobs by number, or a library, or all.")
+            raise UsageError(
+                "The request does not say which jobs it means.",
+                "Name jobs by their numbers, or name a library, or choose all.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def state(job: Job, ahead: int, workers: Sequence[Worker]) -> str:
         seconds = -(-(job.not_before - job.read_at) // 1000)
         return f"tried again in {seconds} s, after {counted(job.attempts, 'failure')}: {job.cause}"
     if not workers:
-        return "waiting for a worker: none runs"
+        return "waiting for a worker, but none is running"
     if not any(job.needs <= worker.abilities for worker in workers):
         lacks = min((sorted(job.needs - worker.abilities) for worker in workers), key=len)
         return f"waiting for a worker that has {', '.join(lacks)}"
@@ -124,11 +127,12 @@ def state(job: Job, ahead: int, workers: Sequence[Worker]) -> str:
 
 def _running(job: Job) -> str:
     if job.cancel_requested:
-        return "ending: it was cancelled"
+        return "ending, because it was cancelled"
     if job.stalled:
-        return f"stalled: no sign of life for {(job.read_at - job.heartbeat_at) // 1000} s, others take it over"
+        silence = (job.read_at - job.heartbeat_at) // 1000
+        return f"stalled: its worker has not responded for {silence} s; another worker takes it over"
     where = f", {'text' if job.stage == 'embed' else 'page'} {job.done:,} of {job.total:,}" if job.total else ""
-    return f"{job.stage}{where}{', paused at its next pages' if job.paused else ''}"
+    return f"{job.stage}{where}{', pausing after its current pages' if job.paused else ''}"
 
 
 def at(ms: int) -> str:

@@ -146,7 +146,7 @@ class _Jobs:
         Raise NotFoundError for an unknown library, UsageError for an unknown status.
         """
         if wrong := set(status) - set(STATUSES):
-            raise UsageError(f"'{min(wrong)}' is no status of a job.", f"Choose from {', '.join(STATUSES)}.")
+            raise UsageError(f"'{min(wrong)}' is not a job status.", f"Choose from {', '.join(STATUSES)}.")
         id = None if library is None else self._library(library)
         jobs = self._reader.listed(library=id, status=status or None, limit=most)
         names = self._names()
@@ -176,7 +176,10 @@ class _Jobs:
             if job.ended:
                 raise ConflictError(
                     f"Job {job.id} is {job.status}.",
-                    Advice("Pause what waits or runs.", "Pause what waits or runs: jobs list."),
+                    Advice(
+                        "Only waiting and running jobs can be paused.",
+                        "Only waiting and running jobs can be paused: jobs list shows them.",
+                    ),
                 )
             self._control.pause("job", str(job.id))
         if choice.library is not None:
@@ -197,10 +200,10 @@ class _Jobs:
     def _cancel(self, choice: JobChoice) -> JobDecision:
         """Cancel jobs. Published documents stay."""
         self._named(choice)
-        ended = self._control.cancel(choice.ids or None, library=self._id(choice), cause="It was cancelled.")
+        ended = self._control.cancel(choice.ids or None, library=self._id(choice), cause="The job was cancelled.")
         running = sum(job.status == "running" for job in self._reader.jobs(ended))
         soon = f"; {running} of them still run and end within seconds" if running else ""
-        return JobDecision(tuple(ended), f"{counted(len(ended), 'job')} cancelled{soon}. What was published stays.")
+        return JobDecision(tuple(ended), f"{counted(len(ended), 'job')} cancelled{soon}. Published documents stay.")
 
     def _retry(self, choice: JobChoice) -> JobDecision:
         """Failed jobs wait again; of named ones also those that were cancelled."""
@@ -216,7 +219,7 @@ class _Jobs:
                 f"Job {going[0]} has not ended.", Advice("Cancel it first.", "Cancel it first: jobs cancel.")
             )
         gone = self._control.forget(choice.ids or None, library=self._id(choice))
-        return JobDecision(choice.ids, f"{counted(gone, 'job')} forgotten.")
+        return JobDecision(choice.ids, f"{counted(gone, 'job')} deleted from the list.")
 
     def _named(self, choice: JobChoice) -> list[Job]:
         """Raises NotFoundError for one that is not there."""

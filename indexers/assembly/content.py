@@ -193,7 +193,7 @@ def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
     if unread:
         warnings.append(unread_warning(len(unread), len(pages), ranges(unread)))
     elif not any(page.text for page in pages):
-        warnings.append("no page has text")
+        warnings.append("no page of this document has text")
     return warnings
 
 

@@ -197,7 +197,7 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str
             if quote not in reported:
                 reported.add(quote)
                 what = "text left out" if "*" in match[0] else "to be filled in"
-                yield page, match.start(), f"{what}: «{quote}», page {page}"
+                yield page, match.start(), f"{what}: '{quote}', page {page}"
 
 
 def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
@@ -217,7 +217,7 @@ def _missing_parts(texts: Sequence[tuple[int, str]], bare: Collection[str]) -> I
                 continue
             if _REFERRING.search(text[max(0, match.start() - _BEFORE) : match.start()]):
                 name = f"{match['word'].capitalize()} {match['number']}"
-                yield page, match.start(), f"{name} is referred to on page {page} and is not in this file"
+                yield page, match.start(), f"{name}, to which page {page} refers, is not in this file"
 
 
 def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, int, str]]:
@@ -233,7 +233,7 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
                 continue
             if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
                 name = f"{_caption_kind(match).capitalize()} {match['number']}"
-                yield page, match.start(), f"{name} is referred to on page {page} and is not there"
+                yield page, match.start(), f"{name}, to which page {page} refers, does not exist"
 
 
 def _role(page: ParsedPage, offset: int) -> str:
@@ -265,7 +265,7 @@ def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> I
                 offset += len(line.text) + 1
         body = [line for line in lines if line.role != "heading" and line.text.strip()]
         if not body and not any(pages[number - 1].pictures for number in range(first, last + 1)):
-            yield at, f"«{section.title[:_QUOTE]}» has no text, page {first}"
+            yield at, f"'{section.title[:_QUOTE]}' has no text, page {first}"
         announced = any(_TABLE_BELOW.search(line.text) for line in body if line.role in ("text", ""))
         if announced and not any(line.role in ("table", "image", "code") for line in body):
-            yield at, f"a table is announced on page {first} and is not there"
+            yield at, f"page {first} announces a table that does not follow"

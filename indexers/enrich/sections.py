@@ -203,8 +203,8 @@ def summarise_sections(
     ]
     if not lost:
         return SectionOutcome(tuple(summarised), ())
-    why = round_.error.message if round_.error else "the model left them out."
-    note = f"section summaries: {len(lost)} have those made without a model: {why}"
+    why = round_.error.message if round_.error else "the model returned none."
+    note = f"section summaries: {len(lost)} were made without the language model: {why}"
     return SectionOutcome(tuple(summarised), (note,), round_.error.failure if round_.error else "reply")
 
 
@@ -369,7 +369,7 @@ def describe_document(
         if not line:
             raise ChatError("the description is empty.", failure="reply")
     except ChatError as error:
-        note = f"description: {error.message} The one made without a model stays."
+        note = f"description: {error.message} The description made without a model stays."
         return DescriptionResult(describe(title, sections, len(pages)), (note,), error.failure)
     return DescriptionResult(line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…")
 

@@ -115,7 +115,7 @@ Told = Callable[[Stage, int, int], None]
 """The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
 _IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
 _REASONS = 3  # for pages that failed, that are named
-_NOT_AGAIN = ", and the model is not asked again while they, it and its prompt stay the same"
+_NOT_AGAIN = ", and the model is not asked again until the pages, the model or its prompt change"
 
 
 class Sight(Protocol):
@@ -201,7 +201,7 @@ class Enricher:
     def given_up(self) -> list[str]:
         """Return the models that were given up in this run, with reasons."""
         return [
-            f"{guarded.model.name} was given up, so what was left is as the rules made it: {guarded.down}"
+            f"{guarded.model.name} was not called any more, so the rest was made without a model: {guarded.down}"
             for guarded in self._models.values()
             if guarded.down
         ]
@@ -273,7 +273,8 @@ class Enricher:
             notes += [_undescribed(result.refused, _NOT_AGAIN)] if refused else []
             if passed:
                 notes.append(
-                    f"seen on contact sheets alone, with nothing that words lack: pages {ranges(sorted(passed))}"
+                    "checked only on contact sheets, because their pictures add nothing to their text: pages "
+                    f"{ranges(sorted(passed))}"
                 )
             if result.corrected:
                 notes.append(f"text of scans was corrected from their pictures: pages {ranges(list(result.corrected))}")
@@ -303,7 +304,7 @@ class _Work:
         if guarded.down:
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
-            self._note(f"given up in this run: {guarded.down}")
+            self._note(f"the model was not called any more in this run: {guarded.down}")
             return before
         scope, began = guarded.scope(self._stopped), time.monotonic()
         try:

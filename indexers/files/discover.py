@@ -87,7 +87,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
 
 def advice() -> str:
     """Return advice for files of a kind that no parser reads."""
-    return f"what is read is {formats_read()}: convert the others, to PDF for example"
+    return f"the supported formats are {formats_read()}: convert other files, for example to PDF"
 
 
 def left_out(endings: Counter[str]) -> str:
@@ -96,7 +96,7 @@ def left_out(endings: Counter[str]) -> str:
     if more := len(endings) - len(kinds):
         kinds.append(f"{counted(more, 'other kind')}")
     files = counted(endings.total(), "file was", "files were")
-    return f"{files} left out, for no parser reads their kind ({', '.join(kinds)})"
+    return f"{files} left out, because their formats are not supported ({', '.join(kinds)})"
 
 
 def _nothing(endings: Counter[str]) -> str:

@@ -89,7 +89,7 @@ def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[P
                 with (place / name).open("xb") as stream:
                     pictures.append((name, _read_file(file, picture, stream.write)[1]))
         except OSError as error:
-            message = f"{file}: cannot be copied to {folder} to be read ({error.strerror})."
+            message = f"{file}: cannot be copied to {folder} for reading ({error.strerror})."
             raise DocumentError(message, "Free some space, or choose another home.") from error
         copy = PrivateCopy(target, _with(sha256, pictures), stat)
     except BaseException:
@@ -120,7 +120,9 @@ def _with(sha256: str, pictures: Sequence[tuple[str, str]]) -> str:
 
 
 def changed(file: Path) -> ChangedError:
-    return ChangedError(f"{file}: it changed while it was read.", "Index it again when nothing writes to it.")
+    return ChangedError(
+        f"{file}: the file changed while it was read.", "Index it again when no program is writing to it."
+    )
 
 
 def system_stat(file: Path) -> os.stat_result | None:

@@ -204,4 +204,4 @@ def out_of_reach(paths: Collection[str]) -> Iterator[str]:
         folders = sorted({str(Path(path).parent) for path in paths})
         where = folders[0] + (f" and {counted(len(folders) - 1, 'other folder')}" if len(folders) > 1 else "")
         many = counted(len(paths), "document")
-        yield f"{many} out of reach ({where}): not mounted, or another file system than before; they stay"
+        yield f"{many} unreachable ({where}), because a disk is not mounted or has changed; they stay indexed"

@@ -133,7 +133,7 @@ class FolderWatch:
         if self.away:
             self._missing.clear()
             self._due = now + self._times.poll
-            return Findings(notes=self._new([f"{self.source.root} is not there; its documents stay as they are"]))
+            return Findings(notes=self._new([f"{self.source.root} does not exist; its documents stay indexed"]))
         result = scan(self._catalog, [replace(self.source, mounts=self._mounts)], self._home, self._reach)
         with self._catalog.snapshot() as snapshot:
             stamps = snapshot.stamps(self.source.library)
@@ -267,7 +267,7 @@ def _follow(folder: FolderWatch, home: Path, act: Act, stop: threading.Event, pa
             if missing(root):
                 continue
             use_events = False
-            note = f"{root}: the system tells of no changes ({error}); it is looked at every {pause:.0f} s"
+            note = f"{root}: the system does not report changes ({error}), so the folder is scanned every {pause:.0f} s"
             act(source, Findings(notes=(note,)))
         except PageIndexError as error:
             act(source, Findings(notes=(str(error),)))

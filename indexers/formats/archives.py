@@ -63,7 +63,7 @@ def _zip_entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.Zip
     entries = [entry for entry in package.entries if not entry.is_dir()]
     package.close()
     if entries and all(entry.flag_bits & _ENCRYPTED for entry in entries):
-        raise PasswordError(f"{path}: encrypted.", "Unpack it and index the folder.")
+        raise PasswordError(f"{path}: the file is encrypted.", "Unpack the archive and index the folder.")
     named = [_unicode_name(entry) for entry in entries]
     names = [name or entry.filename for name, entry in zip(named, entries, strict=True)]
     unmarked = [at for at, entry in enumerate(entries) if not entry.flag_bits & _UTF8 and _HIGH.search(names[at])
@@ -86,13 +86,13 @@ def _unicode_name(entry: zipfile.ZipInfo) -> str:
 
 def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     if entry.flag_bits & _ENCRYPTED:
-        raise PasswordError("encrypted.", "Unpack it and index the folder.")
+        raise PasswordError("encrypted.", "Unpack the archive and index the folder.")
     try:
         with zipfile.ZipFile(path) as archive, archive.open(entry) as file:
             while piece := file.read(_PIECE):
                 yield piece
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError, RuntimeError) as error:
-        raise DocumentError(f"damaged, it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the file is damaged: it cannot be unpacked ({error}).") from error
 
 
 def decode_names(names: list[str]) -> list[str]:
@@ -133,7 +133,7 @@ def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
         while piece := file.read(_TAR_PIECE):
             yield piece
     except _DAMAGED as error:
-        raise DocumentError(f"damaged, it cannot be unpacked ({error}).") from error
+        raise DocumentError(f"the file is damaged: it cannot be unpacked ({error}).") from error
 
 
 def _decode_name(name: str) -> str:
@@ -163,7 +163,7 @@ class _Bounded(io.RawIOBase):
         data = self._stream.read(len(view))
         view[: len(data)] = data
         self._read += len(data)
-        message = f"{self._path}: it unpacks to {self._read:,} bytes or more"
+        message = f"{self._path}: unpacked, its files have {self._read:,} bytes or more"
         self._limits.check("max_expanded_bytes", self._read, message)
         return len(data)
 
@@ -193,10 +193,10 @@ def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | N
                 return
             with closing(tarfile.open(fileobj=stream, mode="r|")) as archive:
                 for at, entry in enumerate(archive):
-                    limits.check("max_entries", at + 1, f"{path}: it packs {at + 1:,} files or more")
+                    limits.check("max_entries", at + 1, f"{path}: it contains {at + 1:,} files or more")
                     if entry.isreg() and (file := archive.extractfile(entry)) is not None:
                         yield _decode_name(entry.name), entry.size, file
         except LimitError:
             raise
         except _DAMAGED as error:
-            raise BrokenFileError(f"{path}: damaged, it cannot be unpacked ({error}).") from error
+            raise BrokenFileError(f"{path}: the file is damaged: it cannot be unpacked ({error}).") from error

@@ -106,7 +106,7 @@ def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
     """
     text, warnings = _decoded(data, path, label)
     if "\x00" in text:
-        warnings.append(f"{text.count(chr(0)):,} zero bytes in it were left out")
+        warnings.append(f"{text.count(chr(0)):,} zero bytes in the file were left out")
         text = text.replace("\x00", "")
     return (_TERMINAL.sub("", text) if "\x1b" in text or "\x08" in text else text), warnings
 
@@ -186,7 +186,7 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     zeros = data.count(0)
     controls = len(_CONTROLS.findall(data))
     if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
-        return _replaced(data, wide, [f"it bears no mark of its encoding; it was read as {wide.upper()}"])
+        return _replaced(data, wide, [f"the file does not name its encoding; it was read as {wide.upper()}"])
     if zeros > _MAX_ZEROS * len(data) or controls > _MAX_CONTROLS * (len(data) - zeros):
         raise BrokenFileError(f"{path}: not a text file (it holds binary data).")
     if _ISO_2022.search(data) and data.isascii():
@@ -204,7 +204,7 @@ def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
     """Decode by a label, unless the bytes say otherwise."""
     high = sum(map(len, _HIGH.findall(data)))
     several = codec.startswith(("gb", "big5", "cp932", "cp949", "euc", "iso2022", "johab"))
-    overruled = f"its label {label.strip()[:40]} does not fit its bytes; it was read as"
+    overruled = f"its label {label.strip()[:40]} does not match its bytes; the file was read as"
     if high and (high >= 12 or not several):
         try:
             return data.decode("utf-8"), [f"{overruled} UTF-8"]
@@ -243,7 +243,7 @@ def _unlabelled(data: bytes, label: str) -> tuple[str, list[str]]:
         text = data.decode("utf-8", "replace")
         return text, [f"bytes that are not UTF-8 were replaced, first in line {line}"]
     guess = guess_encoding(data) or Guess("cp1252", 0.0)
-    called = f"labelled {label.strip()[:40]}, which it is not" if label else f"not UTF-8 (line {line})"
+    called = f"the label {label.strip()[:40]} does not match its bytes" if label else f"not UTF-8 (line {line})"
     advice = "save it as UTF-8 if it looks wrong"
     return _replaced(
         data, guess.codec, [f"{called}; it was read as {guess.name} (confidence {guess.confidence:.2f}): {advice}"]

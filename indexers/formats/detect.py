@@ -70,10 +70,10 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
     ),
     "protected by rights": (
         PasswordError,
-        "encrypted by a service that manages rights (IRM).",
-        "Open it as somebody who may, and save it without restrictions.",
+        "encrypted by a rights management service (IRM).",
+        "Open it with an account that has the rights, and save it without restrictions.",
     ),
-    "ole": (UnsupportedFileError, "an Office file of a kind that is not read.", "Save it as DOCX, XLSX, PPTX or PDF."),
+    "ole": (UnsupportedFileError, "an Office file of an unsupported kind.", "Save it as DOCX, XLSX, PPTX or PDF."),
     **{
         kind: (UnsupportedFileError, f"an archive of the kind {title}, which is not read.",
                "Unpack it and index the folder, or pack it as ZIP.")

@@ -86,4 +86,4 @@ def plain_reason(error: BaseException, what: str = "") -> str:
         return "there is not enough memory for it"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    return "its reader met something unexpected, as in a damaged file; the log has the detail"
+    return "an unexpected error occurred while reading it, so it may be damaged; the log has the details"

@@ -142,7 +142,7 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
     try:
         fields = tomllib.loads(body) if fence == "+++" else yaml.safe_load(body)
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return FrontMatter(end + 1, {}, ("its front matter is damaged and was not read as metadata",))
+        return FrontMatter(end + 1, {}, ("the front matter of the file is damaged, so its metadata were not read",))
     if not isinstance(fields, Mapping):
         return FrontMatter(0, {}, ())
     metadata: dict[str, str] = {}

@@ -60,7 +60,9 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BrokenFileError(f"{path}: damaged, a notebook is JSON and this is not ({error}).") from error
+        raise BrokenFileError(
+            f"{path}: the file is damaged: it is not JSON, as a notebook must be ({error})."
+        ) from error
     sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None  # version 3 and older
     cells = (
         sheets[0].get("cells")

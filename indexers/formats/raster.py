@@ -39,7 +39,7 @@ class RasterFile:
                 self._image = Image.open(path, formats=_KINDS)
                 self.pages = int(getattr(self._image, "n_frames", 1)) if self._image.format == "TIFF" else 1
         except Exception as error:  # Pillow raises many types for damaged input
-            raise BrokenFileError(f"{path}: damaged, it cannot be read as a picture ({error}).") from error
+            raise BrokenFileError(f"{path}: the file is damaged: it cannot be read as a picture ({error}).") from error
         limits.check("max_pages", self.pages, f"{path}: it has {self.pages:,} frames")
         self._limits = limits
         try:

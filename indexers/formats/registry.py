@@ -63,7 +63,7 @@ def misnamed(path: Path) -> str:
     named, format = of_suffix(path.suffix), _detected(path)
     if named is None or format is None or named is format:
         return ""
-    return f"its ending {path.suffix} says {named.title}; it is and was read as {format.title}"
+    return f"its ending {path.suffix} stands for {named.title}, but the file was read as {format.title}, which it is"
 
 
 def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile:
@@ -80,8 +80,8 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
         format = _sniffed(head)
         if format is None and head:
             raise UnsupportedFileError(
-                f"{path}: files of this kind are not read; what is read is {formats_read()}.",
-                "Convert it, to PDF for example.",
+                f"{path}: this kind of file is not supported; the supported formats are {formats_read()}.",
+                "Convert the file, for example to PDF.",
             )
     format = format or FORMATS[0]  # that it is empty or cannot be read is its parser's to report
     file = format.open(path, password, limits)

@@ -234,7 +234,7 @@ class MarkedFile:
         self._pictures = {number: shown[:_MOST_PICTURES] for number, shown in pictures.items()}
         self._images = images
         warnings = [*warnings, *(
-            f"page {number} shows {len(shown):,} pictures; the words of the first {_MOST_PICTURES} are read"
+            f"page {number} shows {len(shown):,} pictures; OCR reads the words of the first {_MOST_PICTURES}"
             for number, shown in pictures.items() if len(shown) > _MOST_PICTURES
         )]  # fmt: skip
         self._text, self._metadata, self._warnings, self._limits = text, metadata, warnings, limits
@@ -245,7 +245,7 @@ class MarkedFile:
         headings, warnings = self._text.headings, list(self._warnings)
         count = len(headings)
         try:
-            self._limits.check("max_bookmarks", count, f"its headings were ignored: there are {count:,}")
+            self._limits.check("max_bookmarks", count, f"its headings were ignored, because there are {count:,}")
         except LimitError as error:
             headings = []
             warnings.append(str(error))

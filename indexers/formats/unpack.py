@@ -51,7 +51,7 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
         if of_suffix(suffix) is None:
             skipped[suffix] += 1
             continue
-        limits.check("max_entries", len(members) + 1, f"{path}: more than {len(members):,} files lie in it")
+        limits.check("max_entries", len(members) + 1, f"{path}: it contains more than {len(members):,} files")
         name = _single(name, names)
         file = folder / f"{len(members)}{suffix}"
         try:

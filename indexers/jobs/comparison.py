@@ -71,9 +71,12 @@ def _compared(
         stored = snapshot.version(content)
     format = named(first.format)
     if format is None:
-        return "unread", f"its format {first.format} is not read here: the package that brought it is gone"
+        return (
+            "unread",
+            f"the format {first.format} is not supported any more, because the package that read it was removed",
+        )
     if stored is None or not stored.version.made_as(version_of(first.sha256, format, chunks)):
-        return "older", "an earlier version of the pipeline made it: index makes it again"
+        return "older", "an earlier version read the document; index reads it again"
     state: State = "gone"
     for document in holders:
         with catalog.snapshot() as snapshot:

@@ -98,7 +98,7 @@ def embed_library(
             if cancelled is not None and cancelled.is_set():
                 raise Cancelled(
                     f"Embedding was stopped; {number} of {len(waiting)} documents are done.",
-                    "Run embed again to go on from there.",
+                    "Run embed again to continue.",
                 )
             on_progress(EmbedProgress(len(waiting), number, max(expected, texts_done), texts_done))
             some = missing[start : start + _TEXTS_AT_ONCE]
@@ -207,11 +207,11 @@ def embed(
         stack.callback(runner.close)
         runner.run(has_ended, stopped)
         if stopped.is_set():
-            raise Cancelled("Embedding was stopped; what was made until then is kept.", "Run embed again to go on.")
+            raise Cancelled("Embedding was stopped; the vectors made so far are saved.", "Run embed again to continue.")
         reports = []
         for job in map(reader.job, awaited):
             if not job.result:
-                raise PageIndexError(f"Embedding has ended: {job.cause}", "Run embed again to go on.")
+                raise PageIndexError(f"Embedding has failed: {job.cause}", "Run embed again to continue.")
             reports.append(EmbedReport(**job.result))
         first = reports[0]
         return replace(

@@ -89,7 +89,9 @@ class FileStages:
     def parse(self, turn: Turn) -> Advance:
         """Parse a file and publish it; long OCR is left to the stage ``ocr``."""
         if is_address(turn.job.subject) and not turn.source.exists():  # it was removed, with what it lay in
-            return self._ending(turn, FileResult(turn.job.subject, "failed", "its bytes are not kept any more."))
+            return self._ending(
+                turn, FileResult(turn.job.subject, "failed", "the uploaded file is not stored any more.")
+            )
         with self._catalog.snapshot() as snapshot:
             doc_id = snapshot.doc_id_at(turn.library, str(turn.file))
         result = self._reported(turn, doc_id, lambda: self._parsed(turn))
@@ -104,7 +106,7 @@ class FileStages:
         def again() -> FileResult:
             with self._catalog.snapshot() as snapshot:
                 if doc_id not in snapshot.published(turn.library, [doc_id]):
-                    return replace(before, unread=0, note="it was removed while its pages were read by OCR")
+                    return replace(before, unread=0, note="the document was removed while OCR read its pages")
             stamp, sha256 = fingerprint(turn.file, turn.source, self._reach(turn))
             seconds = self._options.ocr_seconds * 2**turn.job.turn
             return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, lambda _: None)

@@ -157,12 +157,14 @@ class Improver:
             return before
         stamp, sha256 = fingerprint(file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError(f"{file}: it changed since it was read.", "Index it again.")
+            raise DocumentError(f"{file}: the file has changed since it was read.", "Index it again.")
         with self._publisher.content_lock(f"models/{sha256}"):  # the same bytes twice are paid for once
             best = self._publisher.stored.best(published, tags)
             if best is not None and best.version.improved_by(tags):
                 card = self._publisher.stored.card(file, best.content_id)
-                result = replace(_noted(before, "the same bytes were improved by models before"), status="indexed")
+                result = replace(
+                    _noted(before, "models have already improved a document with the same bytes"), status="indexed"
+                )
                 return self._publisher.switch(turn, stamp, best.version, None, card, result)
             version, base = self._base(turn, document, published)
             advice = self._publisher.stored.ocr() if any(page.needs_ocr for page in base.pages) else None
@@ -186,9 +188,9 @@ class Improver:
             if turn.stop.asked.is_set():
                 raise _stopped()
             if (now := self._document(document.doc_id)) is None or now[1] != published:
-                return _noted(result, "it was changed or removed while models worked on it")
+                return _noted(result, "the document was changed or removed while models worked on it")
             if enriched.partly and published.improved:
-                return _noted(result, *enriched.notes, "what models said of it before stays")
+                return _noted(result, *enriched.notes, "results of earlier models stay")
             new = version.with_models(tags, enriched.partly)
             if new == published:
                 return _noted(result, *enriched.notes)

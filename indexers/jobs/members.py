@@ -99,11 +99,13 @@ class _Opening:
 
     def _inner(self, address: str, file: Path, folder: Path, depth: int) -> None:
         try:
-            self._limits.check("max_nesting", depth + 1, f"{file}: it lies in {depth} others, and is not opened")
+            self._limits.check(
+                "max_nesting", depth + 1, f"{file}: the archive is nested {depth} levels deep and was not opened"
+            )
             if self._full:
                 raise LimitError(
-                    "more files lie in its outermost archive than are read of one.",
-                    "Raise the setting max_entries, or unpack it yourself.",
+                    "its outermost archive contains more files than are read from one archive.",
+                    "Raise the setting max_entries, or unpack the archive yourself.",
                 )
             folder.mkdir()
             self.open(address, file, folder, depth + 1)
@@ -132,7 +134,7 @@ class MemberJobs:
                 raise
             except DocumentError as error:
                 why = str(error).removeprefix(f"{turn.file}: ")
-                turn.notes = (f"what lies in it was not read: {why.removesuffix('.')}",)
+                turn.notes = (f"its files were not read: {why.removesuffix('.')}",)
                 members = Members(self._catalog.members(turn.library, job.subject))
             turn.notes += tuple(_member_notes(members, job.subject))
         else:

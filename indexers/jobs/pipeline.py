@@ -42,7 +42,7 @@ from indexers.jobs.turn import ANEW, Turn
 
 _LOOK = 0.5  # seconds between two looks at what others do
 _CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
-_PAUSED = "paused: it goes on once the jobs are resumed"
+_PAUSED = "paused: it continues when its job is resumed"
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
 _ALL = 1_000_000  # jobs
@@ -141,7 +141,7 @@ class Batch:
                 continue
             job = rows.get(number)
             if job is None:
-                self._close(number, FileResult(str(file), "failed", "its job was removed from the queue."))
+                self._close(number, FileResult(str(file), "failed", "the job of this file was removed from the queue."))
             elif job.ended:
                 self._move(job, file, job.status)
         if any(job.paused for job in rows.values()):
@@ -178,12 +178,12 @@ class Batch:
 def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: str) -> FileResult:
     """Return a file's result from what is kept with its job."""
     if not stored:
-        return FileResult(str(file), "failed", cause or "its job ended without a result.")
+        return FileResult(str(file), "failed", cause or "the job of this file ended without a result.")
     result = FileResult.from_json(stored)
     if status == "failed" and result.status != "failed":
         return replace(result, status="failed", error=cause, unread=0)
     if status == "cancelled":
-        note = "; ".join(filter(None, (result.note, "what was left to do for it was cancelled")))
+        note = "; ".join(filter(None, (result.note, "the remaining work on this file was cancelled")))
         return replace(result, note=note, unread=0)
     return result
 
@@ -241,7 +241,7 @@ def index(
     removed = prune(catalog, library, discovered.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
     left = () if options.prune or not discovered.files else gone(catalog, library, discovered.roots)
-    absent = (f"{counted(len(left), 'document')} whose file is gone: pruning removes them",) if left else ()
+    absent = (f"{counted(len(left), 'document')} whose file is missing: pruning removes them",) if left else ()
     notes = (
         *discovered.notes,
         *((f"{counted(len(requests), 'file')} left to workers",) if run.detach else ()),

@@ -59,7 +59,7 @@ class Publisher:
             if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
-                note = "; ".join(("same bytes as a file indexed before", *turn.notes))
+                note = "; ".join(("same content as a file indexed before", *turn.notes))
                 result = FileResult(str(turn.file), "indexed", None, doc_id, pages, sections, note=note)
                 card = self.stored.card(turn.file, shared.content_id)
                 return self.switch(turn, stamp, shared.version, None, card, result)
@@ -67,7 +67,7 @@ class Publisher:
             content = version.content
             note = "; ".join((*turn.notes, *content.warnings))
             if (now := system_stat(turn.source)) is None or not stamp.fits(now):
-                note = "; ".join(filter(None, (note, "it has changed since it was read: index it again")))
+                note = "; ".join(filter(None, (note, "the file has changed since it was read: index it again")))
             unread = 0 if version.scans.stopped else version.scans.left
             pages, sections = len(content.pages), len(content.sections)
             result = FileResult(

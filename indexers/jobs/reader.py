@@ -269,7 +269,7 @@ def _scan_notes(of_file: _File, left: int) -> tuple[str, ...]:
     if len(failed) > _MAX_FAILED_PAGES:
         failed[_MAX_FAILED_PAGES:] = [f"{len(failed) - _MAX_FAILED_PAGES} more pages could not be read by OCR"]
     if left:
-        failed.append(f"{left} pages are still to be read by OCR: index goes on with them")
+        failed.append(f"{left} pages are not read by OCR yet: indexing continues with them")
     if of_file.stopped:
         failed.append(of_file.stopped.removesuffix("."))
     return tuple(failed)

@@ -45,7 +45,7 @@ def missing() -> str:
     if find_spec("onnxruntime") is not None:
         return ""
     return (
-        "section trees are made by rules alone: the layout model needs the package onnxruntime "
+        "section trees are made by rules, without the layout model: the model needs the package onnxruntime "
         "(pip install onnxruntime)"
     )
 
@@ -104,7 +104,7 @@ class Refiner:
             result = self._refined(turn, before)
         except (DamageError, DocumentError, NotFoundError) as error:
             reason = str(error).removeprefix(f"{turn.file}: ").removesuffix(".")
-            result = _noted(before, f"its section tree is by rules: {reason}")
+            result = _noted(before, f"its section tree was made by rules, without the layout model: {reason}")
         if result is not before:
             result = result if turn.written else turn.timed(result)
             self._tally.add(finished=result, again=True, at=FileStage(str(turn.file), "refine"))
@@ -119,7 +119,7 @@ class Refiner:
             return before
         stamp, sha256 = fingerprint(turn.file, turn.source)
         if sha256 != document.sha256:
-            raise DocumentError(f"{turn.file}: it changed since it was read.", "Index it again.")
+            raise DocumentError(f"{turn.file}: the file has changed since it was read.", "Index it again.")
         target = replace(published.version.unimproved, outline=mark(document, self._options))
         with self._publisher.content_lock(f"refine/{sha256}"):
             if (stored := self._stored_version(target)) is not None:
@@ -131,7 +131,7 @@ class Refiner:
             version, content = self.refine_content(turn, document, target.outline)
             now = self._published(document.doc_id)
             if now is None or now[1] != published:
-                return _noted(before, "it was changed or removed while its pages were read by the layout model")
+                return _noted(before, "the document was changed or removed while the layout model read its pages")
             warnings = [warning for warning in content.warnings if _LACKING in warning or _LEFT in warning]
             note = "; ".join(filter(None, (before.note, *warnings)))
             result = replace(before, status="indexed", sections=len(content.sections), note=note)

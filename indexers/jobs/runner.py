@@ -309,7 +309,7 @@ class Runner:
             if turn.stop.reason != "cancelled":
                 self._queue.release(fence)
                 return
-            advance = Advance("cancelled", cause="It was cancelled.")
+            advance = Advance("cancelled", cause="The job was cancelled.")
             self._queue.advance(fence, advance)
         except Exception as error:
             full = disk_full(error, self._place.folder)
@@ -325,7 +325,7 @@ class Runner:
                         raise
                     raise reported from error
                 return
-            advance = Advance("failed", cause=f"This could not be done: {plain_reason(error, turn.job.subject)}.")
+            advance = Advance("failed", cause=f"The job failed: {plain_reason(error, turn.job.subject)}.")
             self._queue.advance(fence, advance)
         self._over(turn, advance)
 

@@ -101,7 +101,7 @@ class Tesseract:
         try:
             return list(_hocr_lines(ElementTree.fromstring(done.stdout)))
         except ElementTree.ParseError as error:
-            raise DocumentError(f"what Tesseract answered is no hOCR ({error})") from error
+            raise DocumentError(f"the output of Tesseract is not valid hOCR ({error})") from error
 
 
 def find_tesseract(

@@ -154,7 +154,7 @@ def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> 
         if isinstance(file, PicturedFile):
             return _read_pictures(file, number, name, engine)
         if not isinstance(file, DrawnFile):
-            raise DocumentError("pages of its format have no pictures")
+            raise DocumentError("this format has no page images")
         before = next(iter(file.read([number], lambda _: None)))
         if isinstance(before, DocumentError):
             raise before
@@ -179,7 +179,7 @@ def _read_drawn(file: DrawnFile, before: ParsedPage, name: EngineName, engine: E
         pieces = sorted((*pieces, *(Piece(line, True) for line in own)), key=lambda piece: piece.line.y0)
     lines = in_reading_order(pieces)
     if not readable("\n".join(line.text for line in lines)) and (lines or before.lines):
-        raise DocumentError("what was read is not text")
+        raise DocumentError("the result of OCR is not text")
     return Reading(number, name, round(sureness(read_lines)), tuple(lines))
 
 

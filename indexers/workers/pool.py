@@ -225,7 +225,7 @@ class WorkerPool:
             if self._idle and isinstance(reply.value, LimitError):
                 self._forget(process)
                 if used:
-                    raise _FullError("it was full.")
+                    raise _FullError("its memory was full.")
             raise cast(PageIndexError, reply.value)
         return reply.value
 
@@ -238,7 +238,7 @@ class WorkerPool:
         if ended(process.returncode):
             return _SlowPageError("a page took too long.")
         if self._idle and process.returncode == 0:
-            return _IdleEndError("it had ended for want of tasks.")
+            return _IdleEndError("it was idle for too long.")
         if verdict == "time":
             return self._too_slow(whole_file)
         max_memory = self._limits.max_worker_memory
@@ -256,11 +256,11 @@ class WorkerPool:
     def _too_slow(self, whole_file: bool) -> LimitError:
         if whole_file:
             return LimitError(
-                f"it took longer than {self._limits.seconds_per_file:,.0f} s of work.",
+                f"reading the file took longer than {self._limits.seconds_per_file:,.0f} s.",
                 "Raise the setting seconds_per_file.",
             )
         return LimitError(
-            f"it took longer than {self._limits.seconds_per_task:,.0f} s for one stretch of pages.",
+            f"reading one range of its pages took longer than {self._limits.seconds_per_task:,.0f} s.",
             "Raise the setting seconds_per_task.",
         )
 

@@ -103,7 +103,7 @@ class _Worker:
             return format.show(task.path, task.password, task.pages, task.picture, task.limits)
         if isinstance(task, RegionTask) and format.regions is not None:
             return format.regions(task.path, task.password, task.page, task.lines, task.limits)
-        raise DocumentError(f"{task.path}: pages of {format.title} have no pictures.")
+        raise DocumentError(f"{task.path}: the format {format.title} has no page images.")
 
     def _read_scan(self, task: ScanTask) -> EngineAnswer:
         name = task.engine or task.ocr.first
@@ -137,7 +137,7 @@ class _Worker:
             warnings.insert(0, f"text that is hidden on {counted(len(hidden), 'page')} {treatment}: {ranges(hidden)}")
         if len(warnings) > _WARNINGS:
             more = len(warnings) - _WARNINGS
-            warnings[_WARNINGS:] = [f"{more} more of the pages {task.start}-{stop - 1} could not be read"]
+            warnings[_WARNINGS:] = [f"{more} other pages of {task.start}-{stop - 1} could not be read"]
         save_spool(task.spool, Spool(pages, terms, info, warnings))
         return ParsedRange(file.pages, tuple(page.number for page in pages if page.needs_ocr or page.pictures))
 

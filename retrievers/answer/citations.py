@@ -151,7 +151,7 @@ def _unknown_figures(
 ) -> str:
     """Return why its figures are not known to be the sources'."""
     if not cited:
-        return "it cites no source"
+        return "the sentence cites no source"
     lost = [number for number in numbers(left) if not stands(number, source_numbers) and not _is_small_number(number)]
     if not lost:
         return ""
@@ -242,7 +242,7 @@ def _claim(sentence: str, pages: Mapping[int, str], allowed: set[str], pictured:
     cited = tuple(dict.fromkeys(int(match[1]) for match in re.finditer(r"\[\[source:(\d+)\]\]", sentence)))
     text = re.sub(r"\s+(?=[.,;:!?]|$)", "", _CITED.sub("", sentence))
     if not cited:
-        return Claim(text, (), supported=False, why="it cites no source")
+        return Claim(text, (), supported=False, why="the sentence cites no source")
     why = _missing_numbers(text, "\n".join(pages[number] for number in cited), allowed)
     seen = bool(why) and any(number in pictured for number in cited)
     if seen:
@@ -260,7 +260,7 @@ def _missing_numbers(claim: str, page: str, allowed: set[str]) -> str:
     plain = _plain_text(page)
     for quoted in _QUOTED.findall(claim):
         if _plain_text(quoted) not in plain:
-            return f"«{quoted}» is not on the cited page"
+            return f"'{quoted}' is not on the cited page"
     terms = {term for term in words.tokenise(claim) if not term[0].isdigit()}
     if len(terms) >= _LEAST_WORDS and not _other_script(claim, page):
         share = len(terms & set(words.tokenise(page))) / len(terms)

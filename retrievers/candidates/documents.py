@@ -326,7 +326,7 @@ def select_by_name(documents: Sequence[Document], names: Sequence[str]) -> list[
             or [d for d in documents if os.sep in name and d.path.endswith(os.sep + name)]
         )  # as results show it
         if not matching:
-            raise NotFoundError(f"No document '{name}' in this library.", _nearest(name, documents))
+            raise NotFoundError(f"This library has no document '{name}'.", _nearest(name, documents))
         selected |= {d.doc_id: d for d in matching}
     return list(selected.values())
 
@@ -344,11 +344,11 @@ def select_where(documents: Sequence[Document], conditions: Sequence[str]) -> li
         key, value = key.strip().casefold(), fold(value.strip())
         if not equals or not key or not value:
             raise UsageError(
-                f"'{condition}' is no condition.",
+                f"'{condition}' is not a condition.",
                 Advice("Write key=value, for example year=2023.", "Write --where key=value, for example year=2023."),
             )
         if documents and key not in keys:
-            raise UsageError(f"No document has a field '{key}'.", f"Known fields: {', '.join(keys)}.")
+            raise UsageError(f"No document has the metadata field '{key}'.", f"Known fields: {', '.join(keys)}.")
         selected = [
             d
             for d in selected
@@ -385,5 +385,5 @@ def _nearest(name: str, documents: Sequence[Document]) -> str:
     if not names_by_stem:
         return "The library is empty."
     if not near:
-        return Advice("See the list of its documents.", "See what there is with the list command.")
+        return Advice("See the list of its documents.", "The command 'list' shows the documents.")
     return "Did you mean " + " or ".join(f"'{names_by_stem[key]}'" for key in near[:3]) + "?"

@@ -40,8 +40,8 @@ _SPANNING = 0.2  # what an unknown pair of characters weighs: as likely it spans
 
 
 HINT = (
-    "the question names nothing to look for: say what it is about, in words that the pages would use "
-    "(what was asked before is not remembered)"
+    "the question names no subject to search for: name one, in words that the pages would use "
+    "(earlier questions are not remembered)"
 )
 
 

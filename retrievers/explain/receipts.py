@@ -112,7 +112,7 @@ class Explainer:
         )  # fmt: skip
 
     def _verdict(self, place: tuple[int, int], title: str, page_text: PageText) -> str:
-        verdict = self._findings.verdicts.get(place) or f"best-first walk, found in «{title}»"
+        verdict = self._findings.verdicts.get(place) or f"found by searching the section tree, in '{title}'"
         return f"{verdict}; hidden text on this page" if page_text.hidden else verdict
 
     def _short_path(self, doc: int) -> str:
@@ -242,11 +242,11 @@ def _word_changes(mine: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:
     for kind, a, b, c, d in SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes():
         before, after = _shorten_words(mine[a:b]), _shorten_words(theirs[c:d])
         if kind == "replace":
-            yield f"«{after}» for «{before}»"
+            yield f"'{after}' for '{before}'"
         elif kind == "insert":
-            yield f"«{after}» added"
+            yield f"'{after}' added"
         elif kind == "delete":
-            yield f"«{before}» missing"
+            yield f"'{before}' missing"
 
 
 def _shorten_words(words: Sequence[str]) -> str:

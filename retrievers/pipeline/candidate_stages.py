@@ -66,7 +66,7 @@ def spelling_stage(
     if text == query.question.text:
         return query, candidates, outcome
     query, candidates = _read(replace(query.request, question=text), resources)
-    note = f"showing results for «{text}»: the library does not know the words as they were written"
+    note = f"showing results for '{text}': the library does not contain the words as they are written"
     return query, _with_hits(query, candidates, resources), outcome.noted(note)
 
 

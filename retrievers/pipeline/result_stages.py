@@ -95,7 +95,7 @@ def rerank_stage(
     except UsageError:
         raise
     except PageIndexError as error:
-        return ranking, outcome.noted(f"the embedder failed, so nothing was reranked: {error}")
+        return ranking, outcome.noted(f"the embedder failed, so the results were not reranked: {error}")
     return ranking.plus("rerank", gains), outcome
 
 
@@ -286,4 +286,5 @@ def _pointers(result: PageFound, place: tuple[Content, int], texts: PageTexts) -
 def _lacking(ranking: Ranking, missing: Sequence[str]) -> str:
     """Return the note that a document has no such places."""
     name = ranking.pages[ranking.visits[0].doc].candidate.document.name
-    return f"{name} has no place that is called {', '.join(f'«{place}»' for place in missing)}"
+    places = ", ".join(f"'{place}'" for place in missing)
+    return f"{name} has no place called {places}"

@@ -88,7 +88,10 @@ def _search_notes(state: SearchState) -> tuple[str, ...]:
     if gone:
         view = state.resources.view
         names = sorted(view.documents[doc_id].name for doc_id, content in view.contents.entries() if content in gone)
-        notes.append(f"removed or indexed again during the search and left out: {', '.join(names)}; ask again")
+        notes.append(
+            "documents that were removed or indexed again during the search are missing from the results: "
+            f"{', '.join(names)}; search again"
+        )
     if state.candidates.routing.tied and not query.request.documents:
         notes.append(
             "several documents fit the question equally well; name a year, a type or a document to choose among them"

@@ -142,7 +142,7 @@ class SearchState:
     def effort_used(self) -> EffortUsed:
         """Return the effort that the search used, and the reason."""
         effort = self.query.request.effort
-        return self.outcome.effort or EffortUsed(effort, "fast", "asked for" if effort == "fast" else NO_MODEL)
+        return self.outcome.effort or EffortUsed(effort, "fast", "as requested" if effort == "fast" else NO_MODEL)
 
 
 Part = Query | Candidates | Ranking | Outcome
@@ -229,5 +229,5 @@ def inserted(new: Stage, after: str, stages: Stages) -> Stages:
 def _stage_index(name: str, stages: Stages) -> int:
     names = [stage.name for stage in stages]
     if name not in names:
-        raise UsageError(f"There is no stage '{name}'.", f"There are {', '.join(names)}.")
+        raise UsageError(f"The search has no stage '{name}'.", f"The stages are {', '.join(names)}.")
     return names.index(name)

@@ -65,7 +65,7 @@ def pattern(written: str, place: str) -> Pattern:
     except re2.error as error:
         reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
         raise UsageError(
-            f"{place} has a bad pattern ({reason}).", "Write it without look-around and back-references."
+            f"{place} has an invalid pattern ({reason}).", "Write it without look-around and back-references."
         ) from error
     return Pattern(written, f"{_BEGINS}(?:{written}){_ENDS}")
 
@@ -339,14 +339,16 @@ def _expansion(name: str, number: int, entry: Any, known_roles: set[str]) -> Exp
             raise UsageError(f"{name}: {place}: {key} must be a list.")
         listed[key] = tuple(map(str, value))
     if unknown := [role for role in listed["roles"] if role not in known_roles]:
-        raise UsageError(f"{name}: {place} wants the unknown role '{unknown[0]}'.", "Describe it under 'roles'.")
+        raise UsageError(
+            f"{name}: {place} refers to the unknown role '{unknown[0]}'.", "Describe the role under 'roles'."
+        )
     try:
         weight = float(entry.get("weight", _WEIGHT))
     except (TypeError, ValueError) as error:
         raise UsageError(f"{name}: {place}: weight must be a number.") from error
     if not 0 <= weight < math.inf:
         raise UsageError(
-            f"{name}: {place}: weight is {weight:g}.", "Choose 0 or more; 1 is what a question's word weighs."
+            f"{name}: {place}: weight is {weight:g}.", "Choose 0 or more; a word of the question has the weight 1."
         )
     return ExpansionRule(
         pattern(str(entry["when"]), f"{name}: {place}"), listed["phrases"], listed["headings"], listed["roles"], weight

@@ -87,13 +87,17 @@ class RankingModel:
                 for what, weights in dict(written.get("evidence", {})).items()
             }
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(f"{where}: these are no ranking weights ({error!r}).", _ADVICE) from error
+            raise UsageError(
+                f"{where}: this file does not contain valid ranking weights ({error!r}).", _ADVICE
+            ) from error
         if not all(map(isfinite, (*weights.values(), base, scale))) or scale <= 0:
-            raise UsageError(f"{where}: these are no ranking weights (a number is not finite).", _ADVICE)
+            raise UsageError(
+                f"{where}: this file does not contain valid ranking weights (a number is not finite).", _ADVICE
+            )
         for name, weight in weights.items():
             feature = name.removesuffix(TIMES_NAMED)
             if feature not in FEATURES:
-                raise UsageError(f"{where}: there is no feature '{feature}' to weigh.", _ADVICE)
+                raise UsageError(f"{where}: the ranking has no feature '{feature}'.", _ADVICE)
             target = named if name.endswith(TIMES_NAMED) else plain
             target[names.index(feature)] = weight
         if not evidence and where != str(_SHIPPED):
@@ -107,7 +111,7 @@ def load_model(path: Path) -> RankingModel:
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: the ranking weights cannot be read ({error}).", _ADVICE) from error
+        raise UsageError(f"{path}: the file of ranking weights cannot be read ({error}).", _ADVICE) from error
     return RankingModel.of(written, str(path))
 
 

@@ -114,7 +114,7 @@ def mmr(items: Sequence[tuple[T, float]], k: int, lam: float, similar: Callable[
     earlier item. Raise ValueError for a ``lam`` outside 0 to 1.
     """
     if not 0 <= lam <= 1:
-        raise ValueError(f"lam is {lam}, it must be between 0 and 1")
+        raise ValueError(f"lam is {lam}, but it must be between 0 and 1")
     left = list(range(len(items)))
     nearest = [0.0] * len(items)  # greatest similarity to what is picked
     picked: list[int] = []

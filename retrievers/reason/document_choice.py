@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from retrievers.reason.asker import QuestionSession
 
 
-BY_CARDS = "the documents' cards and the words of their pages"
+BY_CARDS = "the documents' metadata and the words of their pages"
 DEAD: Collection[EndpointFailure] = ("key", "model", "quota", "connection", "overload")  # another call would fail too
 _CLOSE = 24  # documents that are told apart by their descriptions where nobody asked for that
 _WELL_READ_DOCUMENTS, _HITS_EACH = (
@@ -89,10 +89,10 @@ def choose_documents(route: Route, contenders: Contenders, effort: Effort, reaso
     """
     if route == "semantic":
         routing = replace(contenders.routing, scores={}, reasons={}, tied=())
-        return DocumentChoice(routing, contenders.scope, RouteUsed(route, route, "asked for"))
+        return DocumentChoice(routing, contenders.scope, RouteUsed(route, route, "as requested"))
     if len(contenders.documents) < 2:
         return DocumentChoice(
-            contenders.routing, contenders.scope, RouteUsed(route, "auto", "there are no two documents to choose from")
+            contenders.routing, contenders.scope, RouteUsed(route, "auto", "fewer than two documents can be searched")
         )
     if route == "metadata":
         return _by_metadata(contenders, reasoner)
@@ -108,12 +108,12 @@ def _automatic(contenders: Contenders, effort: Effort, reasoner: Reasoner | None
     if (close := contenders.close()) < 2:
         return by_cards
     calls = _calls(reasoner, contenders)
-    why = f"{close} documents fit about equally well"
+    why = f"{close} documents match about equally well"
     try:
         if close > _CLOSE:  # more than one would like to describe are told apart by their fields
             return _preferring_filter(contenders, calls, why)
         shown = ranked(contenders.scores())[:_CLOSE]
-        return _picked("auto", contenders, calls, shown, f"{why}; the model picked by their descriptions")
+        return _picked("auto", contenders, calls, shown, f"{why}; the model chose by their descriptions")
     except ChatError as error:
         return _failed("auto", contenders, calls, error)
 
@@ -121,11 +121,13 @@ def _automatic(contenders: Contenders, effort: Effort, reasoner: Reasoner | None
 def _preferring_filter(contenders: Contenders, calls: QuestionSession, why: str) -> DocumentChoice:
     filtered = _filtered(contenders, calls)
     if not filtered.conditions:
-        return _nothing("auto", contenders, calls, f"{why}; the model named no field that tells them apart", filtered)
+        return _nothing("auto", contenders, calls, f"{why}; the model named no field that distinguishes them", filtered)
     reasons = dict.fromkeys(filtered.documents, _met(filtered))
     routing = preferred(contenders, [filtered.documents], reasons, contenders.weights.lead)
     conditions = tuple(map(str, filtered.conditions))
-    used = RouteUsed("auto", "metadata", f"{why}; those that meet the filter lead", conditions, tuple(calls.steps))
+    used = RouteUsed(
+        "auto", "metadata", f"{why}; documents that match the filter come first", conditions, tuple(calls.steps)
+    )
     return DocumentChoice(routing, contenders.scope, used, calls.usage, _dropped(filtered))
 
 
@@ -146,7 +148,7 @@ def _by_metadata(contenders: Contenders, reasoner: Reasoner | None) -> DocumentC
         filtered = _filtered(contenders, None)
     notes = (*([failure] if failure else []), *_dropped(filtered))
     if not filtered.conditions:
-        why = f"the question names no field that documents could be filtered by: {BY_CARDS} decided"
+        why = f"the question names no field to filter documents by, so {BY_CARDS} decided"
         used = RouteUsed("metadata", "auto", why, (), steps)
         return DocumentChoice(contenders.routing, contenders.scope, used, usage, (*notes, why), dead)
     reasons = {
@@ -154,18 +156,18 @@ def _by_metadata(contenders: Contenders, reasoner: Reasoner | None) -> DocumentC
         for doc_id in filtered.documents
     }
     routing = replace(contenders.routing, reasons=reasons)
-    used = RouteUsed("metadata", "metadata", "asked for", tuple(map(str, filtered.conditions)), steps)
+    used = RouteUsed("metadata", "metadata", "as requested", tuple(map(str, filtered.conditions)), steps)
     return DocumentChoice(routing, filtered.documents, used, usage, notes, dead)
 
 
 def _by_description(contenders: Contenders, reasoner: Reasoner | None) -> DocumentChoice:
     if reasoner is None:
-        why = f"no model is asked, so {BY_CARDS} decided"
+        why = f"no model is used, so {BY_CARDS} decided"
         return DocumentChoice(contenders.routing, contenders.scope, RouteUsed("description", "auto", why), notes=(why,))
     calls = _calls(reasoner, contenders)
     scores = {**dict.fromkeys(contenders.documents, 0.0), **contenders.scores()}
     try:
-        return _picked("description", contenders, calls, ranked(scores), "asked for")
+        return _picked("description", contenders, calls, ranked(scores), "as requested")
     except ChatError as error:
         return _failed("description", contenders, calls, error)
 
@@ -178,7 +180,7 @@ def _picked(
 
     picked = document_prompts.pick(calls, _described(contenders, shown))
     if not picked.documents:
-        return _nothing(route, contenders, calls, f"the model picked no document, so {BY_CARDS} decided")
+        return _nothing(route, contenders, calls, f"the model chose no document, so {BY_CARDS} decided")
     calls.step("verdict", ", ".join(contenders.documents[doc_id].name for doc_id in picked.documents))
     lead = contenders.weights.lead * (2 if route == "description" else 1)
     reasons = dict.fromkeys(picked.documents, _with_reason(PICKED, picked.reasoning))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hybrid_core.llm.client.chat_model import ChatModel
     from retrievers.reason.asker import Asker
 
-NO_MODEL = "no language model is configured, so the deterministic tree walk answered"
+NO_MODEL = "no language model is configured, so pages were ranked without a model"
 
 _ONE_CALL = 0.7  # probability that one of the first pages answers, from which choosing among them takes one call
 
@@ -117,13 +117,15 @@ def reason(
         return ReasoningResult(visits, scores, EffortUsed(effort_asked, "fast", why))
 
     if not visits and (effort_asked != "deep" or search is None or reasoner.strategy != "outline"):
-        return unchanged("nothing was found that a model could choose from")
+        return unchanged("the search found no pages that a model could choose from")
     below = reasoner.limits.below
     if effort_asked == "auto" and sure >= below:
-        return unchanged(f"the first page is likely to answer ({sure:.2f}, a model is asked below {below:g})")
+        return unchanged(
+            f"the first page probably answers the question ({sure:.2f}, and a model is used only below {below:g})"
+        )
     if dead:
         gone = Reasoning(reasoner.strategy, reasoner.model.name, (), "failed")
-        why = "the model failed while documents were chosen and was not asked again"
+        why = "the model failed while choosing documents and was not called again"
         return replace(unchanged(why), reasoning=gone)
     from retrievers.reason.asker import Asker  # with pydantic, which a search without a model does not wait for
 
@@ -144,17 +146,21 @@ def reason(
     outcome: ReasoningOutcome = "named" if verdict else "failed" if failure or invented else "nothing"
     reasoning = Reasoning(reasoner.strategy, reasoner.model.name, tuple(asker.steps), outcome)
     if not verdict:
-        only = "only what does not exist" if invented else "no page"
+        only = "only pages that do not exist" if invented else "no page"
         failure_text = f"the model failed ({failure})" if failure else f"the model named {only}"
-        why = f"{failure_text}, so the deterministic tree walk answered"
+        why = f"{failure_text}, so pages were ranked without a model"
         return replace(unchanged(why), reasoning=reasoning, usage=asker.usage, note=why)
     order, after, verdicts = reorder(verdict, board, visits, board.scores, page_count)
-    why = "asked for" if effort_asked == "deep" else f"the first page may not answer ({sure:.2f}, below {below:g})"
+    why = (
+        "as requested"
+        if effort_asked == "deep"
+        else f"the first page may not answer the question ({sure:.2f}, below {below:g})"
+    )
     if short:
-        why += f"; one call, since one of the first pages is likely to ({ranked.likely:.2f})"
+        why += f"; one call was enough, because one of the first pages probably does ({ranked.likely:.2f})"
     effort = EffortUsed(effort_asked, "deep", why)
     ended = [step.text for step in asker.steps if step.kind == "failed"]
-    note = f"the model was asked no further than to what it had named by then ({ended[-1]})" if ended else ""
+    note = f"the model's search ended early, with the pages named so far ({ended[-1]})" if ended else ""
     return ReasoningResult(order, after, effort, verdicts, reasoning, asker.usage, note, tuple(board.more))
 
 

@@ -160,7 +160,9 @@ def _page(reference: Reference, pages: int, texts: Texts) -> list[PlaceFound]:
     if reference.word == "page":
         for page in printed(number, [text for _, text in read]):
             reasons[page] = (
-                f"{reasons[page]}, and {number} in print" if page in reasons else f"bears the number {number}"
+                f"{reasons[page]}, and the printed number is {number}"
+                if page in reasons
+                else f"has the printed number {number}"
             )
     return [PlaceFound(page, why) for page, why in reasons.items()]
 
@@ -202,10 +204,10 @@ def _among_notes(numbered_sections: list[Section], sections: Sequence[Section]) 
 
 def _pages_of(section: Section) -> Iterator[PlaceFound]:
     last = min(section.end_page, section.start_page + _SECTION_PAGES - 1)
-    yield beginning(section, f"«{section.title}» begins here")
+    yield beginning(section, f"'{section.title}' begins on this page")
     for page in range(section.start_page + 1, last + 1):
         span = (0, section.end_anchor) if page == section.end_page and section.end_anchor else None
-        yield PlaceFound(page, f"«{section.title}» goes on here", False, span)
+        yield PlaceFound(page, f"'{section.title}' continues on this page", False, span)
 
 
 def beginning(section: Section, why: str) -> PlaceFound:
@@ -228,7 +230,9 @@ def lines_that_begin(
         if named := [line for line in lines if begins(reference, line[0])]:
             matches.append((len(lines), page, *named[0]))
     shown = [match_row for match_row in matches if match_row[0] < _LIST_LINES] or matches
-    return [PlaceFound(page, f"«{_shorten_line(line)}» stands here", span=(at, None)) for _, page, line, at in shown]
+    return [
+        PlaceFound(page, f"'{_shorten_line(line)}' is on this page", span=(at, None)) for _, page, line, at in shown
+    ]
 
 
 def _line_at(text: str, start: int, matched: int) -> str:

@@ -125,7 +125,7 @@ def test_what_a_document_is_about_is_asked_and_what_names_nothing_is_not(library
         about = run(engine.ask("What is this report about?", documents=["book.pdf"], effort="fast"))
         assert (about.status, about.evidence.level) == ("answered", "strong")
         before = run(engine.ask("And before that?", effort="fast"))
-        assert before.status == "not_in_library" and "names nothing to look for" in before.why
+        assert before.status == "not_in_library" and "names no subject" in before.why
     assert len(server.requests) == 1
 
 
@@ -151,7 +151,7 @@ def test_vision_sends_the_pictures_of_the_pages(filings: list[Path], tmp_path: P
         stock = "How large were the inventories of Corvane Optics at the end of 2023?"
         again = run(engine.ask(stock, effort="fast", top_k=2, vision=True))
         assert [source.image for source in again.sources].count(False) == 1
-        assert any("text only" in note and "the original is gone" in note for note in again.notes)
+        assert any("text only" in note and "the original file is missing" in note for note in again.notes)
 
 
 def test_vision_without_a_model_that_sees_is_said(library: Engine) -> None:
@@ -182,7 +182,7 @@ def test_a_model_that_cannot_be_made_costs_a_search_nothing(
     monkeypatch.setenv("PAGEINDEX_LLM_MODEL", "gpt-9")
     code, out, _ = call(capsys, library.home, "search", QUESTION, "--effort", "deep")
     assert code == 0 and "corvane-optics-2023-10k.pdf, page 3" in out
-    assert "need an API key" in out and "so the deterministic tree walk answered" in out
+    assert "need an API key" in out and "so pages were ranked without a model" in out
     code, _, err = call(capsys, library.home, "ask", QUESTION)
     assert code == 2 and "need an API key" in err, "an answer cannot do without"
 
@@ -402,7 +402,7 @@ def test_definition_and_calculations_reach_whoever_asked(
         monkeypatch.setenv("PAGEINDEX_LLM_BASE_URL", server.url)
         _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast")
         assert all(line in out for line in lines) and "unsupported" not in out
-        assert "not borne out 418.2 / 4 = 99 (it comes to 104.55)" in out
+        assert "not confirmed 418.2 / 4 = 99 (it comes to 104.55)" in out
         _, out, _ = call(capsys, library.home, "ask", QUESTION, "--effort", "fast", "--json")
     answer = json.loads(out)
     assert answer["definition"] == "net sales are sales less returns"

@@ -47,7 +47,7 @@ def test_index_and_search_end_to_end(cli: Cli, tmp_path: Path) -> None:
     assert found.returncode == 0 and found.stderr == ""
     result = json.loads(found.stdout)
     assert {"query", "evidence", "effort", "results", "sections", "documents", "timings_ms"} <= result.keys()
-    assert result["effort"] == {"asked": "fast", "used": "fast", "why": "asked for"}
+    assert result["effort"] == {"asked": "fast", "used": "fast", "why": "as requested"}
     assert result["evidence"]["level"] == "strong" and 0 < result["evidence"]["score"] <= 1
     (page,) = result["results"]
     assert {"doc_id", "doc_name", "page", "score", "snippet", "section", "receipt"} <= page.keys()
@@ -105,7 +105,7 @@ def test_the_doctor_lays_a_damaged_catalog_to_nothing_else(tmp_path: Path, capsy
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines if "not a catalog" in line] == ["failed catalog"]
     assert [line for line in lines if "vector index" in line] == [
-        "failed vector index: not looked at, for the catalog cannot be opened"
+        "failed vector index: not checked, because the catalog cannot be opened"
     ]
 
 
@@ -119,7 +119,7 @@ def test_too_little_memory_gives_a_line_and_no_traceback(tmp_path: Path, megabyt
 
 def test_an_unclear_question_is_told_how_to_ask(capsys: pytest.CaptureFixture[str], library: Engine) -> None:
     _, text, _ = call(capsys, library, "search", "And the year before?")
-    assert "evidence unclear" in text and "hint the question names nothing to look for" in " ".join(text.split())
+    assert "evidence unclear" in text and "hint the question names no subject" in " ".join(text.split())
     _, out, _ = call(capsys, library, "search", "And the year before?", "--json")
     assert json.loads(out)["evidence"]["hint"]
 
@@ -183,7 +183,7 @@ def test_the_image_of_a_moved_original_says_what_is_missing(cli: Cli, tmp_path: 
     cli("index", path)
     path.rename(tmp_path / "b.pdf")
     gone = cli("page", "a.pdf", "1", "--image", tmp_path / "x.png")
-    assert gone.returncode == 1 and "the original is gone" in gone.stderr and not (tmp_path / "x.png").exists()
+    assert gone.returncode == 1 and "the original file is missing" in gone.stderr and not (tmp_path / "x.png").exists()
     assert cli("page", "a.pdf", "1").returncode == 0, "the text is still there"
     pdfs.numbered(path, 2, "other")
     changed = cli("page", "a.pdf", "1", "--image", tmp_path / "x.png")
@@ -207,7 +207,7 @@ def test_list_info_libraries_doctor(capsys: pytest.CaptureFixture[str], library:
 def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
     cli("index", pdfs.numbered(tmp_path / "a.pdf", 1, "spits"), pdfs.numbered(tmp_path / "b.pdf", 1, "coves"))
     refused = cli("remove", "a.pdf", "nothing.pdf")
-    assert refused.returncode == 1 and "No document 'nothing.pdf'" in refused.stderr
+    assert refused.returncode == 1 and "no document 'nothing.pdf'" in refused.stderr
     assert len(json.loads(cli("list", "--json").stdout)["documents"]) == 2, "all are found before any is removed"
     removed = json.loads(cli("remove", "a.pdf", "--json").stdout)
     assert [d["name"] for d in removed["removed"]] == ["a.pdf"]
@@ -236,16 +236,16 @@ def test_remove_and_clear(cli: Cli, tmp_path: Path) -> None:
 USAGE = [
     (["page", "book.pdf", "999"], "book.pdf has no page 999. Its pages are 1 to"),
     (["page", "book.pdf", "0"], "has no page 0"),
-    (["page", "book.pdf", "x"], "'x' is no list of pages"),
-    (["page", "book.pdf", "3-1"], "'3-1' runs backwards"),
-    (["page", "book.pdf", "1,,2"], "is no list of pages"),
+    (["page", "book.pdf", "x"], "'x' is not a list of pages"),
+    (["page", "book.pdf", "3-1"], "'3-1' is not an ascending range"),
+    (["page", "book.pdf", "1,,2"], "is not a list of pages"),
     (["page", "book.pdf", "1", "--image", "a.gif"], "does not end in .png or .jpg"),
     (["search", " "], "The question is empty"),
     (["outline", "book.pdf", "--query", " "], "The question is empty"),
     (["list", "--library", ""], "library's name is empty"),
     (["clear", "--yes", "--library", ""], "library's name is empty"),
     (["search", "x", "--top", "3"], "unrecognized arguments"),
-    (["search", "x", "--where", "nonsense"], "is no condition"),
+    (["search", "x", "--where", "nonsense"], "is not a condition"),
     (["search", "x", "--top-k", "0"], "too small"),
     (["search", "x", "--top-k", "many"], "not a whole number"),
     (["search", "x", "--effort", "hard"], "invalid choice"),
@@ -305,7 +305,7 @@ def test_files_that_no_parser_reads_are_counted_by_kind(cli: Cli, tmp_path: Path
     assert machine["skipped"] == {".dwg": 200, "": 2, ".vsd": 1} and any("left out" in n for n in machine["notes"])
     alone = cli("index", folder / "below", "--json")
     (failed,) = json.loads(alone.stdout)["files"]
-    assert alone.returncode == 1 and "200 .dwg" in failed["error"] and "what is read is" in failed["error"]
+    assert alone.returncode == 1 and "200 .dwg" in failed["error"] and "the supported formats are" in failed["error"]
     assert json.loads(alone.stdout)["notes"] == [], "it is said once"
 
 
@@ -314,7 +314,7 @@ def test_a_named_file_of_another_kind_says_what_is_read(cli: Cli, tmp_path: Path
     sheet.write_bytes(b"PK")
     done = cli("index", sheet, renamed)
     assert done.returncode == 1 and "1 indexed" in done.stdout, "a PDF is one under any name"
-    assert "files of this kind are not read; what is read is PDF, Markdown, Word" in done.stdout
+    assert "this kind of file is not supported; the supported formats are PDF, Markdown, Word" in done.stdout
 
 
 def test_what_finds_nothing_says_why(cli: Cli, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_what_finds_nothing_says_why(cli: Cli, tmp_path: Path) -> None:
     assert failed.returncode == 1 and "bad.pdf could not be indexed: not a PDF" in failed.stderr
     mixed = cli("search", "spits", "--doc", "a.pdf", "--doc", "bad")
     assert mixed.returncode == 1 and "could not be indexed" in mixed.stderr
-    assert "No document 'worse.pdf'" in cli("search", "spits", "--doc", "worse.pdf").stderr
+    assert "no document 'worse.pdf'" in cli("search", "spits", "--doc", "worse.pdf").stderr
 
 
 def test_a_folder_that_became_empty_can_be_pruned(cli: Cli, tmp_path: Path) -> None:
@@ -496,6 +496,6 @@ def test_libraries_are_named_and_searched_together(cli: Cli, tmp_path: Path) -> 
         assert {page["library"] for page in shape["results"]} == {"one", "zwei"}
     assert "one: one.md" in cli("search", "tide in Dover", "--all-libraries").stdout
     both = cli("search", "tide", "-L", "one", "--all-libraries")
-    assert both.returncode == 2 and "Leave one of the two out" in both.stderr
+    assert both.returncode == 2 and "Use only one of the two options" in both.stderr
     taken = cli("libraries", "rename", "one", "ＺＷＥＩ")
-    assert taken.returncode == 2 and "There is a library 'zwei' already" in taken.stderr
+    assert taken.returncode == 2 and "A library named 'zwei' already exists" in taken.stderr

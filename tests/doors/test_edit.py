@@ -111,12 +111,12 @@ _ASKED_BY = {
     ("wrong", "said"),
     [
         ({"colour": "red"}, "cannot be corrected"),
-        ({"year": "soon"}, "is no year"),
-        ({"date": "2022-13-01"}, "is no date"),
+        ({"year": "soon"}, "is not a year"),
+        ({"date": "2022-13-01"}, "is not a date"),
         ({"quarter": "5"}, "quarter"),
-        ({"type": "poem of a gull"}, "no kind of document"),
-        ({"title": "  "}, "nothing given"),
-        ({}, "Nothing to correct"),
+        ({"type": "poem of a gull"}, "not a known document type"),
+        ({"title": "  "}, "the new value is empty"),
+        ({}, "The correction names no field"),
     ],
 )
 def test_what_cannot_be_is_refused(engine: Engine, notes: list[Path], wrong: dict[str, str], said: str) -> None:

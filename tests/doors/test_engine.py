@@ -108,7 +108,7 @@ def test_wrong_pages_queries_and_homes_are_usage_errors(library: Engine) -> None
         run(library.pages("book.pdf", ["1"]))  # type: ignore[list-item]
     with pytest.raises(UsageError, match="question is empty"):
         run(library.outline("book.pdf", query=""))
-    with pytest.raises(UsageError, match="The home is empty"):
+    with pytest.raises(UsageError, match="The path of the home folder is empty"):
         Engine("")
 
 

@@ -58,7 +58,7 @@ def test_whether_a_worker_of_this_machine_lives_is_told(engine: Engine, cli: Cli
 
 
 def test_waiting_is_said_with_what_for(engine: Engine, queue: JobQueue) -> None:
-    none = "waiting for a worker: none runs"
+    none = "waiting for a worker, but none is running"
     assert states(engine) == {"/a.pdf": none, "/b.pdf": none, "/c.pdf": none}
     job = claimed(engine, queue)
     assert states(engine) == {"/a.pdf": "parse", "/b.pdf": "next", "/c.pdf": "waiting for a worker that has ocr:deu"}
@@ -81,7 +81,7 @@ def test_only_what_gives_no_sign_of_life_is_stalled(engine: Engine, queue: JobQu
         connection.exec_driver_sql("UPDATE jobs SET lease_until = 1, heartbeat_at = heartbeat_at - 75000 WHERE id = 1")
     shown = run(engine.jobs.list()).jobs
     assert [view.job.stalled for view in shown] == [True, False, False]
-    assert shown[0].job.id == job.id and shown[0].state.startswith("stalled: no sign of life for 7")
+    assert shown[0].job.id == job.id and shown[0].state.startswith("stalled: its worker has not responded for 7")
 
 
 def test_decisions_about_one_a_library_or_all(engine: Engine, queue: JobQueue) -> None:
@@ -92,33 +92,36 @@ def test_decisions_about_one_a_library_or_all(engine: Engine, queue: JobQueue) -
     job = claimed(engine, queue)
     assert job.subject == "/b.pdf"
     run(engine.jobs.pause(everything=True))
-    assert states(engine)["/b.pdf"] == "parse, paused at its next pages"
+    assert states(engine)["/b.pdf"] == "parse, pausing after its current pages"
     assert run(engine.jobs.resume(everything=True)).said == "All jobs: resumed."
     assert run(engine.jobs.resume(1)).said == "Job 1: not paused."
     cancelled = run(engine.jobs.cancel(library="reports"))
-    assert cancelled.said == "2 jobs cancelled; 1 of them still run and end within seconds. What was published stays."
-    assert states(engine, "reports") == {"/b.pdf": "ending: it was cancelled", "/a.pdf": "cancelled: It was cancelled."}
-    queue.advance(job.fence, Advance("cancelled", cause="It was cancelled."))
+    assert cancelled.said == "2 jobs cancelled; 1 of them still run and end within seconds. Published documents stay."
+    assert states(engine, "reports") == {
+        "/b.pdf": "ending, because it was cancelled",
+        "/a.pdf": "cancelled: The job was cancelled.",
+    }
+    queue.advance(job.fence, Advance("cancelled", cause="The job was cancelled."))
     assert run(engine.jobs.retry(library="reports")).jobs == (), "what was cancelled stays so unless it is named"
     assert run(engine.jobs.retry(1, 2)).said == "2 jobs wait again."
     with pytest.raises(UsageError, match=r"Job 1 has not ended.*Cancel it first"):
         run(engine.jobs.forget(1))
     run(engine.jobs.cancel(everything=True))
-    assert run(engine.jobs.forget(everything=True)).said == "3 jobs forgotten."
+    assert run(engine.jobs.forget(everything=True)).said == "3 jobs deleted from the list."
     assert run(engine.jobs.list()).jobs == ()
 
 
 def test_what_is_meant_has_to_be_said(engine: Engine, queue: JobQueue) -> None:
     for decide in (engine.jobs.pause, engine.jobs.resume, engine.jobs.cancel, engine.jobs.retry, engine.jobs.forget):
-        with pytest.raises(UsageError, match="not clear which jobs"):
+        with pytest.raises(UsageError, match="does not say which jobs"):
             run(decide())
-        with pytest.raises(UsageError, match="not clear which jobs"):
+        with pytest.raises(UsageError, match="does not say which jobs"):
             run(decide(1, library="reports"))
-        with pytest.raises(NotFoundError, match="No job 99"):
+        with pytest.raises(NotFoundError, match="Job 99 does not exist"):
             run(decide(99))
-        with pytest.raises(NotFoundError, match="No library 'nowhere'"):
+        with pytest.raises(NotFoundError, match="The library 'nowhere' does not exist"):
             run(decide(library="nowhere"))
-    with pytest.raises(UsageError, match="'lost' is no status"):
+    with pytest.raises(UsageError, match="'lost' is not a job status"):
         run(engine.jobs.list(status=["lost"]))  # type: ignore[list-item]
 
 
@@ -155,13 +158,13 @@ def test_the_command_line_says_the_same(engine: Engine, queue: JobQueue, cli: Cl
     told = json.loads(cli("jobs", "list", "--library", "letters", "--json").stdout)
     assert [(job["id"], job["status"]) for job in told["jobs"]] == [(3, "waiting")] and told["counts"]["waiting"] == 1
     assert cli("jobs", "pause", "--all").stdout == "All jobs: paused until resumed.\n"
-    assert "paused everything: jobs resume" in cli("jobs").stdout
+    assert "paused everything: continue with 'jobs resume'" in cli("jobs").stdout
     assert json.loads(cli("jobs", "resume", "--all", "--json").stdout)["said"] == "All jobs: resumed."
     assert "2 jobs cancelled" in cli("jobs", "cancel", "1", "2").stdout
     assert cli("jobs", "list", "--status", "cancelled", "--status", "failed").stdout.count("cancelled:") == 2
     assert "enqueued" in cli("jobs", "show", "1").stdout
     unclear = cli("jobs", "cancel")
-    assert unclear.returncode == 2 and "not clear which jobs are meant" in unclear.stderr
+    assert unclear.returncode == 2 and "does not say which jobs it means" in unclear.stderr
     assert cli("jobs", "show", "77").returncode == 1
 
 
@@ -174,7 +177,7 @@ def test_a_command_that_waits_for_what_is_paused_says_so(engine: Engine, filings
     while "paused" not in said:
         said = waiting.stderr.readline()
         assert said, "it ended"
-    assert "once the jobs are resumed" in said and run(engine.jobs.list()).jobs[0].state == "paused"
+    assert "when its job is resumed" in said and run(engine.jobs.list()).jobs[0].state == "paused"
     run(engine.jobs.resume(everything=True))
     assert waiting.wait(120) == 0 and len(run(engine.documents.list())) == 1
     waiting.stderr.close()
@@ -192,7 +195,7 @@ def test_agents_see_and_decide_and_a_read_only_server_shows_only(engine: Engine,
         assert answer(agent.call("jobs"))["said"] == "paused: everything"
         assert answer(agent.call("jobs", action="cancel", jobs=[2]))["jobs"] == [2]
         assert answer(agent.call("jobs", action="cancel", library="letters"))["jobs"] == [3]
-        assert "No job 99" in refusal(agent.call("jobs", action="show", jobs=[99]))
+        assert "Job 99 does not exist" in refusal(agent.call("jobs", action="show", jobs=[99]))
 
 
 def test_agents_have_documents_made_anew(engine: Engine, filings: list[Path]) -> None:

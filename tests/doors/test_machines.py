@@ -140,7 +140,7 @@ def test_a_file_of_one_machine_is_read_there_and_nowhere_else(machines: Machines
     file = pdfs.numbered(folder / "curlew.pdf", 2, "curlew")
     run(alpha.index(folder, detach=True))
     work(beta)
-    assert states(beta) == ["waiting for a worker: none runs"]
+    assert states(beta) == ["waiting for a worker, but none is running"]
     Workers(beta._catalog()).register(Worker("w", "there", 1, "worker", frozenset({"machine:beta"})))
     assert states(beta)[0].startswith("waiting for a worker that has machine:alpha")
     work(alpha)
@@ -148,9 +148,9 @@ def test_a_file_of_one_machine_is_read_there_and_nowhere_else(machines: Machines
 
     # the same path on the other machine is another file
     for path in (folder, file, tmp_path):
-        with pytest.raises(UsageError, match="is known of the machine alpha"):
+        with pytest.raises(UsageError, match="was indexed on the machine 'alpha'"):
             run(beta.index(path))
-    with pytest.raises(PageIndexError, match="remembers no folder or file"):
+    with pytest.raises(PageIndexError, match="has no source"):
         run(beta.update())
     assert [(one.path, one.machine) for one in run(beta.sources.list())] == [(str(folder), "alpha")]
     # the same bytes elsewhere on it have not moved there: alpha has its file
@@ -184,7 +184,7 @@ def test_originals_that_are_gone_from_the_bucket_are_said(machines: Machines, tm
     objects = alpha._catalog().objects
     objects.delete([f"{hashlib.sha256(data).hexdigest()}.pdf"], lambda _: set())
     work(beta)
-    assert sorted(states(beta)) == ["done", "failed: its bytes are not kept any more."]
+    assert sorted(states(beta)) == ["done", "failed: the uploaded file is not stored any more."]
     failed = next(view.job for view in run(beta.jobs.list()).jobs if view.job.status == "failed")
     assert failed.subject.endswith("albatross.pdf")
 

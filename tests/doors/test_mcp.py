@@ -88,7 +88,7 @@ def test_questions_go_on_from_each_other(served: Stdio) -> None:
     assert listed[0]["conversation"] == first["conversation"]
     said = answer(served.call("conversations", conversation=first["conversation"]))["messages"]
     assert [one.get("question") for one in said] == [QUESTION, None, "And in 2022?", None]
-    assert "No conversation" in refusal(served.call("ask", question="x", conversation="none"))
+    assert "does not exist" in refusal(served.call("ask", question="x", conversation="none"))
 
 
 def test_in_a_home_of_several_libraries_an_empty_name_means_the_default_one(tmp_path: Path) -> None:
@@ -162,7 +162,9 @@ def test_a_search_goes_on_where_it_stopped(served: Stdio) -> None:
     assert [(r["doc_id"], r["page"]) for r in first["results"] + second["results"]] == [
         (r["doc_id"], r["page"]) for r in whole
     ]
-    assert "does not belong" in refusal(served.call("search", question="other", top_k=4, cursor=first["cursor"]))
+    assert "belongs to a call with other arguments" in refusal(
+        served.call("search", question="other", top_k=4, cursor=first["cursor"])
+    )
 
 
 def test_an_unclear_question_is_told_how_to_ask(served: Stdio) -> None:
@@ -286,7 +288,7 @@ def test_libraries_are_named_and_searched_together(tmp_path: Path) -> None:
             for one in (hint for hint in said["next"] if hint["tool"] == "read"):  # as it stands, it reads the page
                 assert one["arguments"]["library"] == held[one["arguments"]["document"]]
                 assert answer(served.call("read", **one["arguments"]))["pages"]
-        assert "Say one of them" in refusal(served.call("search", question="q", library="one", libraries=["two"]))
+        assert "Pass only one of them" in refusal(served.call("search", question="q", library="one", libraries=["two"]))
 
 
 def test_libraries_too_go_on_with_a_cursor(tmp_path: Path) -> None:
@@ -323,20 +325,20 @@ def test_an_empty_home_says_how_to_begin(tmp_path: Path) -> None:
         ("search", {"question": " "}, "The question is empty"),
         ("search", {"question": "x" * 10**6}, "question has 1000000 characters"),
         ("search", {"question": "a", "library": "nowhere"}, "nowhere"),
-        ("search", {"question": "a", "cursor": "zzz"}, "cursor does not belong"),
+        ("search", {"question": "a", "cursor": "zzz"}, "cursor belongs to a call with other arguments"),
         ("read", {"document": "corvane", "pages": "1"}, "Did you mean"),
         ("read", {"document": "book.pdf", "pages": "0"}, "has no page 0"),
         ("read", {"document": "book.pdf", "pages": "1-999999999"}, "has no page 999999999"),
         ("read", {"document": "book.pdf", "node": "9999"}, "has no section '9999'"),
-        ("read", {"document": "book.pdf", "pages": "../../etc"}, "is no list of pages"),
+        ("read", {"document": "book.pdf", "pages": "../../etc"}, "is not a list of pages"),
         ("outline", {"document": "book.pdf", "depth": 0}, "Choose 1 or more"),
-        ("outline", {}, "Name a document or ask a question"),
+        ("outline", {}, "Neither a document nor a question was passed"),
         ("get_detail", {"file_path": "book.pdf", "page": -1}, "has no page -1"),
         ("get_detail", {"file_path": "/etc/passwd", "page": 1}, "a folder that the server may read"),
         ("get_index", {"file_path": "/etc/passwd"}, "a folder that the server may read"),
         ("get_index", {"file_path": "../../../../etc/passwd\x00.pdf"}, "a folder that the server may read"),
         ("list_documents", {"sort": "age"}, "Choose name, newest, pages"),
-        ("list_documents", {"filter": "colour=red"}, "No document has a field"),
+        ("list_documents", {"filter": "colour=red"}, "No document has the metadata field"),
         ("remove_documents", {"documents": ["book.pdf"]}, "read-only"),
         ("add_documents", {"paths": ["/etc"]}, "read-only"),
         ("build_index", {"file_path": "book.pdf"}, "read-only"),
@@ -407,7 +409,7 @@ def test_resources_prompts_and_completions_on_the_wire(tmp_path: Path) -> None:
     assert pdfs.landmark("reeds", 2) in read("/page/2")["result"]["contents"][0]["text"]
     assert read("/page/2/image")["result"]["contents"][0]["mimeType"] == "image/jpeg"
     assert json.loads(read("")["result"]["contents"][0]["text"])["document"] == name
-    for path, why in (("/page/0", "no page 0"), ("/page/1-2", "no page number"), ("/../../etc", "not found")):
+    for path, why in (("/page/0", "no page 0"), ("/page/1-2", "not a page number"), ("/../../etc", "not found")):
         assert why in read(path)["error"]["message"]
     template = {"type": "ref/resource", "uri": "pageindex://{library}/{document}"}
     asked = {"ref": template, "argument": {"name": "document", "value": "年"}, "context": {"arguments": {}}}

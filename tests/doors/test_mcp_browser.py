@@ -131,7 +131,7 @@ def test_what_a_browser_asks_before_it_calls(library: Engine) -> None:
 
 @pytest.mark.parametrize("written", ["*", "tool.example", "https://tool.example/app", "null", "https://", ""])
 def test_what_is_no_origin_is_refused(written: str) -> None:
-    with pytest.raises(UsageError, match="is no origin"):
+    with pytest.raises(UsageError, match="is not a web origin"):
         web_origin(written)
 
 

@@ -82,12 +82,12 @@ def test_only_roots_and_indexed_documents_can_be_read(root: Path, tmp_path: Path
         (root / "letter.dwg").write_bytes(b"PK")
         added = answer(client.call("add_documents", paths=[str(root)], library="books"))
         assert ["1 file was left out" in note and "1 .dwg" in note for note in added["notes"]] == [True]
-        assert "files of this kind are not read" in refusal(
+        assert "this kind of file is not supported" in refusal(
             client.call("build_index", file_path=str(root / "letter.dwg"))
         )
         failed = {Path(file["path"]).name: file["error"] for file in added["failed"]}
         assert added["indexed"] == 1 and failed.keys() == {"link.pdf", "loop.pdf", "pipe.pdf", "words.pdf"}
-        assert "leads out" in failed["link.pdf"] and "not a PDF" in failed["words.pdf"]
+        assert "outside the folders" in failed["link.pdf"] and "not a PDF" in failed["words.pdf"]
         status = answer(client.call("index_status", library="books"))
         assert status["building"] == [] and status["roots"] == [str(root)]
     indexed(tmp_path / "home", secret)

@@ -100,7 +100,7 @@ async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
 @pytest.mark.parametrize(
     ("written", "token", "why"),
     [
-        ("0.0.0.0:80", "", "no token protects it"), ("example.org:80", "", "no token"), ("[::]:80", "", "no token"),
+        ("0.0.0.0:80", "", "no token is set"), ("example.org:80", "", "no token"), ("[::]:80", "", "no token"),
         ("0.0.0.0:80", "short", "too short"), ("localhost", "", "no address"), (":80", "", "no address"),
         ("127.0.0.1:99999", "", "no address"), ("127.0.0.1:x", "", "no address"),
     ],

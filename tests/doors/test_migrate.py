@@ -102,7 +102,7 @@ def test_the_command(cli: Cli, home: Path, stub: Stub, monkeypatch: pytest.Monke
     found = json.loads(cli("search", pdfs.landmark("shoals", 2), "--top-k", 1, "--json").stdout)["results"]
     assert (found[0]["doc_name"], found[0]["page"]) == ("a.pdf", 2)
     back = cli("migrate", "--to", "embedded", "--library", "default")
-    assert back.returncode == 0 and "default  embedded" in back.stdout and "unset it" in back.stdout
+    assert back.returncode == 0 and "default  embedded" in back.stdout and "unset the variable" in back.stdout
     assert cli("migrate", "--to", "cloud").returncode == 2
 
 
@@ -144,9 +144,9 @@ def test_an_embedded_index_that_is_in_use_is_left(home: Path, stub: Stub) -> Non
 
 def test_what_cannot_be_moved(tmp_path: Path, home: Path, stub: Stub) -> None:
     engine = Engine(home)
-    with pytest.raises(UsageError, match="No Qdrant server is set"):
+    with pytest.raises(UsageError, match="No Qdrant server is configured"):
         run(engine.admin.migrate("server"))
-    with pytest.raises(NotFoundError, match="No library 'nowhere'"):
+    with pytest.raises(NotFoundError, match="The library 'nowhere' does not exist"):
         run(engine.admin.migrate("embedded", library="nowhere"))
     (moved,) = run(engine.admin.migrate("embedded", library="default"))  # already there: nothing happens
     assert not moved.dropped and moved.notes == ()

@@ -56,7 +56,7 @@ def test_uploads_survive_prune_and_are_opened_like_files(engine: Engine, tmp_pat
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:
     with pytest.raises(UsageError, match="no name"):
         run(engine.index(_NOTES))
-    with pytest.raises(UsageError, match="bytes alone"):
+    with pytest.raises(UsageError, match="only bytes need one"):
         run(engine.index("notes.md", name="other.md"))
     (file,) = run(engine.index(b"\x00\x01\x02", name="data.bin")).files
     assert file.status == "failed" and "not read" in (file.error or "")
@@ -120,8 +120,8 @@ def test_a_file_of_the_web(web: str) -> None:
     ("path", "error", "said"),
     [
         ("/inside", DocumentError, "10.0.0.1, which is no public address"),
-        ("/file", DocumentError, "no address that is fetched"),
-        ("/round", DocumentError, "redirected more than"),
+        ("/file", DocumentError, "not a web address that can be fetched"),
+        ("/round", DocumentError, "redirects more than"),
         ("/tool", DocumentError, "application/x-msdownload are not read"),
         ("/big.txt", LimitError, "max_download_size"),
         ("/nothing", DocumentError, "answered 404"),
@@ -155,7 +155,7 @@ def test_the_web_is_closed_unless_a_setting_opens_it(tmp_path: Path, web: str) -
     report = run(opened.index([f"{web}/report.md", tmp_path / "a.md"]))
     told = {file.path: file for file in report.files}
     assert told[str(tmp_path / "a.md")].status == "indexed"
-    assert "no public address" in (told[f"{web}/report.md"].error or "")
+    assert "not a public address" in (told[f"{web}/report.md"].error or "")
     opened.close()
 
 
@@ -172,7 +172,7 @@ def test_open_shows_the_original_at_its_page(tmp_path: Path, program: Cli, monke
     assert (tmp_path / "shown").read_text() == f"{file.as_uri()}#page=2\n"
     assert program("open", "kelp.pdf", "--page", 9).returncode != 0
     file.unlink()
-    assert "the original is gone" in program("open", "kelp.pdf").stderr
+    assert "the original file is missing" in program("open", "kelp.pdf").stderr
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_a_catalog_moves_to_postgresql_and_back(
     assert any(before)
     url = postgres.new_database(postgres_url, "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'")
     moved = program("migrate", "--catalog", url)
-    assert moved.returncode == 0 and "each table compared" in moved.stdout, moved.stderr
+    assert moved.returncode == 0 and "each table was compared" in moved.stdout, moved.stderr
     assert "Set PAGEINDEX_POSTGRES_URL" in moved.stdout
 
     monkeypatch.setenv("PAGEINDEX_POSTGRES_URL", url)
@@ -42,7 +42,9 @@ def test_a_catalog_moves_to_postgresql_and_back(
     checked = program("doctor")
     assert checked.returncode == 0 and f"{url} (schema" in checked.stdout and "catalog.sqlite" not in checked.stdout
     full = [found(program, question) for question in QUESTIONS]
-    assert program("migrate", "--catalog", "sqlite").stderr.startswith("hybrid-pageindex: The catalog to copy to holds")
+    assert program("migrate", "--catalog", "sqlite").stderr.startswith(
+        "hybrid-pageindex: The target database already holds"
+    )
     for file in (tmp_path / "home").glob("catalog.sqlite*"):
         file.unlink()
     assert program("migrate", "--catalog", "sqlite").returncode == 0
@@ -55,7 +57,7 @@ def test_a_catalog_moves_to_postgresql_and_back(
     [
         ("postgresql://nobody:secret@127.0.0.1:1/none", "nobody:***@127.0.0.1:1/none: does not answer"),
         ("mysql://localhost/x", "names mysql, not PostgreSQL"),
-        ("rubbish", "is no address"),
+        ("rubbish", "is not a valid address"),
     ],
 )
 def test_a_database_that_is_not_there_is_said(

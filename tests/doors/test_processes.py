@@ -164,7 +164,7 @@ def test_ctrl_c_stops_soon_says_so_and_leaves_nothing_behind(tmp_path: Path) -> 
     rest = process.stderr.read()
     assert process.wait(timeout=600) == 1
     process.stderr.close()
-    assert "stopped. What was reported as indexed stays" in rest and "Traceback" not in rest
+    assert "stopped. Files that were reported as indexed stay" in rest and "Traceback" not in rest
     assert not list((home / "tmp").iterdir())
     engine = Engine(home)
     assert 1 <= len(run(engine.documents.list())) < 20

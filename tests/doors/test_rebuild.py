@@ -72,7 +72,7 @@ def test_what_is_meant_has_to_be_said(engine: Engine, filings: list[Path]) -> No
         engine.documents.rebuild("x", everything=True),
         engine.documents.rebuild(library="l", everything=True),
     ):
-        with pytest.raises(UsageError, match="not clear what is to be rebuilt"):
+        with pytest.raises(UsageError, match="does not say what to rebuild"):
             run(call)
     with pytest.raises(NotFoundError):
         run(engine.documents.rebuild("no such document"))

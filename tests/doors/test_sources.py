@@ -96,25 +96,25 @@ def test_the_engines_own_files_are_no_source(engine: Engine, tmp_path: Path) -> 
 
 
 def test_a_home_without_sources_says_what_to_do(engine: Engine) -> None:
-    with pytest.raises(NotFoundError, match="remembers no folder or file yet"):
+    with pytest.raises(NotFoundError, match="has no source yet"):
         run(engine.update())
 
 
 def test_folders_are_watched_listed_and_let_go(cli: Cli, tmp_path: Path) -> None:
     file = write(tmp_path / "files" / "a.md", "about tides")
     nothing = cli("index")
-    assert nothing.returncode == 1 and "Name what to index once: index PATH." in nothing.stderr
+    assert nothing.returncode == 1 and "Add a source by indexing it once: index PATH." in nothing.stderr
     refused = cli("watch", "add", file)
     assert refused.returncode == 2 and "is no folder" in refused.stderr
     added = cli("watch", "add", file.parent, "-L", "notes", "--poll", "--enrich", "never")
-    assert added.stdout == f"notes: {file.parent} (folder, enrich never), watched: yes, by looking again and again\n"
+    assert added.stdout == f"notes: {file.parent} (folder, enrich never), watched: yes, by polling\n"
     updated = cli("index")
     assert updated.returncode == 0 and updated.stdout.startswith(f"notes: 1 new\n  new      {file}\n1 indexed")
     listed = json.loads(cli("watch", "list", "--json").stdout)["sources"]
     assert [(one["library"], one["path"], one["watch"]) for one in listed] == [("notes", str(file.parent), "poll")]
     assert "watched: no" in cli("watch", "remove", file.parent, "-L", "notes").stdout
     cli("watch", "remove", file.parent, "-L", "notes", "--forget")
-    assert "remembers a folder or file" in cli("watch", "list").stdout
+    assert "has a source" in cli("watch", "list").stdout
     assert cli("watch", "remove", file.parent, "-L", "notes").returncode == 1
     assert len(json.loads(cli("list", "-L", "notes", "--json").stdout)["documents"]) == 1, "documents stay"
 

@@ -120,7 +120,7 @@ def test_a_worker_for_one_kind_leaves_the_other(engine: Engine, tmp_path: Path, 
     assert {job.kind for job in all_jobs(engine) if job.status != "done"} == {"index"}
     assert run(engine.search("fens")).embedded_share == 1 and len(run(engine.documents.list())) == 2
     refused = program("worker", "--watch", "--only", "embed")
-    assert refused.returncode == 2 and "Leave --watch or --only away" in refused.stderr
+    assert refused.returncode == 2 and "Use only one of --watch and --only" in refused.stderr
 
 
 def test_a_command_joins_what_a_worker_has_and_tells_its_progress(
@@ -189,7 +189,7 @@ with workplace(catalog, home / "tmp", "worker", ["poison"], 1) as here:
         queue.lapse([died.stdout.strip()])
     assert {file.status for file in run(engine.index(files)).files} == {"indexed"}
     (failed,) = JobReader(catalog).listed(status=["failed"])
-    assert failed.subject == poison.subject and failed.attempts == 5 and "gave no sign of life" in failed.cause
+    assert failed.subject == poison.subject and failed.attempts == 5 and "stopped responding" in failed.cause
     kinds = [event.kind for event in JobReader(catalog).events(job=failed.id)]
     assert kinds.count("claimed") == 5 and kinds.count("expired") == 5 and kinds[-1] == "failed"
 
@@ -215,7 +215,7 @@ def test_a_file_whose_parsing_is_cancelled_is_not_published(
     until(lambda: all_jobs(engine) and all_jobs(engine)[0].done)
     JobControl(engine._catalog()).cancel()
     (file,) = call.ended().files
-    assert (file.status, file.error) == ("failed", "It was cancelled.")
+    assert (file.status, file.error) == ("failed", "The job was cancelled.")
     assert run(engine.documents.list()) == [] and all_jobs(engine)[0].status == "cancelled"
 
 
@@ -226,7 +226,7 @@ def test_what_was_published_stays_where_reading_its_scans_is_cancelled(engine: E
     until(lambda: all_jobs(engine) and all_jobs(engine)[0].stage == "ocr")
     JobControl(engine._catalog()).cancel()
     (file,) = call.ended().files
-    assert file.status == "indexed" and "what was left to do for it was cancelled" in file.note
+    assert file.status == "indexed" and "the remaining work on this file was cancelled" in file.note
     assert run(engine.documents.get("scan.pdf")).published
 
 
@@ -245,7 +245,7 @@ def test_what_was_published_stays_where_models_are_cancelled(tmp_path: Path) -> 
         JobControl(engine._catalog()).cancel()
         (found,) = call.ended().files
         server.released.set()
-        assert found.status == "indexed" and "what was left to do for it was cancelled" in found.note
+        assert found.status == "indexed" and "the remaining work on this file was cancelled" in found.note
         assert run(engine.documents.get("tides.pdf")).published
 
 

@@ -111,7 +111,7 @@ def test_what_is_wrong_is_said_in_one_line(cli: Cli, tmp_path: Path) -> None:
         assert said.returncode == 2
         assert "Traceback" not in said.stderr
     floor = cli("eval", "run", "hips", "--fail-under", "hit@5")
-    assert (floor.returncode, "is not MEASURE=NUMBER" in floor.stderr) == (2, True)
+    assert (floor.returncode, "does not have the form MEASURE=NUMBER" in floor.stderr) == (2, True)
 
 
 def test_bad_lines_are_counted_named_and_left_out(cli: Cli, tmp_path: Path) -> None:

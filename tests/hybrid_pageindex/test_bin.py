@@ -231,7 +231,7 @@ def test_the_command_line_says_how_to_undo(cli: Cli, tmp_path: Path) -> None:
     cli("index", pdfs.numbered(tmp_path / "a.pdf", 1, "spits"))
     removed = cli("remove", "a.pdf")
     [command] = [line for line in removed.stdout.splitlines() if "bin restore" in line]
-    entry = command.split("«")[1].split("»")[0].split()[-1]
+    entry = command.split("'")[1].split()[-1]
     assert entry in cli("bin").stdout and "a.pdf" in cli("bin", "list").stdout
     assert "1 document" in cli("bin", "restore", entry).stdout
     assert "a.pdf" in cli("list").stdout and "empty" in cli("bin").stdout

@@ -170,7 +170,7 @@ def test_one_library_goes_alone(engine: Engine, tmp_path: Path) -> None:
     answer = run(engine.conversations.messages(conversation.id))[-1]
     assert answer.text == f"It flew, the {SECRET}."
     assert [(one.state, one.quote) for one in answer.citations] == [("gone", f"The {SECRET}.")]
-    assert run(engine.conversations.place(answer.id, 1)).note.startswith("the document is gone")
+    assert run(engine.conversations.place(answer.id, 1)).note.startswith("the document was removed")
 
 
 def test_a_watch_goes_on_after_a_clear(engine: Engine, tmp_path: Path) -> None:

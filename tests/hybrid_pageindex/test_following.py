@@ -26,7 +26,7 @@ from tests.postgres import catalog_of
 
 MANY = 60  # documents of a page: more than a search applies itself
 QUESTION = "Which port ships amber lanterns?"
-BEHIND = "the search index is behind"
+BEHIND = "the search index lacks"
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,10 @@ def test_a_process_that_searches_finds_what_another_one_has_indexed_and_says_tha
     found = search(reading)
     assert names(found)[0] == "amber.md"
     [note] = said(found)
-    assert note == f"{BEHIND} by {MANY + 1} pages: they are found by their words, and it follows in the background"
+    assert (
+        note == f"{BEHIND} {MANY + 1} pages: searches find them by their words only, "
+        "and the index is updated in the background"
+    )
     assert positions(tmp_path / "home")[0] == 2, "the search did not wait for it"
     reading._indexes().follow_all()
     after = search(reading)
@@ -190,11 +193,11 @@ def test_an_index_that_cannot_be_written_is_told_and_its_pages_are_found_by_thei
 
     monkeypatch.setattr(shard, "require_space", full)
     report = run(reading.index(amber(tmp_path / "new")))
-    assert any("could not be brought up to date" in note and "disk is full" in note for note in report.notes)
+    assert any("could not be updated" in note and "disk is full" in note for note in report.notes)
     reading._indexes().follow_all()
     found = search(reading)
     assert names(found)[0] == "amber.md"
-    assert "cannot be brought up to date: The disk is full." in said(found)[0]
+    assert "cannot be updated: The disk is full." in said(found)[0]
     monkeypatch.undo()
     reading._indexes().follow_all()
     assert not said(search(reading))
@@ -209,7 +212,9 @@ def test_new_vectors_count_once_the_index_has_them(tmp_path: Path, program: Cli)
         assert program("embed").returncode == 0
         found = search(engine)
         assert names(found)[0] == "amber.md" and found.embedded_share < 1.0
-        assert any(f"the vectors of {MANY + 1} documents are not in the index yet" in note for note in said(found))
+        assert any(
+            f"the vectors of {MANY + 1} documents are not in the search index yet" in note for note in said(found)
+        )
         engine._indexes().follow_all()
         found = search(engine)
         assert found.embedded_share == 1.0 and not said(found)

@@ -70,9 +70,9 @@ def test_a_page_is_read_where_its_result_says(homes: tuple[Engine, Engine]) -> N
 
 def test_scopes_that_cannot_be(homes: tuple[Engine, Engine]) -> None:
     _, three = homes
-    with pytest.raises(UsageError, match="Leave one of the two out"):
+    with pytest.raises(UsageError, match="Use only one of the two options"):
         run(three.search("q", library="a", all_libraries=True))
-    with pytest.raises(NotFoundError, match=r"No library 'd'.*a, b, c"):
+    with pytest.raises(NotFoundError, match=r"library 'd' does not exist.*a, b, c"):
         run(three.search("q", library=["a", "d"]))
 
 
@@ -87,7 +87,7 @@ def test_names_change_and_documents_stay(tmp_path: Path, filings: list[Path]) ->
             assert found.results == before and found.library == "年报"
         assert run(engine.documents.list(library="年报"))[0].library == "年报"
         assert {f.status for f in run(engine.index(filings[:1], library="réports", workers=1)).files} == {"unchanged"}
-        with pytest.raises(NotFoundError, match=r"No library 'reports'.*年报"):
+        with pytest.raises(NotFoundError, match=r"library 'reports' does not exist.*年报"):
             run(engine.search("net sales", library="reports"))
         run(engine.index(filings[1:2], library="reports", workers=1))  # the name is free again
         assert {size.name: size.id for size in run(engine.libraries.list())} == {
@@ -97,9 +97,9 @@ def test_names_change_and_documents_stay(tmp_path: Path, filings: list[Path]) ->
         assert (
             len(run(engine.documents.list(library="reports"))) == len(run(engine.documents.list(library="年报"))) == 1
         )
-        with pytest.raises(UsageError, match="There is a library '年报'"):
+        with pytest.raises(UsageError, match="A library named '年报'"):
             run(engine.libraries.name("reports", alias="rÉports"))
-        with pytest.raises(UsageError, match="There is a library 'reports' already"):
+        with pytest.raises(UsageError, match="A library named 'reports' already exists"):
             run(engine.libraries.create("Ｒeports"))
         assert run(engine.libraries.clear(library="年报")) == ["年报"]
         assert [size.name for size in run(engine.libraries.list())] == ["reports"]
@@ -144,7 +144,7 @@ def test_vectors_count_where_all_libraries_have_those_of_one_model(tmp_path: Pat
         assert [p.score for p in two.results] == pytest.approx([p.score for p in one.results], rel=1e-5)
         run(engine.models.embed("hashed:32", library="y"))
         other = run(engine.search("tide in Calais", library=["x", "y"], effort="fast"))
-        assert any("not embedded by one model" in note for note in other.notes) and other.results
+        assert any("vectors of different models" in note for note in other.notes) and other.results
 
 
 def test_libraries_count_what_waits_and_failed_and_say_what_to_do(engine: Engine, tmp_path: Path) -> None:
@@ -155,7 +155,9 @@ def test_libraries_count_what_waits_and_failed_and_say_what_to_do(engine: Engine
         JobQueue(catalog).enqueue([JobRequest("default", "index", str(good), "parse")])
     [size] = run(engine.libraries.list())
     assert (size.documents, size.pages, size.waiting, size.failed) == (1, 2, 1, 1)
-    assert size.last_error.startswith("first.pdf: the file is empty.") and size.last_error.endswith("or remove it.")
+    assert size.last_error.startswith("first.pdf: the file is empty.") and size.last_error.endswith(
+        "or remove the document."
+    )
     home = run(engine.libraries.overview())
     assert home.libraries == (size,) and home.catalog_bytes > 0 and home.original_bytes == 0
     good.write_bytes(b"")

@@ -67,7 +67,10 @@ async def test_the_command_line_says_what_to_type_and_others_do_not(tmp_path: Pa
     await engine.libraries.create("default")
     with pytest.raises(NotFoundError) as raised:
         await engine.jobs.get(7)
-    assert str(raised.value) == "No job 7. Old jobs are forgotten." and "jobs list" in raised.value.command_advice
+    assert (
+        str(raised.value) == "Job 7 does not exist. Ended jobs are deleted after some time."
+        and "jobs list" in raised.value.command_advice
+    )
     engine.close()
     command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(tmp_path), "jobs", "show", "7"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -133,7 +133,7 @@ def test_a_home_of_an_older_version_says_what_to_do(home: Path) -> None:
         connection.execute("UPDATE meta SET value = '25' WHERE key = 'schema'")
     had = contents(home)
     [refused] = called(read_only(home), home, ["list"])
-    assert refused.code == 1 and "must be brought to this version" in refused.err and "Copy the home" in refused.err
+    assert refused.code == 1 and "must be upgraded to this version" in refused.err and "Copy the home" in refused.err
     assert contents(home) == had
 
 
@@ -151,14 +151,17 @@ def test_without_room_for_a_copy_of_the_log_it_says_what_to_do(home: Path) -> No
     left_in_the_log(home)
     [refused] = called(crammed(home, fill=False), "/mnt/home", ["list"])
     assert refused.code == 1 and "catalog.sqlite-wal" in refused.err, refused
-    assert "Set TMPDIR to a folder with 2 MB free." in refused.err and "/tmp (0 MB free)" in refused.err
+    assert (
+        "Set the environment variable TMPDIR to a folder with 2 MB of free space." in refused.err
+        and "/tmp (0 MB free)" in refused.err
+    )
 
 
 def test_without_room_for_a_copy_of_the_index_words_find_the_pages_and_the_result_says_so(home: Path) -> None:
     result, listed, doctor = called(crammed(home, fill=True), "/mnt/home", *READS[:2], ["doctor"])
     assert result.code == listed.code == 0 and result.json["results"][0]["doc_name"] == "mill.md"
     [note] = [note for note in result.json["notes"] if "behind" in note]
-    assert "behind by 2 pages" in note and "needs" in note and "MB in a temporary folder" in note
+    assert "lacks 2 pages" in note and "needs" in note and "MB in a temporary folder" in note
     assert "Set TMPDIR" in result.err
     assert doctor.code == 1 and "MB in a temporary folder" in doctor.out
 

@@ -93,7 +93,7 @@ def test_a_file_that_is_another_one_afterwards_is_stored_as_it_was_and_it_is_sai
     with monkeypatch.context() as patched:
         while_it_is_made(patched, lambda: copied(b, file), lambda: None)
         result = run(engine.index(file)).files[0]
-    assert result.status == "indexed" and "it has changed since it was read: index it again" in result.note
+    assert result.status == "indexed" and "the file has changed since it was read: index it again" in result.note
     assert "heron" in text(engine)
     assert run(engine.index(file)).files[0].status == "indexed" and "quagga" in text(engine)
 
@@ -125,7 +125,7 @@ def test_a_file_that_never_holds_still_is_refused_with_the_reason(
     tries = changing(monkeypatch, grow)
     result = run(engine.index(file)).files[0]
     assert result.status == "failed" and len(tries) == 3
-    assert result.error == "it changed while it was read. Index it again when nothing writes to it."
+    assert result.error == "the file changed while it was read. Index it again when no program is writing to it."
     assert left_behind(engine) == []
 
 
@@ -183,7 +183,7 @@ def test_a_page_is_drawn_from_the_file_that_was_indexed(
     monkeypatch.setattr(PageWork, "run", swapped)
     assert run(engine.pictures.page("file.pdf", 2)) == first
     engine._cache().clear()
-    with pytest.raises(DocumentError, match=r"file\.pdf: it has changed since it was indexed\. Index it again"):
+    with pytest.raises(DocumentError, match=r"file\.pdf: the file has changed since it was indexed\. Index it again"):
         run(engine.pictures.page("file.pdf", 2))
     copied(a, file)
     monkeypatch.setattr(PageWork, "run", drawn)
@@ -247,12 +247,12 @@ def test_contents_of_another_file_are_found_and_made_again(
     found = run(engine.admin.doctor(deep=True, on_progress=lambda *done: told.append(done)))
     checks = {check.name: check for check in found.checks}
     assert told == [(0, 2), (1, 2), (2, 2)]
-    assert checks["contents"].detail == "1 of 2 hold what their files do"
+    assert checks["contents"].detail == "1 of 2 match their files"
     wrong = checks["content of file.pdf"]
     assert not wrong.ok and not found.ok
-    assert wrong.detail == "pages 1-4 are not those of its file; mend it with doctor --deep --mend"
+    assert wrong.detail == "pages 1-4 differ from its file; repair it with doctor --deep --mend"
     mended = {check.name: check for check in run(engine.admin.doctor(mend=True)).checks}["content of file.pdf"]
-    assert mended.ok and mended.detail == "pages 1-4 were not those of its file; it was made again"
+    assert mended.ok and mended.detail == "pages 1-4 differed from its file; the document was indexed again"
     assert "heron" in text(engine)
     assert run(engine.search("heron")).results and not run(engine.search("quagga")).results
     assert {c.name: c.ok for c in run(engine.admin.doctor(deep=True)).checks}["contents"]
@@ -278,18 +278,16 @@ def test_doctor_compares_from_the_command_line(program: Cli, three: tuple[Path, 
     file, _, b = three
     assert program("index", file).returncode == 0
     deep = program("doctor", "--deep")
-    assert "compared 1 of 1 documents" in deep.stderr and "contents: 1 of 1 hold what their files do" in deep.stdout
+    assert "compared 1 of 1 documents" in deep.stderr and "contents: 1 of 1 match their files" in deep.stdout
     copied(b, file)
     found = json.loads(program("doctor", "--deep", "--json").stdout)
     (contents,) = (check for check in found["checks"] if check["name"] == "contents")
-    assert (
-        contents["ok"] and "1 not compared: their files have changed since, which index will see" in contents["detail"]
-    )
+    assert contents["ok"] and "1 not compared: their files have changed; index reads them again" in contents["detail"]
 
 
 def test_pages_read_by_ocr_or_improved_are_no_damage(tmp_path: Path) -> None:
     engine = Engine(settings=settings_of(tmp_path / "home", ocr="never"))
     run(engine.index([pdfs.scanned(tmp_path / "scan.pdf"), pdfs.bookmarked(tmp_path / "book.pdf")]))
     found = {check.name: check for check in run(engine.admin.doctor(deep=True)).checks}
-    assert found["contents"].detail == "2 of 2 hold what their files do"
+    assert found["contents"].detail == "2 of 2 match their files"
     engine.close()

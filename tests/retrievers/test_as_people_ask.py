@@ -75,7 +75,7 @@ def test_what_changed_is_told_by_one_report(library: Engine) -> None:
 def test_a_place_that_is_nowhere_is_said_and_is_no_strong_evidence(shelf: Engine, place: str) -> None:
     found = ask(shelf, f"What does {place} of the Pilotage Agreement say of the pilot who guides ships?")
     assert found.results[0].doc_name == "pilot.md"
-    assert f"pilot.md has no place that is called «{place}»" in found.notes
+    assert f"pilot.md has no place called '{place}'" in found.notes
     assert found.evidence.level != "strong"
 
 
@@ -109,7 +109,7 @@ def test_results_grouped_by_document(library: Engine) -> None:
 def test_a_slip_is_searched_for_as_what_it_is_a_slip_of(shelf: Engine, question: str, right: str) -> None:
     found = ask(shelf, question)
     assert found.query == question
-    assert [f"showing results for «{text}»" for text in [_replaced(question, right)]] == [
+    assert [f"showing results for '{text}'" for text in [_replaced(question, right)]] == [
         note.partition(":")[0] for note in found.notes if note.startswith("showing")
     ]
     assert names(found, 1) == names(ask(shelf, _replaced(question, right)), 1)

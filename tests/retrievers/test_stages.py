@@ -78,7 +78,7 @@ def test_a_stage_reads_and_replaces_only_known_parts(library: Engine, engines: l
 def test_rows_are_checked_by_name() -> None:
     first = ["question", "coarse", "spelling", "routing", "gather", "pages"]
     assert [one.name for one in before("walk", STAGES)] == first
-    with pytest.raises(UsageError, match="There is no stage 'balance sheets'"):
+    with pytest.raises(UsageError, match="The search has no stage 'balance sheets'"):
         without("balance sheets", STAGES)
     assert inserted(prefer_balance_sheets, "walk", STAGES)[7] is prefer_balance_sheets
 

@@ -81,10 +81,10 @@ class AnthropicChat:
                 elif event.type == "message_delta":
                     reason, output_tokens = event.delta.stop_reason, event.usage.output_tokens
                 if time.monotonic() > ends:
-                    message = f"{self._name} did not come to an end within {timeout:g} s."
-                    raise ChatError(message, "Allow more time (model_timeout).", failure="timeout", retryable=True)
+                    message = f"{self._name} did not finish its answer within {timeout:g} s."
+                    raise ChatError(message, "Raise the setting model_timeout.", failure="timeout", retryable=True)
         if reason is None:
-            message = f"{self._name} broke off in the middle of an answer."
+            message = f"{self._name} stopped in the middle of an answer."
             raise ChatError(message, "Try again later.", failure="connection", retryable=True)
         return self._completion(text, reason, input_tokens, output_tokens)
 

@@ -112,15 +112,15 @@ class OpenAIChat:
                     reason = "length"
                     break
                 if time.monotonic() > ends:
-                    message = f"{self._name} did not come to an end within {timeout:g} s."
-                    raise ChatError(message, "Allow more time (model_timeout).", failure="timeout", retryable=True)
+                    message = f"{self._name} did not finish its answer within {timeout:g} s."
+                    raise ChatError(message, "Raise the setting model_timeout.", failure="timeout", retryable=True)
         if refused:
             raise refusal(self._name, refused)
         if reason is None:
-            message = f"{self._name} broke off in the middle of an answer."
+            message = f"{self._name} stopped in the middle of an answer."
             advice = "Try again later."
             if not heard:
-                message = f"{self._name} ended its answer before it began."
+                message = f"{self._name} ended its answer without any text."
                 advice = "Try again later, or check the base URL (it usually ends in /v1)."
             raise ChatError(message, advice, failure="connection", retryable=True)
         return self._completion(text, reason, counted)

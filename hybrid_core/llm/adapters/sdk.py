@@ -20,17 +20,17 @@ TOO_MUCH = (
 _FILTER_SIGNS = ("content_filter", "content management policy", "content policy", "safety system")
 _USED_UP = ("insufficient_quota", "billing", "credit balance", "exceeded your current quota")
 _ADVICE: dict[EndpointFailure, str] = {
-    "key": "Check the API key, and that it may use this model.",
+    "key": "Check the API key, and whether it may use this model.",
     "model": "Check the model's name and the base URL (for OpenAI's interface it usually ends in /v1).",
     "quota": "Check the account's plan and billing.",
     "rate limit": "Try again later, or allow fewer calls at once (max_concurrent_calls, max_calls_per_minute).",
     "overload": "Try again later.",
-    "timeout": "Try again later, or allow more time (model_timeout).",
+    "timeout": "Try again later, or raise the setting model_timeout.",
     "connection": "Check the network and the base URL, or try again later.",
-    "too long": "Choose a model that takes longer texts, or send less at once.",
+    "too long": "Choose a model with a longer context, or send less text at once.",
     "refusal": "Choose another model for this document or question.",
     "reply": "Check the base URL (it usually ends in /v1) and that this model answers chats.",
-    "request": "Check that this model takes such requests; for images it must be a vision model.",
+    "request": "Check that this model accepts such requests. Requests with images need a vision model.",
 }
 _BY_STATUS: dict[int, EndpointFailure] = {
     401: "key",

@@ -27,7 +27,7 @@ OnText = Callable[[str], None]
 _Call = Callable[[Request], Reply[Any]]
 _MORE = 2  # times the tokens, for an answer that was cut off
 _ECHO = 4000  # characters of an unusable answer that the model is shown again
-_OTHER = "Choose a model that gives such answers, or raise max_tokens."
+_OTHER = "Choose a model that can reply in the required form, or raise max_tokens."
 
 
 class ChatModel:
@@ -139,7 +139,7 @@ class ChatModel:
             again = _after(reply.usage, lambda: call(request))
             reply = replace(again, usage=reply.usage + again.usage)
         if not reply.text.strip():
-            raise _spent(ReplyError(f"{self.name} answered nothing, twice.", _OTHER), reply.usage)
+            raise _spent(ReplyError(f"{self.name} returned an empty answer twice.", _OTHER), reply.usage)
         if cache and reply.finished:
             cache.put(key, reply.text)
         return reply
@@ -173,7 +173,7 @@ class ChatModel:
             return Reply(again.text, read_reply(again.text, schema), usage)
         except ValueError as error:
             cut = "" if again.finished else f" It was cut off after {second.max_tokens} tokens."
-            message = f"{self.name} gave no usable answer, also after it was told so: {error}{cut}"
+            message = f"{self.name} gave no usable answer, even when asked to correct it: {error}{cut}"
             raise _spent(ReplyError(message, _OTHER, text=again.text), usage) from error
 
     def _complete(
@@ -209,7 +209,7 @@ class ChatModel:
 def _validate_request(request: Request) -> Request:
     """Return the request as endpoints can take it. Raises UsageError if it makes no sense."""
     if not request.messages or request.messages[-1].role != "user":
-        raise UsageError("The last message to a model must be the user's.", "Add what is asked.")
+        raise UsageError("The last message to a model must be the user's.", "Add the user's message.")
     if request.max_tokens < 1:
         raise UsageError(f"max_tokens is {request.max_tokens}.", "It must be at least 1.")
     for message in request.messages:

@@ -90,7 +90,7 @@ class Client:
     def check_open(self) -> None:
         """Raise UsageError after ``close``."""
         if self._closed.is_set():
-            raise UsageError(f"{self._name} is closed.", "Load it again.")
+            raise UsageError(f"{self._name} is closed.", "Load the model again.")
 
     def close(self) -> None:
         """Stop all waiting calls. Call it before the connection is closed."""
@@ -208,7 +208,7 @@ class Client:
             self.check_open()
             if full.pause > longest_pause:
                 failure = self._error(
-                    f"{self._name} has asked to be left alone for a while.",
+                    f"{self._name} refuses calls for a while.",
                     "Try again later.",
                     failure="rate limit",
                     retryable=True,
@@ -216,6 +216,6 @@ class Client:
                 )
             else:
                 message = f"{self._name}: the deadline passed before a call could be made."
-                failure = self._error(message, "Allow more time or more calls at once.", failure="timeout")
+                failure = self._error(message, "Allow more time, or more concurrent calls.", failure="timeout")
             self._judge(failure, tries)
             raise failure from None

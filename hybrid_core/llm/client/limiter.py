@@ -29,7 +29,7 @@ class Failure:
         """Return the message for a call that is refused for so many more seconds."""
         if math.isinf(seconds):
             return self.message
-        return f"{self.message} That was a moment ago, so it was not asked now; it is in {math.ceil(seconds)} s."
+        return f"{self.message} The next call is made in {math.ceil(seconds)} s."
 
 
 @dataclass(slots=True)

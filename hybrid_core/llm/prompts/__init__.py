@@ -59,7 +59,10 @@ class Prompt:
         names = {match[2] for match in places}
         if names != set(values):
             wrong = ", ".join(sorted(names ^ set(values)))
-            raise UsageError(f"The prompt '{self.name}' wants other values: {wrong}.", "Each is given exactly once.")
+            raise UsageError(
+                f"The prompt '{self.name}' was given the wrong values: {wrong}.",
+                "Pass each value of the prompt exactly once.",
+            )
         data = {match[2] for match in places if match[1]}
         open_, close = fence([values[name] for name in sorted(data)], before[0].text if before else "")
 
@@ -80,13 +83,15 @@ def prompt(name: str, language: str = "") -> Prompt:
     files = [folder / f"{name}.{language}.md", folder / f"{name}.md"]
     source = next((file for file in files if file.is_file()), None)
     if source is None:
-        raise UsageError(f"There is no prompt '{name}'.", "Prompts are the .md files of hybrid_core/llm/prompts.")
+        raise UsageError(
+            f"The prompt '{name}' does not exist.", "Prompts are the .md files of hybrid_core/llm/prompts."
+        )
     text = source.read_text(encoding="utf-8")
     version = hashlib.sha256((RULE + text).encode()).hexdigest()[:10]
     parts = _TURN.split(text)
     turns = tuple((role, body.strip()) for role, body in zip(parts[1::2], parts[2::2], strict=True))
     if parts[0].strip() or not turns or not {role for role, _ in turns} <= set(get_args(Role)):
-        raise UsageError(f"The prompt '{name}' is not made of turns.", "Each begins with a line like: === user")
+        raise UsageError(f"The prompt '{name}' does not consist of messages.", "Each begins with a line like: === user")
     return Prompt(name, f"{source.name.removesuffix('.md')}@{version}", cast("tuple[tuple[Role, str], ...]", turns))
 
 

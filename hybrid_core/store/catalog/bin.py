@@ -97,13 +97,18 @@ def restore(catalog: Catalog, entry: str) -> None:
         if not origin:
             _rename_if_taken(connection, entry)
         elif origin in _marks(connection):
-            raise UsageError("The library of these documents is in the bin.", "Restore the library first.")
+            raise UsageError(
+                "These documents cannot be restored, because their library is in the bin.", "Restore the library first."
+            )
         else:
             binned = _documents.library == entry
             paths = select(_documents.path).where(binned)
             taken = select(_documents.name).where(_documents.library == origin, _documents.path.in_(paths))
             if (name := connection.scalar(taken.limit(1))) is not None:
-                raise UsageError(f"'{name}' is in the library again.", "Remove that document first.")
+                raise UsageError(
+                    f"'{name}' cannot be restored, because a document of that path is in the library again.",
+                    "Remove the document that is there now, then restore this one.",
+                )
             doc_ids = list(connection.scalars(select(_documents.doc_id).where(binned)))
             _move(connection, doc_ids, entry, origin)
             connection.execute(delete(schema.libraries).where(_libraries.id == entry))
@@ -146,7 +151,9 @@ def _marks(connection: Connection) -> dict[str, dict[str, str]]:
 def _require_mark(connection: Connection, entry: str) -> dict[str, str]:
     mark = _marks(connection).get(entry)
     if mark is None:
-        raise NotFoundError(f"There is no '{entry[:200]}' in the bin.", "List the bin; entries last 30 days.")
+        raise NotFoundError(
+            f"The bin has no entry '{entry[:200]}'.", "List the entries of the bin. They are deleted after 30 days."
+        )
     return mark
 
 

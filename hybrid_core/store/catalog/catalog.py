@@ -76,7 +76,11 @@ class Catalog:
         self.url, self._bucket = url, bucket
         self._database = schema.open_catalog(path, url, copying=copying)
         if self.read_only:
-            _log.warning("%s cannot be written (%s): it is read, and nothing is recorded.", path.parent, self.read_only)
+            _log.warning(
+                "The catalog %s is open for reading only (%s): searches work, and nothing can be indexed or recorded.",
+                path.parent,
+                self.read_only,
+            )
 
     @property
     def read_only(self) -> str:
@@ -124,7 +128,9 @@ class Catalog:
             if library in snapshot.libraries():
                 return
             if library in snapshot.library_ids():
-                raise NotFoundError(f"The library '{library}' is in the bin.", "Restore it, or name another one.")
+                raise NotFoundError(
+                    f"The library '{library}' is in the bin.", "Restore the library, or name another one."
+                )
         create_library(self, library.partition(RENEWED)[0], library=library)
 
     def publish(
@@ -148,7 +154,10 @@ class Catalog:
             events = [] if fence is None else advance_job(connection, fence, advance or Advance())
             content_id = rows.content_id_of(connection, new.version)
             if content_id is None and content_rows is None:
-                raise NotFoundError(f"{new.path}: its shared content was removed meanwhile.", "Index it again.")
+                raise NotFoundError(
+                    f"{new.path}: another process removed the content that this file shares with a second one.",
+                    "Index it again.",
+                )
             changed, recount = list[Changed](), Recount(connection)
             if content_id is None and content_rows is not None:  # it was removed before it was our turn
                 content_rows.insert(connection, content_id := new.version.new_id())

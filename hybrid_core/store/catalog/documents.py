@@ -289,6 +289,6 @@ def expect(catalog: Transactions, library: str, doc_id: str, path: str, correcti
             "doc_id": doc_id, "library": library, "path": path,
             "name": document_name(connection, library, path), "content_id": None, "card": "{}",
             "corrections": to_json(dict(corrections)), "size": 0, "mtime": 0.0, "indexed_at": now(),
-            "error": "It waits to be indexed.",
+            "error": "The file waits to be indexed.",
         }  # fmt: skip
         connection.execute(insert_into(connection, schema.documents).values(**values).on_conflict_do_nothing())

@@ -80,7 +80,9 @@ class Embeddings:
         with np.errstate(over="ignore"):
             values = np.fromiter(weights.values(), np.float64, len(weights)).astype("<f2")
         if not np.isfinite(values).all():
-            raise ModelError(f"{self.embedder.name} weighted a term beyond half precision.", "Choose another model.")
+            raise ModelError(
+                f"{self.embedder.name} gave a term a weight that does not fit a 16-bit float.", "Choose another model."
+            )
         positive = values > 0  # what is too small for half precision counts for nothing
         return np.fromiter(weights, "<u4", len(weights))[positive].tobytes() + values[positive].tobytes()
 

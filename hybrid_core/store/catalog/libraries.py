@@ -126,7 +126,10 @@ def _check_free(name: str, others: list[Library]) -> None:
     holder = library_called(name, others)
     if holder is not None:
         label = f"'{holder.name}'" + (f" (alias '{holder.alias}')" if holder.alias else "")
-        raise ConflictError(f"There is a library {label} already.", "Choose another name: case and width do not count.")
+        raise ConflictError(
+            f"A library named {label} already exists.",
+            "Choose another name. Names that differ only in upper case or character width count as equal.",
+        )
 
 
 def all_sources(catalog: Transactions, library: str | None = None) -> list[Source]:
@@ -211,7 +214,8 @@ def check_machine(catalog: Transactions, library: str, paths: Iterable[str], mac
         for source in others:
             if source.meets(path):
                 raise UsageError(
-                    f"{path} is known of the machine {source.machine}.",
+                    f"{path} was indexed on the machine '{source.machine}', and this machine may have another file "
+                    "at that path.",
                     Advice(
                         f"Index it there, or into another library, or upload it. Where both machines see the same "
                         f"files, set PAGEINDEX_MACHINE={source.machine}.",

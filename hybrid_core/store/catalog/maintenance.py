@@ -98,14 +98,17 @@ def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str
                         write.execute(insert(table), [dict(row._mapping) for row in some])
                     _continue_ids(write, table)
                 if not _has_digest(target, table, hashes[table.name]):
-                    raise StoreError(f"The copy of {table.name} is not what was copied.", "Run the same command again.")
+                    raise StoreError(
+                        f"The copy of {table.name} differs from its source after copying.",
+                        "Run the same command again.",
+                    )
             rows += number
             done(table.name, number)
     with source.reading() as read:
         for table in tables:
             if _digest(read, table)[1] != hashes[table.name]:
-                advice = "Stop what indexes there, and run the same command again: it copies what changed."
-                raise StoreError("The catalog was written while it was copied.", advice)
+                advice = "Stop all processes that index there, and run the same command again. It copies only changes."
+                raise StoreError("The catalog changed while it was copied.", advice)
     with target.writing() as write:
         write.execute(delete(meta))
         write.execute(insert(meta), [{"key": key, "value": value} for key, value in names.items()])
@@ -117,7 +120,7 @@ def _claim(target: Transactions, catalog: str, tables: Sequence[Table]) -> None:
         copied = write.scalar(select(meta.c.value).where(meta.c.key == COPYING))
         filled = copied is None and any(write.scalar(select(func.count()).select_from(table)) for table in tables)
         if filled or copied not in (None, catalog):
-            raise UsageError("The catalog to copy to holds something else.", "Name an empty one.")
+            raise UsageError("The target database already holds another catalog.", "Name an empty database.")
         write.execute(insert_into(write, meta).values(key=COPYING, value=catalog).on_conflict_do_nothing())
 
 

@@ -244,8 +244,8 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
     if half and not copying:
         database.close()
         raise StoreError(
-            "Only half of this catalog has been copied.",
-            Advice("Copy it again, which goes on.", "Run «migrate --catalog» again, which goes on."),
+            "This catalog is an unfinished copy.",
+            Advice("Copy it again, which goes on.", "Run 'migrate --catalog' again to continue the copy."),
         )
     return database
 
@@ -291,7 +291,7 @@ def _schema_version(connection: Connection, path: Path) -> int:
     version = int(connection.scalar(select(meta.c.value).where(meta.c.key == "schema")) or 0)
     if version > SCHEMA_VERSION:
         raise SchemaError(
-            f"{path}: written by a newer version (schema {version}, this one knows {SCHEMA_VERSION}).",
+            f"{path}: a newer version wrote this catalog (schema {version}; this program knows {SCHEMA_VERSION}).",
             Advice(
                 "Upgrade hybrid-pageindex, or use another home.", "Upgrade hybrid-pageindex, or use another --home."
             ),

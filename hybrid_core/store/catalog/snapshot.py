@@ -109,7 +109,7 @@ class Snapshot(ContentSnapshot):
         if row is None:
             raise no_library(library, self.named_libraries())
         if row.embedder and row.name is None:
-            raise StrangeValueError(f"there is no embedder {row.embedder}")
+            raise StrangeValueError(f"the embedder {row.embedder} is missing")
         serving = StoredEmbedder(row.embedder, row.name, row.dimension, bool(row.sparse)) if row.embedder else None
         return LibraryState(row.catalog, row.position or 0, serving, row.mark or 0, row.epoch or "")
 

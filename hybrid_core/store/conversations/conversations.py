@@ -198,13 +198,13 @@ def message_row(connection: Connection, id: int) -> Row[Any]:
 
 
 def no_message(id: int) -> NotFoundError:
-    return NotFoundError(f"No message {id}.", "It went with its conversation, or never was there.")
+    return NotFoundError(f"Message {id} does not exist.", "Its conversation may have been deleted.")
 
 
 def no_conversation(id: str) -> NotFoundError:
     return NotFoundError(
-        f"No conversation '{id}'.",
-        Advice("Choose one that is listed.", "See which there are: hybrid-pageindex chat list."),
+        f"The conversation '{id}' does not exist.",
+        Advice("List the existing ones and choose one of them.", "See which there are: hybrid-pageindex chat list."),
     )
 
 
@@ -245,7 +245,9 @@ class ConversationWriter:
         with self._store.writing() as connection:
             row = message_row(connection, leaf)
             if (row.conversation, row.role) != (id, "assistant"):
-                raise UsageError(f"Message {leaf} is no answer of this conversation.", "Name one that is.")
+                raise UsageError(
+                    f"Message {leaf} is not an answer in this conversation.", "Name a message of this conversation."
+                )
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
 
     def turn_to_branch(self, id: str, message: int) -> None:
@@ -253,7 +255,9 @@ class ConversationWriter:
         with self._store.writing() as connection:
             row = message_row(connection, message)
             if row.conversation != id:
-                raise UsageError(f"Message {message} is none of this conversation.", "Name one that is.")
+                raise UsageError(
+                    f"Message {message} is not in this conversation.", "Name a message of this conversation."
+                )
             columns = messages.c
             roles = {row.id: row.role}
             for child in connection.execute(select(columns.id, columns.parent, columns.role).where(
@@ -263,7 +267,7 @@ class ConversationWriter:
                     roles[child.id] = child.role
             answers = [answer for answer, role in roles.items() if role == "assistant"]
             if not answers:
-                raise UsageError(f"Nothing answers message {message}.", "Name one of another branch.")
+                raise UsageError(f"Message {message} has no answer.", "Name a message of another branch.")
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=answers[-1]))
 
     def narrow(self, id: str, documents: Sequence[str]) -> None:

@@ -128,7 +128,7 @@ conversation_summaries = Table(
 )  # fmt: skip
 
 LEASE_MS = 15_000
-INTERRUPTED = "The process that made this answer ended before it was complete."
+INTERRUPTED = "The process that wrote this answer ended before the answer was complete."
 
 Event = tuple[MessageEventKind, Mapping[str, Any]]
 _AT_ONCE = 1000

@@ -38,7 +38,10 @@ class Turns:
             if parent:
                 row = message_row(connection, parent)
                 if (row.conversation, row.role) != (conversation, "assistant"):
-                    raise UsageError(f"Message {parent} is no answer of this conversation.", "Ask after one that is.")
+                    raise UsageError(
+                        f"Message {parent} is not an answer in this conversation.",
+                        "Name an answer of this conversation to continue from.",
+                    )
             question_id = connection.execute(
                 insert(messages).values(
                     conversation=conversation, parent=parent, role="user", text=question, status="complete",
@@ -57,7 +60,7 @@ class Turns:
             self._lock_free(connection, conversation)
             row = message_row(connection, message)
             if row.role != "assistant":
-                raise UsageError(f"Message {message} is a question.", "Name its answer, or ask it anew.")
+                raise UsageError(f"Message {message} is a question.", "Name its answer, or ask the question again.")
             if row.status == "complete":
                 return self._answer(connection, conversation, row.parent, worker)
             claim = row.claim + 1
@@ -144,8 +147,8 @@ class Turns:
         self._expire(connection, conversation)
         running = select(messages.c.id).where(IS_RUNNING, messages.c.conversation == conversation)
         if connection.scalar(running) is not None:
-            message = "A question of this conversation is being answered."
-            raise TurnRunningError(message, "Wait for its end, or cancel it.")
+            message = "This conversation is still answering a question."
+            raise TurnRunningError(message, "Wait for the answer, or cancel it.")
         return row
 
     def _answer(self, connection: Connection, conversation: str, question: int, worker: str) -> TurnFence:
@@ -179,7 +182,9 @@ def _lock_turn(connection: Connection, fence: TurnFence) -> Row[Any]:
     """Return the row of a turn and lock it until the transaction ends. Raises LeaseLostError."""
     row = LEASED.lock(connection, fence.message, fence.worker, fence.claim)
     if row is None:
-        raise LeaseLostError(f"Message {fence.message} is no longer this process's.", "Read what became of it.")
+        raise LeaseLostError(
+            f"Message {fence.message} now belongs to another process.", "Read the message again to see its state."
+        )
     return row
 
 

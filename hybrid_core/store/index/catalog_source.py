@@ -74,7 +74,11 @@ class CatalogSource:
                 counts = snapshot.terms(content_id)
                 body = None if counts is None else counts[0]
             except DamageError as error:
-                _log.warning("document %s cannot be searched by words: %s", doc_id, error)
+                _log.warning(
+                    "the terms of document %s cannot be read, so searches do not find it by its words: %s",
+                    doc_id,
+                    error,
+                )
                 pages, _ = snapshot.extent(content_id)
                 body = TermCounts.build([{}] * pages, [0] * pages)
             embedded = {} if body is None or self._embedder is None else self._embedded(snapshot, content_id)
@@ -251,6 +255,9 @@ def _ids_of_pages(ids: Iterable[str], unnamed: list[str]) -> Iterator[str]:
             unnamed[:] = [id]
             continue
         if id <= last:
-            raise StoreError(f"The search index lists its points in no order ({id} after {last}).", "Try again.")
+            raise StoreError(
+                f"The search index does not list its points in the order of their ids ({id} after {last}).",
+                "Try again.",
+            )
         yield id
         last = id

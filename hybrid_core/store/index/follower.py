@@ -28,7 +28,7 @@ from hybrid_core.store.index.points import OTHER_HISTORY, Found, Head, Point, Po
 
 NEW = "new"
 """Why an index is built for the first time."""
-REQUESTED = "somebody asked for it"
+REQUESTED = "a rebuild was requested"
 """Why an index is made anew that may be sound."""
 _ROUNDS = 5  # how often one following goes after a log that keeps moving
 _RECENT = 1000  # changes: a writer that was killed was not further behind
@@ -235,9 +235,9 @@ class Follower:
             if difference := self._difference(source):
                 advice = Advice(
                     "Its catalog is damaged: recover it, or restore a dump (see Backup and restore in the docs).",
-                    "Its catalog is damaged: run «hybrid-pageindex recover» (in PostgreSQL, restore a dump).",
+                    "The catalog is damaged: run 'hybrid-pageindex recover' (for PostgreSQL, restore a dump).",
                 )
-                raise IndexDamagedError(f"The rebuilt search index does not fit: {difference}.", advice)
+                raise IndexDamagedError(f"The rebuilt search index does not match the catalog: {difference}.", advice)
         if self._verified and not verified and self._store.replicated:
             self._store.clear(self._recent(source))
 
@@ -264,7 +264,7 @@ class Follower:
         if self._store.shared and not (holds(source, stand) and holds(source, head)):
             raise OtherHistoryError(OTHER_HISTORY)
         if newest < stand.seq:
-            raise IndexDamagedError("it is ahead of the catalog")
+            raise IndexDamagedError("it holds changes that the catalog does not")
         if not holds(source, stand):
             raise IndexDamagedError(OTHER_HISTORY)
         return stand, newest
@@ -372,5 +372,5 @@ def translated() -> Iterator[None]:
         message = f"The search index cannot be read or written: {error}."
         if error.errno in UNWRITABLE:
             kind = DiskFullError if error.errno in FULL else ReadOnlyError
-            raise kind(message, "Look at the permissions and the free space of its folder.") from error
-        raise StoreError(message, "Look at the permissions and the free space of its folder.") from error
+            raise kind(message, "Check the permissions and the free space of its folder.") from error
+        raise StoreError(message, "Check the permissions and the free space of its folder.") from error

@@ -27,9 +27,9 @@ SPARSE: VectorName = "bm25"
 DENSE: VectorName = "dense"
 LEARNED: VectorName = "learned-sparse"
 """The names of the vectors, the same in every backend."""
-OTHER_SETTINGS = "it was made with other settings"
+OTHER_SETTINGS = "it was built with other settings"
 """Why an index is rebuilt whose embedder or layout is no longer the library's: nothing is amiss."""
-OTHER_HISTORY = "it is of another history of the catalog"
+OTHER_HISTORY = "it was built from another copy of the catalog"
 """Why an index is rebuilt whose catalog was restored from a backup and went on from there."""
 _NAMESPACE = uuid.UUID("6d9ad1f2-53c5-5a0e-9a51-2f7f0d5a6d1c")
 BATCH = 250

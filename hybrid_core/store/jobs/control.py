@@ -58,7 +58,7 @@ class JobControl:
         *,
         library: str | None = None,
         subjects: Sequence[str] | None = None,
-        cause: str = "It was cancelled.",
+        cause: str = "The job was cancelled.",
     ) -> list[int]:
         """End waiting jobs and ask running ones to end. Return the ids of both. Published documents stay."""
         with self._store.writing() as connection:

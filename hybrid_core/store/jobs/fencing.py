@@ -101,7 +101,10 @@ def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
     """Return the row of a running job and lock it until the transaction ends. Raises LeaseLostError."""
     row = LEASED.lock(connection, fence.job, fence.worker, fence.claim)
     if row is None:
-        raise LeaseLostError(f"Job {fence.job} is no longer this worker's.", "Whoever has it now goes on with it.")
+        raise LeaseLostError(
+            f"Job {fence.job} now belongs to another worker.",
+            "Nothing needs to be done: that worker continues the job.",
+        )
     return row
 
 

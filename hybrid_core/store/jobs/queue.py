@@ -70,7 +70,9 @@ def enqueue(
                 detail = {"subject": by_key[key].subject, "stage": by_key[key].stage}
                 happened.append(Happening(job, by_key[key].library, "enqueued", detail))
     else:
-        raise BusyError("Others keep enqueueing and ending the same jobs.", "Try again.")
+        raise BusyError(
+            "Other processes keep adding and finishing the same jobs, so this request was not queued.", "Try again."
+        )
     if waiter and outcome:
         wait_for(connection, waiter, [entry.job for entry in outcome.values()])
     first = {id(request) for request in by_key.values()}
@@ -325,7 +327,7 @@ def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: J
     happened = []
     for row in sorted(rows, key=lambda row: row.id):
         happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
-        cause = f"The worker {row.worker} gave no sign of life while it had it."
+        cause = f"The worker {row.worker} stopped responding while it ran this job."
         happened += fail_job(connection, row, cause, retries, final=False)
     return happened
 

@@ -24,8 +24,11 @@ class JobReader:
         jobs = self.jobs([id])
         if not jobs:
             raise NotFoundError(
-                f"No job {id}.",
-                Advice("Old jobs are forgotten.", "See: hybrid-pageindex jobs list. Old ones are forgotten."),
+                f"Job {id} does not exist.",
+                Advice(
+                    "Ended jobs are deleted after some time.",
+                    "See: hybrid-pageindex jobs list. Ended jobs are deleted after some time.",
+                ),
             )
         return jobs[0]
 

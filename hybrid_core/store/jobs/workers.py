@@ -76,7 +76,7 @@ class Workers:
                 ).with_for_update()
             ).all()  # fmt: skip
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id == worker))
-            log(connection, cancel(connection, alone, "Whoever waited for it stopped."))
+            log(connection, cancel(connection, alone, "The command that waited for this job has ended."))
         return [row.id for row in alone]
 
     def detach(self, worker: str) -> None:

@@ -65,7 +65,9 @@ def recover_catalog(home: Path) -> Recovery:
     process uses the home, SchemaError where a newer version wrote the catalog, StoreError where the disk refuses.
     """
     if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
-        raise StoreError(f"{home}: neither a catalog nor uploads are here.", "Name the right home with --home.")
+        raise StoreError(
+            f"{home}: this folder holds neither a catalog nor uploaded files.", "Name the home to recover with --home."
+        )
     open_home(home)
     with exclusive(home) as home_lock, scratch_folder(home / "tmp") as scratch:
         folded, new = scratch / "damaged.sqlite", scratch / CATALOG
@@ -157,8 +159,8 @@ def _open_salvaged(new: Path) -> Catalog:
         return Catalog(new)
     except (SQLAlchemyError, ValueError, KeyError, struct.error) as error:
         raise StoreError(
-            f"What can be read of the damaged catalog cannot be brought to this version ({error}).",
-            "Run recover with the version that wrote it; the damaged catalog is as it was.",
+            f"The rows that were saved from the damaged catalog cannot be upgraded to this version ({error}).",
+            "Run recover with the version that wrote the catalog. The damaged catalog is unchanged.",
         ) from error
 
 
@@ -193,7 +195,7 @@ def _finish(new: Path) -> None:
         problems = [str(error)]
     if problems != ["ok"]:
         raise StoreError(
-            f"The new catalog is not whole ({', '.join(problems[:3])}); the damaged one is as it was.",
+            f"The new catalog is incomplete ({', '.join(problems[:3])}); the damaged one is unchanged.",
             "Check the disk, then run the command again.",
         )
 
@@ -282,10 +284,10 @@ class Exclusive:
 def exclusive(home: Path) -> Iterator[Exclusive]:
     """Have a home alone. Raises BusyError where another process uses it, StoreError where it cannot be written."""
     catalog = home / CATALOG
-    used = BusyError(f"{home}: it is in use.", _IN_USE)
+    used = BusyError(f"{home}: another process uses this home.", _IN_USE)
     with lock_for_recovery(home) as locked:
         if not locked:
-            raise BusyError(f"{home}: another process recovers this home.", "Wait until it has ended.")
+            raise BusyError(f"{home}: another process is recovering this home.", "Wait until that process has ended.")
         handles = list[int]()
         try:
             if _is_open_here(catalog):  # SQLite's locks do not part users within a process

@@ -42,7 +42,7 @@ _MISSING_VALUES: Mapping[str, Callable[[Row], Row]] = {
 }  # fmt: skip
 """Rows that indexes hold enough of, and what they lack."""
 
-LOST = "What was stored of it was lost in a damaged catalog; index it again."
+LOST = "The stored text of this document was lost when the catalog was damaged; index the file again."
 
 
 @dataclass(slots=True)

@@ -50,7 +50,7 @@ _IMAGE_FORMATS: dict[str, ImageFormat] = {".png": "png", ".jpg": "jpeg", ".jpeg"
 
 async def outline_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.text and options.format == "text" and not wants_json_output(options):
-        raise UsageError("--text needs a format that holds texts.", "Add --format pageindex, or --json.")
+        raise UsageError("--text needs a format that contains texts.", "Add --format pageindex, or --json.")
     outline = await engine.outline(
         options.document, library=library_option(options), query=options.query, depth=options.depth, text=options.text,
         expert=options.expert,
@@ -80,7 +80,7 @@ async def page_command(engine: Engine, options: argparse.Namespace) -> int:
         pages = [await engine.documents.with_tables(page, library=library) for page in pages]
     images: list[str] = []
     if options.view != "page" and not options.image:
-        raise UsageError("--view says how a page is drawn, and no --image is asked for.", "Add --image FILE.png.")
+        raise UsageError("--view sets how --image draws a page, but --image is missing.", "Add --image FILE.png.")
     if options.image:
         target = Path(options.image)
         kind = _IMAGE_FORMATS.get(target.suffix.lower())
@@ -133,7 +133,9 @@ async def list_command(engine: Engine, options: argparse.Namespace) -> int:
 async def edit_command(engine: Engine, options: argparse.Namespace) -> int:
     pairs = [assignment.partition("=") for assignment in options.set]
     if wrong := next((assignment for assignment, pair in zip(options.set, pairs, strict=True) if not pair[1]), None):
-        raise UsageError(f"'{wrong}' is no correction.", "Write --set FIELD=VALUE, for example --set year=2022.")
+        raise UsageError(
+            f"'{wrong}' is not of the form FIELD=VALUE.", "Write --set FIELD=VALUE, for example --set year=2022."
+        )
     changes = {field: value for field, _, value in pairs}
     document = await engine.documents.edit(
         options.document, set=changes, unset=options.unset, library=library_option(options)
@@ -162,13 +164,13 @@ def open_file(file: Path, page: int | None) -> None:
         return
     opener = next((program for name in _OPENERS if (program := shutil.which(name))), None)
     if opener is None:
-        raise DocumentError(f"{file}: this system has no program to open it with ({', '.join(_OPENERS)}).")
+        raise DocumentError(f"{file}: no program to open this file was found (looked for {', '.join(_OPENERS)}).")
     command = [opener, "open", target] if Path(opener).name == "gio" else [opener, target]
     quiet = subprocess.DEVNULL
     done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         reason = " ".join(done.stderr.split()) or f"{Path(opener).name} ended with {done.returncode}"
-        raise DocumentError(f"{file}: it could not be opened ({reason}).")
+        raise DocumentError(f"{file}: the file could not be opened ({reason}).")
 
 
 def show_outline(outline: Outline) -> None:
@@ -212,12 +214,14 @@ def show_pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
         for section in page.sections:
             console.print(f"[dim]{escape(PATH.join(section.path))}[/]")
         if page.needs_ocr:
-            console.print("[yellow]no readable text on this page (scanned?); see it with --image[/]")
+            console.print(
+                "[yellow]this page has no readable text, perhaps because it is a scan; look at it with --image[/]"
+            )
         if page.read_by and not page.text:
-            console.print("[yellow]OCR found no text on this page; see it with --image[/]")
+            console.print("[yellow]OCR found no text on this page; look at it with --image[/]")
         elif page.read_by:
             what = "letters" if page.read_by.startswith("OCR") else "words"
-            console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; see the page with --image[/]")
+            console.print(f"[dim]read by {escape(page.read_by)}: {what} may be wrong; compare the page with --image[/]")
         if page.note:
             console.print(f"[yellow]note[/] {escape(page.note)}")
         if page.hidden_text:
@@ -236,8 +240,8 @@ def show_pages(read: Sequence[PageRead], images: Sequence[str]) -> None:
 
 
 def show_quote_place(at: PlaceFound) -> None:
-    moved = "these words have moved or changed since; " if at.moved else ""
-    console.print(f"[dim]{moved}they stand in line {at.line + 1} of this page[/]")
+    moved = "these words have moved or changed since they were cited; " if at.moved else ""
+    console.print(f"[dim]{moved}they are in line {at.line + 1} of this page[/]")
 
 
 def show_documents(listed: Sequence[Document], *, filtered: bool) -> None:
@@ -267,7 +271,10 @@ def show_documents(listed: Sequence[Document], *, filtered: bool) -> None:
             f" and {len(gone) - _MAX_FILES_NAMED} more" if len(gone) > _MAX_FILES_NAMED else ""
         )
         files = counted(len(gone), "file is", "files are")
-        console.print(f"[yellow]note[/] {files} gone ({named}); index the folder with --prune to remove what is gone")
+        console.print(
+            f"[yellow]note[/] {files} missing ({named}); index the folder with --prune to remove the documents of "
+            "missing files"
+        )
 
 
 def _card_line(document: Document) -> str:
@@ -300,7 +307,9 @@ def show_document(document: Document) -> None:
             value = datetime.fromtimestamp(value).astimezone().isoformat(sep=" ", timespec="seconds") if value else "-"
         console.print(f"[bold]{key:<12}[/] {escape(str(value))}")
     if not is_there(document.path):
-        console.print("[yellow]note[/] its file is gone; index its folder with --prune to remove the document")
+        console.print(
+            "[yellow]note[/] the file of this document is missing; index its folder with --prune to remove the document"
+        )
 
 
 def document_dict(document: Document) -> dict[str, Any]:
@@ -334,4 +343,4 @@ def show_removed(names: Sequence[str], entry: str = "") -> None:
         console.print("nothing to remove")
     if entry:
         command = shlex.join(("hybrid-pageindex", "bin", "restore", entry))
-        console.print(f"For 30 days «{escape(command)}» brings it back; --for-good deletes at once.")
+        console.print(f"For 30 days '{escape(command)}' restores it; --for-good deletes at once.")

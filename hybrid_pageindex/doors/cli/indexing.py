@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 _LISTED_FILES = 3  # files
 _NAMED_FILES = 10  # files of a kind that are named
 _CATALOG_STATES = {
-    "whole": "The catalog is whole: it stays as it is.",
-    "missing": "There was no catalog: a new one was made.",
-    "damaged": "The catalog was damaged: a new one with all that could be read is in its place.",
+    "whole": "The catalog is undamaged: nothing was changed.",
+    "missing": "The home had no catalog: a new one was created.",
+    "damaged": "The catalog was damaged: a new catalog with everything that could be read has replaced it.",
 }
 
 
@@ -48,7 +48,7 @@ async def index_command(engine: Engine, options: argparse.Namespace) -> int:
     paths, name = options.paths, getattr(options, "name", None)
     if "-" in paths:
         if len(paths) > 1 or name is None:
-            raise UsageError("Standard input is indexed alone and under a name.", "Type: index - --name notes.md")
+            raise UsageError("Standard input must be indexed alone and needs a name.", "Type: index - --name notes.md")
         paths = sys.stdin.buffer.read()
     with index_progress(json=wants_json_output(options)) as on_progress:
         report = await engine.index(
@@ -80,7 +80,9 @@ def _report_index(report: IndexReport, options: argparse.Namespace) -> int:
 async def rebuild_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.index:
         if options.documents or options.detach:
-            raise UsageError("--index makes whole libraries' indexes anew.", "Leave out documents and --detach.")
+            raise UsageError(
+                "--index rebuilds the search index of whole libraries.", "Leave out documents and --detach."
+            )
         vectors = await engine.admin.rebuild_index(library_option(options) or "default", everything=options.all)
         dump({"vectors": vectors}) if wants_json_output(options) else show_indexes_rebuilt(vectors)
         return 0
@@ -94,7 +96,10 @@ async def rebuild_command(engine: Engine, options: argparse.Namespace) -> int:
 
 async def embed_command(engine: Engine, options: argparse.Namespace) -> int:
     if options.resume and options.embedder:
-        raise UsageError("--resume goes on with the embedder that is recorded.", "Leave --embedder or --resume away.")
+        raise UsageError(
+            "--resume continues with the embedder that the library has recorded.",
+            "Use only one of --embedder and --resume.",
+        )
     if options.export:
         exported = await engine.models.export_embedder(options.export, options.embedder)
         dump(asdict(exported)) if wants_json_output(options) else show_export(exported)
@@ -115,7 +120,10 @@ async def worker_command(engine: Engine, options: argparse.Namespace) -> int:
         dump({"alive": alive}) if wants_json_output(options) else show_workers_alive(alive)
         return 0 if alive else 1
     if options.watch and options.only:
-        raise UsageError("A worker that watches does all kinds of jobs.", "Leave --watch or --only away.")
+        raise UsageError(
+            "A worker with --watch runs jobs of all kinds, so --only has no effect.",
+            "Use only one of --watch and --only.",
+        )
     work = asyncio.current_task()
     if work is not None:  # a signal ends it in order: what it has goes back to the queue
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
@@ -188,7 +196,7 @@ async def _watch_until_ended(engine: Engine, library: str | None, json: bool) ->
     """Watch folders until Ctrl-C or SIGTERM."""
     folders = [source.path for source in await engine.sources.list(library=library) if source.watch]
     if not json:
-        now = ", ".join(folders) or "nothing yet: watch add FOLDER"
+        now = ", ".join(folders) or "no folder is watched yet: add one with 'watch add FOLDER'"
         console.print(f"watching {escape(now)} (Ctrl-C ends it)")
     watching = asyncio.ensure_future(
         engine.sources.watch(library=library, on_event=_print_event if json else _show_event)
@@ -274,7 +282,7 @@ def show_export(report: ExportReport) -> None:
 
 def show_embedding(report: EmbedReport | None) -> None:
     if report is None:
-        console.print("vectors taken away; words and section trees decide")
+        console.print("the vectors were removed; searches rank by words and section trees")
         return
     console.print(
         f"{counted(report.documents, 'document')} embedded by {escape(report.embedder)} "
@@ -282,7 +290,9 @@ def show_embedding(report: EmbedReport | None) -> None:
         f"{counted(report.vectors, 'vector')} made, {report.reused} reused, {report.seconds:.1f} s"
     )
     if not report.serving:
-        console.print("[yellow]note[/] documents were added meanwhile; run embed again to let the new vectors serve")
+        console.print(
+            "[yellow]note[/] documents were added meanwhile; run embed again so that searches use the new vectors"
+        )
 
 
 def show_workers_alive(alive: int) -> None:
@@ -291,7 +301,7 @@ def show_workers_alive(alive: int) -> None:
 
 def show_indexes_rebuilt(vectors: Mapping[str, int]) -> None:
     for library, number in vectors.items():
-        console.print(f"{escape(library)}: the search index was made anew, {number} vectors")
+        console.print(f"{escape(library)}: the search index was rebuilt with {number} vectors")
 
 
 def _print_event(event: WatchEvent) -> None:
@@ -313,7 +323,7 @@ def _show_update(update: LibraryUpdate) -> None:
     _show_paths("moved", [f"{old} -> {new}" for old, new in update.moved])
     show_index_report(update.report)
     if update.gone and not update.report.removed:
-        console.print("[yellow]note[/] documents whose files are gone stay until index --prune removes them")
+        console.print("[yellow]note[/] documents whose files are missing stay until index --prune removes them")
 
 
 def _show_paths(word: str, paths: Sequence[str], after: str = "") -> None:
@@ -324,7 +334,7 @@ def _show_paths(word: str, paths: Sequence[str], after: str = "") -> None:
 
 
 def _show_sources(sources: Sequence[Source]) -> None:
-    words = {"": "no", "auto": "yes", "poll": "yes, by looking again and again"}
+    words = {"": "no", "auto": "yes", "poll": "yes, by polling"}
     for source in sources:
         options = "".join(
             f", {name} {value}" if value is not True else f", {name}" for name, value in source.options.items()
@@ -334,14 +344,14 @@ def _show_sources(sources: Sequence[Source]) -> None:
             f"watched: {words[source.watch]}"
         )
     if not sources:
-        console.print("No library remembers a folder or file yet: index PATH.")
+        console.print("No library has a source yet: add one with 'index PATH'.")
 
 
 def _show_recovery(report: RecoveryReport) -> None:
     print_line = console.print
     print_line(_CATALOG_STATES[report.catalog])
     if report.damaged:
-        print_line(escape(f"The damaged one is kept: {report.damaged}"))
+        print_line(escape(f"The damaged catalog was moved to {report.damaged}"))
     shown = [kind for kind in report.kinds if kind.kept or kind.gone or not kind.complete]
     if shown:
         table = Table("", box=None, pad_edge=False)
@@ -356,7 +366,7 @@ def _show_recovery(report: RecoveryReport) -> None:
         print_line(escape(f"Not indexed: {path} ({why})"))
     for note in report.notes:
         print_line(escape(f"Note: {note}."))
-    print_line("Nothing is gone." if report.complete else "Something is gone, or may be.")
+    print_line("Nothing was lost." if report.complete else "Some data were lost, or may be lost.")
 
 
 def _lost_count(kind: Kept) -> str:

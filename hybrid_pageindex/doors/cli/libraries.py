@@ -74,7 +74,7 @@ async def clear_command(engine: Engine, options: argparse.Namespace) -> int:
             if library
             else "with the bin, conversations, notes, tokens and users; original files stay"
         )
-        raise UsageError(f"This deletes {what} in {engine.home} ({stay}).", "Add --yes to do it.")
+        raise UsageError(f"This command deletes {what} in {engine.home} ({stay}).", "Add --yes to confirm.")
     about = await engine.conversations.about(library) if library else 0
     entry = ""
     if library and not options.for_good:
@@ -97,7 +97,9 @@ async def bin_command(engine: Engine, options: argparse.Namespace) -> int:
         dump(asdict(entry)) if wants_json_output(options) else show_restored(entry)
     elif options.action == "empty":
         if options.entry is None and not options.yes:
-            raise UsageError("This deletes for good whatever is in the bin.", "Name an entry, or add --yes.")
+            raise UsageError(
+                "This command deletes everything in the bin for good.", "Name one entry, or add --yes to confirm."
+            )
         number = await engine.bin.empty(options.entry)
         dump({"deleted": number}) if wants_json_output(options) else console.print(f"{number} deleted for good")
     else:
@@ -202,15 +204,16 @@ def _megabytes(size: int) -> str:
 def _embedder_line(size: LibrarySize) -> str:
     if not size.embedder:
         return "none"
-    coming = f" ({size.next_embedder} in the making)" if size.next_embedder else ""
+    coming = f" ({size.next_embedder} is being built)" if size.next_embedder else ""
     return f"{size.embedder}, {size.embedded} of {size.documents} documents{coming}"
 
 
 def show_home_cleared(home: Path | str) -> None:
     """Print what remains in the home after clearing everything, and how to delete it."""
     console.print(
-        "Tokens, users, conversations and notes are gone, too. config.yaml stays, and how much models were used, "
-        f"without names, for the limits of the month. Delete {escape(str(home))} to remove these."
+        "Tokens, users, conversations and notes were deleted, too. The file config.yaml stays, and so does the usage "
+        "of "
+        f"models, without names, because monthly limits count it. Delete {escape(str(home))} to remove both."
     )
 
 
@@ -218,8 +221,8 @@ def show_conversations_left(number: int) -> None:
     """Print how many conversations remain after a library was deleted, and how to delete them."""
     stay = "stays, with what it quotes" if number == 1 else "stay, with what they quote"
     console.print(
-        f"{counted(number, 'conversation')} about it {stay}; the sources are named as gone. "
-        "«chat list» shows them, «chat remove ID» deletes one."
+        f"{counted(number, 'conversation')} about it {stay}; the sources are shown as removed. "
+        "'chat list' shows the conversations, and 'chat remove ID' deletes one."
     )
 
 
@@ -254,7 +257,7 @@ def show_migrations(moved: Sequence[Migration]) -> None:
             str(migration.expected),
             f"{migration.seconds:.1f}",
         )
-    tables().print(table) if moved else console.print("There is no library to move.")
+    tables().print(table) if moved else console.print("This home has no library to move.")
     for migration in moved:
         for note in migration.notes:
             console.print(f"[yellow]note[/] {escape(migration.library)}: {escape(note)}")
@@ -262,22 +265,25 @@ def show_migrations(moved: Sequence[Migration]) -> None:
 
 def show_replicas_completed(copies: Mapping[str, int]) -> None:
     total = sum(copies.values())
-    console.print(f"{total} copies made; every part of {len(copies)} collections is on as many nodes as it shall be")
+    console.print(
+        f"{total} copies made; all shards of {len(copies)} collections now have the configured number of replicas"
+    )
 
 
 def show_catalog_copied(copied: CatalogCopy) -> None:
     console.print(
-        f"{copied.rows} rows of {len(copied.tables)} tables copied to {escape(copied.to)}, each table compared"
+        f"{copied.rows} rows of {len(copied.tables)} tables were copied to {escape(copied.to)}, and each table was "
+        "compared with its source"
     )
     console.print(escape(copied.next))
 
 
 def show_catalog_upgraded(schema: int) -> None:
-    console.print(f"The catalog is of schema {schema}, which this version works with")
+    console.print(f"The catalog has schema {schema}, which this version uses")
 
 
 def show_originals_uploaded(originals: int) -> None:
-    console.print(f"The bucket has {counted(originals, 'original')} of this home; they stay here, too")
+    console.print(f"The bucket has {counted(originals, 'original')} of this home; the home keeps its copies")
 
 
 def show_health(health: Health) -> None:
@@ -303,9 +309,9 @@ def _show_jobs(queue: JobList) -> None:
         tables().print(table)
     counts = queue.counts
     summary = [f"{getattr(counts, name)} {name}" for name in ("running", "waiting", "failed") if getattr(counts, name)]
-    console.print(", ".join(summary) or "Nothing runs or waits.")
+    console.print(", ".join(summary) or "No job runs or waits.")
     if queue.paused:
-        console.print(f"[yellow]paused[/] {escape(', '.join(queue.paused))}: jobs resume")
+        console.print(f"[yellow]paused[/] {escape(', '.join(queue.paused))}: continue with 'jobs resume'")
 
 
 def _show_job(history: JobHistory) -> None:

@@ -13,8 +13,8 @@ from hybrid_pageindex.doors.cli.parser import PROGRAM, build_parser, wants_json
 
 DONE, FAILED, USAGE = 0, 1, 2
 _KEPT_AFTER_STOP = {
-    "index": " What was reported as indexed stays; run it again to do the rest.",
-    "embed": " The vectors made so far stay; run it again to do the rest.",
+    "index": " Files that were reported as indexed stay indexed; run the command again to index the rest.",
+    "embed": " The vectors made so far stay; run the command again to make the rest.",
 }
 
 
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not _memory_ran_out(error):
             raise
         return _report_failure(
-            "this process may take no more memory. Raise its limit (ulimit -v), or take fewer workers."
+            "the memory limit of this process is reached. Raise the limit (ulimit -v), or use fewer workers."
         )
     return code
 

@@ -78,7 +78,7 @@ def _read_question(options: argparse.Namespace) -> str:
     words: list[str] = options.question
     if len(words) > 1:
         raise UsageError(
-            "The question is not in quotes.",
+            "The question has several words and is not in quotes.",
             f"Type: hybrid-pageindex {options.command} {json.dumps(' '.join(words), ensure_ascii=False)}",
         )
     return words[0]
@@ -124,7 +124,7 @@ def show_search_result(result: SearchResult, *, parts: bool, effort: bool) -> No
     for rank, page in enumerate(result.results, 1):
         receipt = page.receipt
         where = f"page {page.page}{label_suffix(page.label, page.page)}{place_suffix(page.place, page.label)}"
-        where += ", printed contents or an index" if page.contents else ""
+        where += ", a table of contents or an index" if page.contents else ""
         where += ", hidden text on this page" if page.hidden_text else ""
         name = escape((f"{page.library}: " if page.library else "") + (page.short_path or page.doc_name))
         console.print(f"\n[bold]{rank}. {name}, {where}[/]  score {page.score:.3f}")
@@ -221,7 +221,7 @@ def show_answer(answer: Answer, streamed: StreamedAnswer) -> None:
         console.print(f"[yellow]note[/] {escape(note)}")
     for calculation in answer.calculations:
         if not calculation.right:
-            console.print(f"[red]not borne out[/] {escape(calculation.text)} [dim]({escape(calculation.why)})[/]")
+            console.print(f"[red]not confirmed[/] {escape(calculation.text)} [dim]({escape(calculation.why)})[/]")
     for claim in answer.pictured:
         console.print(f"[yellow]from a picture[/] {escape(claim.text)} [dim]({escape(claim.why)})[/]")
     for claim in answer.unsupported:
@@ -259,7 +259,7 @@ def show_grep(result: GrepResult) -> None:
             for line in place.text.split("\n"):
                 console.print(f"   {escape(line)}")
     if result.cursor:
-        console.print(f"\nmore with --cursor {result.cursor}")
+        console.print(f"\nfor more, add --cursor {result.cursor}")
 
 
 def show_comparison(compared: Comparison) -> None:
@@ -272,7 +272,7 @@ def show_comparison(compared: Comparison) -> None:
     for section in compared.sections:
         _show_section(section)
     if compared.cursor:
-        console.print(f"\nmore with --cursor {compared.cursor}")
+        console.print(f"\nfor more, add --cursor {compared.cursor}")
 
 
 def _show_section(section: SectionChange) -> None:

@@ -70,7 +70,7 @@ def _manage_tokens(engine: Engine, options: argparse.Namespace) -> int:
             console.print(escape(f"User {created.token.name} gets {_grants_line(created.token)}."))
     elif options.action == "revoke":
         revoked = engine.tokens.revoke(options.name)
-        dump(asdict(revoked)) if json else console.print(escape(f"{revoked.name} may call no longer."))
+        dump(asdict(revoked)) if json else console.print(escape(f"{revoked.name} can no longer call this server."))
     else:
         listed = engine.tokens.all()
         dump({"tokens": [asdict(token) for token in listed]}) if json else _show_tokens(listed)
@@ -79,7 +79,7 @@ def _manage_tokens(engine: Engine, options: argparse.Namespace) -> int:
 
 def _show_tokens(listed: list[Token]) -> None:
     if not listed:
-        console.print("No tokens: hybrid-pageindex token create NAME")
+        console.print("There are no tokens. Create one: hybrid-pageindex token create NAME")
         return
     table = Table("id", "name", "kind", "rights", "made", "used", "until", box=None, pad_edge=False)
     for token in listed:
@@ -98,7 +98,10 @@ def _install_mcp(engine: Engine, options: argparse.Namespace) -> None:
     from hybrid_pageindex.doors.mcp.payloads import ANSWER_TOKENS
 
     if options.http or options.allow_origin:
-        raise UsageError("Installed clients start the server on stdio.", "Leave out --http and --allow-origin.")
+        raise UsageError(
+            "A client that is configured by --install starts the server on stdio.",
+            "Leave out --http and --allow-origin.",
+        )
     roots = Access.of(options.root, read_only=options.read_only).roots
     arguments = ["--max-tokens", str(options.max_tokens)] if options.max_tokens != ANSWER_TOKENS else []
     arguments += ["--read-only"] * options.read_only
@@ -117,7 +120,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
     or a file that is not JSON, StoreError if it cannot be written.
     """
     if client not in CLIENTS:
-        raise UsageError(f"'{client}' is no known client.", f"Choose {', '.join(CLIENTS)}.")
+        raise UsageError(f"'{client}' is not a known client.", f"Choose {', '.join(CLIENTS)}.")
     settings = CLIENTS[client]
     file = settings.file.resolve()
     added = entry(home, roots, options)
@@ -135,7 +138,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
         os.replace(new, file)  # noqa: PTH105 - at once: a client may be reading
     except OSError as error:
         raise StoreError(
-            f"{file}: cannot be written ({error.strerror}).", "Add the entry by hand, see docs."
+            f"{file}: cannot be written ({error.strerror}).", "Add the entry by hand, as the documentation describes."
         ) from error
     return file, backup
 

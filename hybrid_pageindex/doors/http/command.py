@@ -59,11 +59,11 @@ def listening_of(engine: Engine, options: argparse.Namespace) -> Listening:
         raise UsageError("The token is too short.", f"Use {_TOKEN_LENGTH} random characters or more.")
     if not token and not loopback(options.host):
         raise UsageError(
-            f"{options.host} can be reached by other machines, and no token protects it.",
+            f"{options.host} can be reached by other machines, but no token is set to protect it.",
             "Set PAGEINDEX_HTTP_TOKEN to a long random word, or use 127.0.0.1.",
         )
     if bool(options.user_header) != bool(options.trust_proxy):
-        raise UsageError("A proxy is trusted only by its address.", "Give both --user-header and --trust-proxy.")
+        raise UsageError("--user-header and --trust-proxy work only together.", "Give both options.")
     usual = [str(Path.home())] if loopback(options.host) and Path.home().is_dir() else []
     proxy = Proxy(options.user_header, frozenset(options.trust_proxy)) if options.user_header else None
     return Listening(
@@ -113,7 +113,7 @@ def _bind(listening: Listening) -> socket.socket:
         listener.bind((listening.host, listening.port))
     except OSError as error:
         listener.close()
-        why = f"{listening.host}:{listening.port} cannot be served ({error.strerror})."
+        why = f"{listening.host}:{listening.port} cannot be opened for listening ({error.strerror})."
         raise StoreError(why, "Choose another --port.") from error
     return listener
 

@@ -46,10 +46,10 @@ _KINDS: tuple[tuple[type[errors.PageIndexError], int, str], ...] = (  # the firs
     (errors.Cancelled, 503, "stopped"),
 )
 _WORDS = {
-    404: ("not_found", "There is nothing at this address."),
-    405: ("method_not_allowed", "This method is not answered here."),
+    404: ("not_found", "No page or resource exists at this address."),
+    405: ("method_not_allowed", "This address does not accept this HTTP method."),
     413: ("too_large", "The request is too large."),
-    415: ("unsupported_type", "A body of this type is not read here."),
+    415: ("unsupported_type", "This address does not accept a body of this content type."),
 }
 _MESSAGE_LENGTH = 2000  # characters of a message: what was asked may stand in it
 _INDEXED_NAME = re.compile(r"\.(\d+)\b")  # messages.0.role is messages[0].role there
@@ -88,7 +88,7 @@ def unknown_name_fault(name: str, place: str, candidates: Iterable[str]) -> Faul
         more = ", …" if len(names) > _LISTED_NAMES else ""
         advice = f"Known: {', '.join(names[:_LISTED_NAMES])}{more}."
     else:
-        advice = "None is read here."
+        advice = "This address accepts none."
     what = "No such parameter" if place == "query" else "No such field"
     return Fault(name[:_NAME_LENGTH], place, f"{what}. {advice}".removesuffix("."), "unknown")
 
@@ -121,7 +121,7 @@ def render_faults(reported: Sequence[Any], route: Any) -> list[Fault]:
     for item in _keep_best_branch(reported):
         place, *path = item["loc"]
         if item["type"] == "json_invalid":
-            faults.append(Fault("", "body", f"The body is no JSON: {item.get('ctx', {}).get('error', '')}"))
+            faults.append(Fault("", "body", f"The body is not valid JSON: {item.get('ctx', {}).get('error', '')}"))
         elif item["type"] == "extra_forbidden":
             above = ".".join(map(str, path[:-1]))
             fault = unknown_name_fault(str(path[-1]), "body", _fields_at(route, path[:-1]))
@@ -214,12 +214,13 @@ class OpenAIError:
 
 
 OPENAI_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": OpenAIError, "description": "Not carried out."} for status in ("4XX", "5XX")
+    status: {"model": OpenAIError, "description": "The request was refused."} for status in ("4XX", "5XX")
 }
 
 
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": "Not carried out: the problem says why."} for status in ("4XX", "5XX")
+    status: {"model": Problem, "description": "The request was refused: the problem gives the reason."}
+    for status in ("4XX", "5XX")
 }
 """What the description of every route says of its errors; ``describing`` names their media type."""
 
@@ -309,7 +310,7 @@ def method_not_allowed(method: str, allowed: Sequence[str]) -> Refusal:
     """Return the refusal for a method that no route of the path answers."""
     answered = ", ".join(allowed)
     return Refusal(
-        405, "method_not_allowed", f"{method[:20]} is not answered here.", f"Use {answered}.", Allow=answered
+        405, "method_not_allowed", f"{method[:20]} is not accepted at this address.", f"Use {answered}.", Allow=answered
     )
 
 
@@ -338,9 +339,7 @@ def register_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def defect(request: Request, error: Exception) -> Response:
         logging.getLogger(__name__).error("%s %s", request.method, request.url.path, exc_info=error)
-        return ProblemResponse(
-            500, "internal", "This failed for a reason that was not foreseen.", "See the server's log."
-        )
+        return ProblemResponse(500, "internal", "An unexpected error occurred.", "See the server's log.")
 
 
 def _status_and_code(error: errors.PageIndexError) -> tuple[int, str]:

@@ -141,15 +141,18 @@ class Guard:
             raise Refusal(
                 421,
                 "host_not_allowed",
-                "This server does not answer to that name.",
-                "Whoever runs the server can allow it.",
+                "This server does not accept requests for that host name.",
+                "The person who runs the server can allow it.",
             )
 
     def _check_origin(self, scope: Scope, headers: Headers) -> None:
         origins = headers.getlist("origin")
         if any(not self._own(origin, headers["host"]) for origin in origins) or len(origins) > 1:
             raise Refusal(
-                403, "origin_not_allowed", "This web page may not call.", "Whoever runs the server can allow it."
+                403,
+                "origin_not_allowed",
+                "Web pages of this origin may not call this server.",
+                "The person who runs the server can allow it.",
             )
         if origins and origins[0] in self._origins:
             return
@@ -157,7 +160,9 @@ class Guard:
             return
         opened = scope["method"] in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
         if not opened or scope["path"].startswith(("/api/", "/v1/", "/mcp")):
-            raise Refusal(403, "origin_not_allowed", "This was sent by a page of another site.", "Open it by itself.")
+            raise Refusal(
+                403, "origin_not_allowed", "A page of another site sent this request.", "Open the address in a new tab."
+            )
 
     def _own(self, origin: str, host: str) -> bool:
         parts = split(origin.lower())
@@ -170,12 +175,17 @@ class Guard:
         if not length and "transfer-encoding" not in headers:
             return limit
         if length and not (length.isascii() and length.isdigit()):
-            raise Refusal(400, "bad_request", "Content-Length is no number.")
+            raise Refusal(400, "bad_request", "The header Content-Length is not a number.")
         if length and int(length) > limit:
             raise _too_large(limit)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if length != "0" and kind not in types:
-            raise Refusal(415, "unsupported_type", f"'{kind[:100]}' is not read here.", f"Send {' or '.join(types)}.")
+            raise Refusal(
+                415,
+                "unsupported_type",
+                f"'{kind[:100]}' is not an accepted content type.",
+                f"Send {' or '.join(types)}.",
+            )
         return limit
 
 
@@ -215,7 +225,9 @@ class _LimitedBody:
         except asyncio.CancelledError:  # only a server that ends cancels a request
             if self._started:
                 raise
-            ending = Refusal(503, "server_ending", "The server ends.", "Send it again.", connection="close")
+            ending = Refusal(
+                503, "server_ending", "The server is shutting down.", "Send the request again.", connection="close"
+            )
             await ending.response()(scope, receive, send)
             return
         except Exception:
@@ -236,7 +248,13 @@ async def _drain(receive: Receive) -> None:
 
 
 def _too_large(limit: int) -> Refusal:
-    return Refusal(413, "too_large", f"A request may have {limit:,} bytes here.", "Send less.", connection="close")
+    return Refusal(
+        413,
+        "too_large",
+        f"A request to this address may have at most {limit:,} bytes.",
+        "Send less.",
+        connection="close",
+    )
 
 
 def _is_address(name: str) -> bool:

@@ -124,8 +124,9 @@ class Identity:
                 caller = None if file else await self._identify(scope)
                 if caller is None and not file and (scope["method"], scope["path"]) not in OPEN:
                     raise Refusal(
-                        401, "not_signed_in", "A token is needed.",
-                        "Send Authorization: Bearer TOKEN, or open the address that serve printed.",
+                        401, "not_signed_in", "This request needs a token.",
+                        "Send the header 'Authorization: Bearer TOKEN', or open the address that the command 'serve' "
+                        "printed.",
                         www_authenticate="Bearer",
                     )  # fmt: skip
             except Refusal as refusal:
@@ -156,7 +157,7 @@ class Identity:
             caller = await self._callers.by_secret(secret.strip()) if kind.lower() == "bearer" else None
             if caller is None or caller.by_cookie:  # a cookie's secret is for cookies
                 raise Refusal(
-                    401, "token_refused", "This token is not valid.", "Ask for another: admins make tokens.",
+                    401, "token_refused", "This token is not valid.", "Ask an admin for a new token.",
                     www_authenticate='Bearer error="invalid_token"',
                 )  # fmt: skip
             return caller
@@ -168,7 +169,7 @@ class Identity:
             return None
         if scope["method"] not in SAFE and "origin" not in headers and "sec-fetch-site" not in headers:
             raise Refusal(
-                403, "origin_not_allowed", "A cookie alone does not say which page sent this.",
+                403, "origin_not_allowed", "The request has a cookie, but no header that shows which page sent it.",
                 "Programs send Authorization: Bearer TOKEN.",
             )  # fmt: skip
         return caller
@@ -176,10 +177,15 @@ class Identity:
     async def _by_proxy(self, scope: Scope, named: list[str]) -> Caller:
         """Find the user that the proxy names. From anybody else the header is refused."""
         if self._proxy is None or _address(scope) not in self._proxy.addresses or len(named) != 1:
-            raise Refusal(403, "proxy_not_trusted", "Users are named by the proxy alone.")
+            raise Refusal(403, "proxy_not_trusted", "Only the trusted proxy may send the header that names the user.")
         caller = await self._callers.by_name(named[0])
         if caller is None:
-            raise Refusal(403, "user_unknown", "This user may not call.", "Ask an admin, who makes a token for users.")
+            raise Refusal(
+                403,
+                "user_unknown",
+                "This user has no access to the server.",
+                "Ask an admin to create an entry for this user.",
+            )
         return caller
 
 
@@ -215,7 +221,13 @@ class Rates:
             self._buckets.popitem(last=False)
         if tokens < 1:
             wait = str(max(1, round((1 - tokens) / self._a_second)))
-            raise Refusal(429, "too_many_requests", "These are too many requests.", f"Wait {wait} s.", retry_after=wait)
+            raise Refusal(
+                429,
+                "too_many_requests",
+                "Too many requests were sent in the last minute.",
+                f"Wait {wait} s.",
+                retry_after=wait,
+            )
 
 
 class Turns:
@@ -229,7 +241,13 @@ class Turns:
     async def take(self) -> AsyncIterator[None]:
         """Wait for a slot and hold it. Raise Refusal if too many already wait."""
         if self.held >= self._room:
-            raise Refusal(503, "busy", "Too much is asked at once.", "Try again in a moment.", retry_after="1")
+            raise Refusal(
+                503,
+                "busy",
+                "Too many requests wait for a search or an answer.",
+                "Try again in a moment.",
+                retry_after="1",
+            )
         self.held += 1
         try:
             async with self._turn:

@@ -130,7 +130,7 @@ def _check_request(scope: Scope, operation: Operation) -> None:
         and length.isdigit()
         and int(length) > _EMPTY_BODY_BYTES
     ):
-        faults.append(Fault("", "body", "No body is read here"))
+        faults.append(Fault("", "body", "This address accepts no body"))
     if faults:
         text = "; ".join(item.text for item in faults[:10])
         raise Refusal(422, "invalid_request", f"{text}.", "See /api/v1/openapi.json.", faults=faults[:10])
@@ -198,7 +198,7 @@ class Idempotency:
             return
         except PageIndexError:
             reply = None
-            refusal = Refusal(503, "busy", "The key could not be noted.", "Try again.", retry_after="1")
+            refusal = Refusal(503, "busy", "The idempotency key could not be stored.", "Try again.", retry_after="1")
             await refusal.response()(scope, receive, send)
             return
         if reply is not None:
@@ -256,10 +256,16 @@ async def _hash_request(scope: Scope, receive: Receive) -> tuple[str, Receive]:
 
 def _replay_reply(request_hash: str, kept_hash: str, status: int, headers: dict[str, str], body: bytes) -> Response:
     if request_hash != kept_hash:
-        refusal = Refusal(422, "key_used", "This idempotency key was used for another request.", "Use a new one.")
+        refusal = Refusal(422, "key_used", "Another request has already used this idempotency key.", "Use a new one.")
         return refusal.response()
     if not status:
-        return Refusal(409, "in_progress", "This request is being carried out.", "Wait.", retry_after="2").response()
+        return Refusal(
+            409,
+            "in_progress",
+            "The server is still processing the first request with this idempotency key.",
+            "Wait.",
+            retry_after="2",
+        ).response()
     return Response(body, status, headers | {"Idempotent-Replay": "true"})
 
 

@@ -61,7 +61,9 @@ def checked_expert(expert: str | None) -> str | None:
     if expert is not None and expert not in ("auto", "none"):
         for name in expert.split(","):
             if name.strip() not in PACKS:
-                raise UsageError(f"No pack '{name[:100]}'.", f"Choose auto, none, or packs: {', '.join(PACKS)}.")
+                raise UsageError(
+                    f"The pack '{name[:100]}' does not exist.", f"Choose auto, none, or packs: {', '.join(PACKS)}."
+                )
     return expert
 
 
@@ -92,8 +94,8 @@ _SearchBody = create_model(  # a new field of SearchRequest is one of the API at
 )  # fmt: skip
 _AskBody = create_model(
     "AskBody", __base__=_SearchBody, __doc__="A question to be answered.",
-    force=(bool, Field(False, description="ask the model also where there is no evidence")),
-    vision=(bool | None, Field(None, description="send pictures of all pages along, or of none")),
+    force=(bool, Field(False, description="call the model even if the search finds no evidence")),
+    vision=(bool | None, Field(None, description="send page images of all sources to the model, or none")),
 )  # fmt: skip
 
 
@@ -120,7 +122,7 @@ class GrepBody(Body):
     node: Annotated[Text, Field(max_length=20, description="a section of the one document that is named")] = ""
     listed: Literal["pages", "documents"] = "pages"
     most: Annotated[int, Field(ge=1, le=1000)] = 20
-    context: Annotated[int, Field(ge=0, le=10, description="lines before and after a match")] = 0
+    context: Annotated[int, Field(ge=0, le=10, description="lines to show before and after a match")] = 0
     cursor: Annotated[str, Field(max_length=200)] = ""
     seconds: Annotated[float, Field(gt=0, le=30, description="after which a search stops, and says so")] = 2
 

@@ -25,7 +25,9 @@ from hybrid_pageindex.doors.http.errors import Problem, Refusal, error_payload
 from hybrid_pageindex.doors.http.server import Server
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
-CHANGED_RESPONSES: dict[int | str, dict[str, Any]] = {412: {"model": Problem, "description": "It has changed."}}
+CHANGED_RESPONSES: dict[int | str, dict[str, Any]] = {
+    412: {"model": Problem, "description": "The resource has changed."}
+}
 """What the description of a route that heeds ``If-Match`` says of it."""
 _RANGE_SET = re.compile(r"bytes\s*=\s*(.+)", re.IGNORECASE | re.DOTALL)
 _RANGE_SPAN = re.compile(r"(\d{0,18})-(\d{0,18})", re.ASCII)
@@ -149,7 +151,9 @@ def tags_of(written: str) -> Sequence[str]:
 
 def changed_refusal() -> Refusal:
     """Return the refusal for a caller whose version is outdated."""
-    return Refusal(412, "changed", "It has changed since you read it.", "Read it again, and change it then.")
+    return Refusal(
+        412, "changed", "The resource has changed since you read it.", "Read it again, and then repeat the change."
+    )
 
 
 def _http_date_seconds(written: str) -> float | None:
@@ -188,7 +192,7 @@ def check_file(request: Request, version: FileVersion, headers: Mapping[str, str
     spans = requested_spans(request.headers, version)
     if spans is not None and not spans:
         raise Refusal(
-            416, "range_not_satisfiable", f"The file has {version.size:,} bytes.", "Ask for a part of them.",
+            416, "range_not_satisfiable", f"The file has {version.size:,} bytes.", "Request a range of these bytes.",
             content_range=f"bytes */{version.size}",
         )  # fmt: skip
     others = [(name, value) for name, value in request.scope["headers"] if name not in (b"range", b"if-range")]

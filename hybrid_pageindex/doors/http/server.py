@@ -178,7 +178,7 @@ def caller_of(request: Request) -> Caller:
     """Return the caller of a request. Raise Refusal if there is none."""
     caller: Caller | None = request.scope.get("state", {}).get("caller")
     if caller is None:
-        raise Refusal(401, "not_signed_in", "A token is needed.", www_authenticate="Bearer")
+        raise Refusal(401, "not_signed_in", "This request needs a token.", www_authenticate="Bearer")
     return caller
 
 
@@ -220,7 +220,7 @@ def require_role(request: Request, role: Role, library: str = EVERYWHERE) -> Cal
         note_for_audit(request, library)
     if not caller.may(role, library):
         where = "here" if library == EVERYWHERE else "in this library"
-        raise Refusal(403, "not_allowed", f"'{role}' is needed {where}.", "Use a token that has it.")
+        raise Refusal(403, "not_allowed", f"'{role}' is the role needed {where}.", "Use a token with this role.")
     return caller
 
 

@@ -43,13 +43,13 @@ async def received_files(request: Request, home: Path, name: str | None, limit: 
         advice = advice_of(str(error.strerror), home, "Check the folder's permissions.")
         raise StoreError(f"The upload cannot be written ({error.strerror}).", advice) from error
     except ClientDisconnect as error:
-        raise Refusal(400, "cut_off", "The upload ended before it was whole.", "Send it again.") from error
+        raise Refusal(400, "cut_off", "The upload ended before it was complete.", "Send the request again.") from error
 
 
 async def _receive_files(request: Request, folder: Path, name: str | None, limit: int) -> list[Upload]:
     sent = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if not sent and "content-type" not in request.headers:
-        raise Refusal(400, "bad_request", "There is no file in this request.", "Send it as the body.")
+        raise Refusal(400, "bad_request", "The request contains no file.", "Send the file as the body.")
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     if kind != b"multipart/form-data":
         if not name:
@@ -67,9 +67,9 @@ async def _receive_files(request: Request, folder: Path, name: str | None, limit
     with closing(parts.sink):
         await _write_stream(request, parser.write, parts.sink)
     if not parts.whole:
-        raise Refusal(400, "cut_off", "The upload ended before it was whole.", "Send it again.")
+        raise Refusal(400, "cut_off", "The upload ended before it was complete.", "Send the request again.")
     if not parts.sink.uploads:
-        raise Refusal(400, "bad_request", "There is no file in this request.", "Send parts that have a filename.")
+        raise Refusal(400, "bad_request", "The request contains no file.", "Send parts that have a filename.")
     return parts.sink.uploads
 
 
@@ -82,14 +82,16 @@ async def _write_stream(request: Request, write: Callable[[bytes], object], sink
             received += len(chunk)
             seconds = time.monotonic() - began
             if seconds > _SLOW_SECONDS and received < _SLOW_RATE * seconds:
-                raise Refusal(408, "too_slow", "The upload comes too slowly.", "Send it over a faster connection.")
+                raise Refusal(408, "too_slow", "The upload is too slow.", "Send it over a faster connection.")
             if len(gathered) >= 1 << 18:
                 sink.check_room()
                 await asyncio.to_thread(write, bytes(gathered))
                 gathered.clear()
         await asyncio.to_thread(write, bytes(gathered))
     except FormParserError as error:
-        raise Refusal(400, "bad_request", "The multipart body cannot be read.", "Send it as browsers do.") from error
+        raise Refusal(
+            400, "bad_request", "The multipart body cannot be read.", "Send a multipart/form-data body, as browsers do."
+        ) from error
 
 
 class _FileSink:
@@ -104,7 +106,10 @@ class _FileSink:
     def begin(self, name: str) -> None:
         if len(self.uploads) >= FILES_PER_REQUEST:
             raise Refusal(
-                413, "too_many_files", f"A request may have {FILES_PER_REQUEST:,} files.", "Send several requests."
+                413,
+                "too_many_files",
+                f"A request may upload at most {FILES_PER_REQUEST:,} files.",
+                "Send several requests.",
             )
         self._name, self._size = name, 0
         self._file = (self._folder / f"{len(self.uploads)}.part").open("xb")
@@ -115,7 +120,10 @@ class _FileSink:
         self._size += len(data)
         if self._size > self._most:
             raise Refusal(
-                413, "too_large", f"A file may have {self._most:,} bytes.", "See the setting max_upload_size."
+                413,
+                "too_large",
+                f"A file may have at most {self._most:,} bytes.",
+                "The setting max_upload_size is the limit.",
             )
         self._file.write(data)
 
@@ -132,7 +140,7 @@ class _FileSink:
 
     def check_room(self) -> None:
         if shutil.disk_usage(self._folder).free < _FREE_BYTES:
-            raise StoreError("The disk is nearly full, so nothing is uploaded.", "Free some space.")
+            raise StoreError("The disk of the server is nearly full, so uploads are refused.", "Free some space.")
 
 
 @dataclass

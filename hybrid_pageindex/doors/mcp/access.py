@@ -24,13 +24,15 @@ class Access:
         resolved = [Path(root).expanduser().resolve() for root in roots]
         for name, root in zip(roots, resolved, strict=True):
             if not name.strip() or not root.is_dir():  # an empty one would be the folder that a client starts it in
-                raise UsageError(f"--root '{name}' is no folder.", "Name a folder whose documents may be read.")
+                raise UsageError(
+                    f"--root '{name}' is not a folder.", "Name a folder whose documents the server may read."
+                )
         return cls(tuple(resolved), read_only)
 
     def check_writing(self) -> None:
         """Raise UsageError where the server is read-only."""
         if self.read_only:
-            raise UsageError("This server is read-only.", "Ask for one that may change libraries.")
+            raise UsageError("This server is read-only.", "Start a server without --read-only to change libraries.")
 
     def may_read(self, name: str) -> Path | None:
         """Return the resolved path below a root, whether it exists or not, None outside the roots.
@@ -67,7 +69,9 @@ class Access:
         if not path.is_file():
             from indexers.formats.registry import formats_read
 
-            raise DocumentError(f"{name}: not a regular file.", f"Name one file; what is read is {formats_read()}.")
+            raise DocumentError(
+                f"{name}: not a regular file.", f"Name one file; the supported formats are {formats_read()}."
+            )
         return path
 
     def files(self, names: Sequence[str]) -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
@@ -84,7 +88,7 @@ class Access:
         for file in discovered.files:
             path = self.may_read(str(file))
             if path is None:
-                problems.append((str(file), "a link that leads out of the folders that this server may read."))
+                problems.append((str(file), "a symbolic link to a file outside the folders that this server may read."))
             else:
                 files[path] = None
         return tuple(files), tuple(problems), discovered.notes
@@ -103,6 +107,6 @@ class Access:
         shown = name if len(name) <= 200 else name[:200] + "…"
         allowed = ", ".join(map(str, self.roots)) or "none"
         return UsageError(
-            f"{shown} is not in the default library, and not in a folder that this server may read ({allowed}).",
+            f"{shown} is neither in the default library nor in a folder that this server may read ({allowed}).",
             "Name a document that is indexed, or a file in a folder that the server may read.",
         )

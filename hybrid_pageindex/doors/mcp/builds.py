@@ -106,7 +106,10 @@ class Builds:
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
         """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
         if self._closed:
-            raise StoreError("The server is ending.", "Call it again when it runs again; what was indexed stays.")
+            raise StoreError(
+                "The server is shutting down.",
+                "Call the tool again when the server is back; documents already indexed stay.",
+            )
         name = library or self._engine.settings.library
         key = (name, *sorted(files))
         running = self._running.get(key)

@@ -52,7 +52,7 @@ def required_caller() -> Caller:
     except RuntimeError:
         caller = None
     if not isinstance(caller, Caller):
-        raise UsageError("It is not known who calls.", "Send Authorization: Bearer TOKEN.")
+        raise UsageError("The caller is unknown.", "Send Authorization: Bearer TOKEN.")
     return caller
 
 
@@ -91,14 +91,14 @@ class LimitedEngine:
         if len(readable) == 1:
             return readable[0]
         names = ", ".join(item.name for item in readable[:20])
-        raise UsageError("It is not clear which library is meant.", f"Name one of: {names or 'none'}.")
+        raise UsageError("The request does not say which library to use.", f"Name one of these: {names or 'none'}.")
 
     async def scope(self, named: str | Sequence[str] | None, all_libraries: bool) -> list[str]:
         """Return the names of the libraries that a search may look into."""
         if all_libraries:
             names = [item.name for item in await self.readable()]
             if not names:
-                raise NotFoundError("There is no library that you may read.")
+                raise NotFoundError("You may not read any library.")
             return names
         several: list[str | None] = [named] if isinstance(named, str) else [*(named or (None,))]
         libraries = [await self.library(item) for item in several]
@@ -185,7 +185,7 @@ class LimitedJobs:
         self._engine, self._limited = engine, limited
 
     async def get(self, id: int) -> JobHistory:
-        missing = NotFoundError(f"No job {id}.")
+        missing = NotFoundError(f"Job {id} does not exist.")
         try:
             history = await self._engine.jobs.get(id)
         except NotFoundError:
@@ -199,7 +199,7 @@ class LimitedJobs:
         limited = self._limited
         libraries = [await limited.library(library)] if library else await limited.readable()
         if not libraries:
-            raise NotFoundError("There is no library that you may read.")
+            raise NotFoundError("You may not read any library.")
         lists = [await self._engine.jobs.list(library=item.name, most=most) for item in libraries]
         views = tuple(view for item in lists for view in item.jobs)[:most]
         return replace(lists[0], jobs=views, paused=(), workers=())
@@ -219,7 +219,7 @@ class LimitedConversations:
         conversation = await self._engine.conversations.get(id)
         caller = required_caller()
         if not _readable(conversation, caller):
-            raise NotFoundError(f"No conversation '{id[:100]}'.")
+            raise NotFoundError(f"The conversation '{id[:100]}' does not exist.")
         return conversation
 
     async def ask(self, id: str, question: str) -> ConversationMessage:

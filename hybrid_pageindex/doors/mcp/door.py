@@ -57,7 +57,7 @@ class Door:
         )
         if not document.published:
             raise NotFoundError(
-                f"{document.name} could not be indexed: {document.error}", "Mend the file and build it again."
+                f"{document.name} could not be indexed: {document.error}", "Repair the file and build it again."
             )
         return document
 
@@ -134,7 +134,7 @@ def check_built(files: Iterable[FileResult]) -> None:
     """Raise DocumentError with the first failure."""
     for file in files:
         if file.status == "failed":
-            raise DocumentError(f"{file.path}: {file.error}", "Mend the file and build it again.")
+            raise DocumentError(f"{file.path}: {file.error}", "Repair the file and build it again.")
 
 
 async def log_failures(ctx: Context, files: Iterable[FileResult]) -> None:

@@ -141,7 +141,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         """Index files and folders in the background; long ones answer status "building"."""
         door.access.check_writing()
         if not 1 <= len(paths) <= _MOST_PATHS:
-            raise UsageError(f"{len(paths)} paths were given.", f"Give 1 to {_MOST_PATHS}.")
+            raise UsageError(f"{len(paths)} paths were passed.", f"Give 1 to {_MOST_PATHS}.")
         files, problems, notes = await asyncio.to_thread(door.access.files, paths)
         refused = [{"path": path, "error": why} for path, why in problems]
         if not files:
@@ -179,7 +179,7 @@ def register_library_tools(server: FastMCP, door: Door) -> None:
         """
         door.access.check_writing()
         if not 1 <= len(documents) <= _MOST_REMOVED:
-            raise UsageError(f"{len(documents)} documents are named.", f"Give ids or names of 1 to {_MOST_REMOVED}.")
+            raise UsageError(f"{len(documents)} documents were named.", f"Give ids or names of 1 to {_MOST_REMOVED}.")
         named = [
             await door.engine.documents.get(check_length("document", name), library=library or None)
             for name in documents

@@ -134,7 +134,7 @@ async def _search_pages(
     hints = []
     for page in pages[:2]:
         section = page.section
-        where = f"best in «{section.title}», pages {page_range(section.start_page, section.end_page)}"
+        where = f"best in '{section.title}', pages {page_range(section.start_page, section.end_page)}"
         hints.append(hint("get_detail", where, file_path=document.path, page=page.page))
     if not result.results:
         hints.append(hint("get_index", "no page fits: see what each page says", file_path=document.path))

@@ -82,7 +82,9 @@ def read_cursor(call: Mapping[str, Any], cursor: str) -> tuple[int, int]:
         return 0, 0
     mark, *numbers = cursor[:100].split(".")
     if mark != _call_hash(call) or len(numbers) != 2 or not all(n.isascii() and n.isdigit() for n in numbers):
-        raise UsageError("The cursor does not belong to this call.", "Repeat the call exactly, adding only its cursor.")
+        raise UsageError(
+            "The cursor belongs to a call with other arguments.", "Repeat the same call and add only its cursor."
+        )
     return int(numbers[0]), int(numbers[1])
 
 
@@ -182,7 +184,7 @@ def search_hints(result: SearchResult, shown: Sequence[PageFound], more: str, sc
         numbers = [page.page for page in hits] + [number for document, number in later if document == doc_id][
             :_NEXT_PAGES
         ]
-        why_read = f"best pages of {first.doc_name} in order, the first in «{first.section.title}»"
+        why_read = f"best pages of {first.doc_name} in order, the first in '{first.section.title}'"
         hints.append(
             hint("read", why_read, document=doc_id, pages=",".join(map(str, numbers)), **holders.get(doc_id, where))
         )
@@ -254,9 +256,9 @@ def outline_hints(trees: Sequence[Outline], library: str) -> list[Any]:
         folded = sorted((n for n in scored if n.folded), key=lambda n: -(n.node_score or 0))
         for n in leaves[:1]:
             pages = ",".join(map(str, n.best_pages))
-            hints.append(hint("read", f"best pages of «{n.section.title}»", pages=pages, **doc))
+            hints.append(hint("read", f"best pages of '{n.section.title}'", pages=pages, **doc))
         for n in folded[:1]:
-            inside = f"«{n.section.title}» scores {n.node_score} and has {n.folded} sections folded"
+            inside = f"'{n.section.title}' scores {n.node_score} and has {n.folded} sections folded"
             hints.append(hint("outline", inside, node=n.section.node_id, question=tree.query, **doc))
     return hints[:_FEW_HINTS] if trees else [_nothing_hint(library)]
 
@@ -319,7 +321,7 @@ def _continuation_hints(pages: Sequence[PageRead], doc: Mapping[str, str]) -> li
         return []
     section = continuing[-1]
     until = min([section.end_page, last.page + _READ_PAGES, *(page - 1 for page in read if page > last.page)])
-    goes_on = f"«{section.path[-1]}» goes on to page {section.end_page}"
+    goes_on = f"'{section.path[-1]}' goes on to page {section.end_page}"
     numbers = page_range(last.page + 1, until)
     return [hint("read", goes_on, pages=numbers, **doc)]
 

@@ -88,7 +88,7 @@ class _ResourceErrors:
 async def _read_page(door: Door, library: str, document: str, page: str) -> PageRead:
     """Return one page. Raise UsageError where the number is none."""
     if not page.isdecimal():
-        raise UsageError(f"'{page[:50]}' is no page number.", "Read pageindex://LIBRARY/DOCUMENT/page/7.")
+        raise UsageError(f"'{page[:50]}' is not a page number.", "Read pageindex://LIBRARY/DOCUMENT/page/7.")
     return (await door.engine.pages(document, int(page[:9]), library=library))[0]
 
 

@@ -159,7 +159,9 @@ def register_search_tools(server: FastMCP, door: Door) -> None:
         """The text of pages, or pictures of them (for tables, charts, scans)."""
         info = await door.document(document, library)
         if bool(pages) == bool(node):
-            raise UsageError("Say either pages or node.", 'pages="3,7-9", or a node_id from search or outline.')
+            raise UsageError(
+                "Pass either pages or node, not both.", 'pages="3,7-9", or a node_id from search or outline.'
+            )
         if node:
             first = (await door.engine.outline(info.doc_id, library=library or None, node=node)).nodes[0].section
             numbers = page_range(first.start_page, first.end_page)
@@ -214,7 +216,7 @@ def _page_links(hits: Sequence[PageFound], library: str) -> list[ResourceLink]:
 def _library_scope(library: str, libraries: Sequence[str]) -> Sequence[str] | None:
     """Return the named libraries, None where none is named or all are asked for."""
     if library and libraries:
-        raise UsageError("Both library and libraries are given.", "Say one of them.")
+        raise UsageError("Both library and libraries were passed.", "Pass only one of them.")
     named = libraries or (library,)
     return None if named[0] in ("", "*") else named
 
@@ -232,7 +234,7 @@ async def _read_outlines(
             )
         ]
     if not question or node:
-        raise UsageError("Name a document or ask a question.", "A node needs its document, too.")
+        raise UsageError("Neither a document nor a question was passed.", "A node needs its document, too.")
     return await door.engine.outlines(question, library=library or None, depth=depth)
 
 
@@ -416,7 +418,7 @@ async def _find_own_conversation(door: Door, id: str) -> Conversation:
     """Return a conversation. Raise NotFoundError also where it is somebody else's, or its library may not be read."""
     conversation = await door.engine.conversations.get(check_length("conversation", id))
     if tool_caller().owner not in ("", conversation.owner):
-        raise NotFoundError(f"No conversation '{id}'.")
+        raise NotFoundError(f"The conversation '{id}' does not exist.")
     return conversation
 
 

@@ -87,7 +87,10 @@ def endable_stdin() -> Iterator[EndableInput]:
     """
     standard = sys.stdin
     if standard is None:
-        raise UsageError("There is no standard input to be asked on.", "Have a client start it, or serve with --http.")
+        raise UsageError(
+            "The server has no standard input to receive requests on.",
+            "Let an MCP client start the server, or use --http.",
+        )
     source = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -129,12 +132,12 @@ def parse_address(written: str, token: str) -> tuple[str, int]:
     host, _, port = (f"127.0.0.1:{written}" if written.isdigit() else written).rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise UsageError(f"'{written}' is no address.", "Write HOST:PORT, for example 127.0.0.1:8765.")
+        raise UsageError(f"'{written}' is not an address.", "Write HOST:PORT, for example 127.0.0.1:8765.")
     if token and len(token) < _TOKEN_LENGTH:
         raise UsageError("The setting mcp_token is too short.", f"Use {_TOKEN_LENGTH} random characters or more.")
     if not token and not loopback(host):
         raise UsageError(
-            f"{host} can be reached by other machines, and no token protects it.",
+            f"{host} can be reached by other machines, but no token is set to protect it.",
             "Set PAGEINDEX_MCP_TOKEN to a long random word, or use 127.0.0.1.",
         )
     return host, int(port)
@@ -156,7 +159,7 @@ async def serve_http(server: FastMCP, host: str, port: int, token: str, origins:
             },
         )  # fmt: skip
     except SystemExit as error:  # uvicorn's way to say that it could not start; it has said why
-        raise StoreError(f"{host}:{port} cannot be served.", "Choose another port.") from error
+        raise StoreError(f"{host}:{port} cannot be opened for listening.", "Choose another port.") from error
 
 
 class HttpGuard:
@@ -193,7 +196,7 @@ class HttpGuard:
                 refusal = PlainTextResponse("The request took too long to arrive.", 408)
             else:
                 if body is None:
-                    refusal = PlainTextResponse(f"Requests may have {_MOST_BYTES} bytes.", 413)
+                    refusal = PlainTextResponse(f"A request may have at most {_MOST_BYTES} bytes.", 413)
                 else:
                     receive = _replay_body(body, receive)
         await (refusal or self._app)(scope, receive, send)
@@ -201,21 +204,25 @@ class HttpGuard:
     def _from_elsewhere(self, headers: Headers) -> PlainTextResponse | None:
         host = headers.get("host", "")
         if self._local and not loopback(split(f"//{host}").hostname or ""):
-            return PlainTextResponse("This server answers to loopback names only.", 421)
+            return PlainTextResponse(
+                "This server accepts only the host names of the local machine, such as localhost.", 421
+            )
         origin = headers.get("origin")
         if origin is not None and origin not in self._origins and split(origin).netloc != host:
-            return PlainTextResponse("This origin may not call; allow it with --allow-origin.", 403)
+            return PlainTextResponse(
+                "Web pages of this origin may not call; allow the origin with --allow-origin.", 403
+            )
         return None
 
     def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
         if method not in _METHODS:
-            return PlainTextResponse(f"{method} is not answered here.", 405, {"Allow": ", ".join(_METHODS)})
+            return PlainTextResponse(f"{method} is not accepted at this address.", 405, {"Allow": ", ".join(_METHODS)})
         if self._token:
             kind, _, token = headers.get("authorization", "").partition(" ")
             if kind.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token):
-                return PlainTextResponse("A bearer token is needed.", 401, {"WWW-Authenticate": "Bearer"})
+                return PlainTextResponse("This request needs a bearer token.", 401, {"WWW-Authenticate": "Bearer"})
         if int(headers.get("content-length", "0") or 0) > _MOST_BYTES:
-            return PlainTextResponse(f"Requests may have {_MOST_BYTES} bytes.", 413)
+            return PlainTextResponse(f"A request may have at most {_MOST_BYTES} bytes.", 413)
         return None
 
 

@@ -169,7 +169,9 @@ def compare(
 
 def _position(cursor: str) -> int:
     if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 9):
-        raise UsageError("The cursor does not belong to this call.", "Repeat the call exactly, adding only its cursor.")
+        raise UsageError(
+            "The cursor belongs to a call with other arguments.", "Repeat the same call and add only its cursor."
+        )
     return int(cursor or 0)
 
 
@@ -184,7 +186,9 @@ def _read_sections(snapshot: Snapshot, library: str, name: str, node: str) -> tu
     sections = snapshot.sections(document.content_id)
     by_id = {section.node_id: section for section in sections}
     if node and node not in by_id:
-        raise NotFoundError(f"{document.name} has no section {node}.", "See its outline.")
+        raise NotFoundError(
+            f"{document.name} has no section {node}.", "The outline of the document lists its sections."
+        )
     texts = dict(snapshot.texts(document.content_id))
     chosen = [part for part in sections if not node or _below(part, node, by_id)]
     children = {section.parent_id for section in sections}

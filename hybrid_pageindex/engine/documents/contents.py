@@ -186,9 +186,9 @@ def find_words(catalog: Catalog, library: str, document: str, words: str, first:
     The last searched page is returned completely, so the result may exceed ``most`` matches.
     """
     if not words.split():
-        raise UsageError("There is nothing to look for.", "Write some words.")
+        raise UsageError("The pattern is empty.", "Give some words to search for.")
     if not 1 <= most <= MOST:
-        raise UsageError(f"{most} matches are asked for.", f"Choose 1 to {MOST}.")
+        raise UsageError(f"{most} matches were requested.", f"Choose 1 to {MOST}.")
     pattern = re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
     matches: list[Match] = []
     with catalog.snapshot() as snapshot:

@@ -61,7 +61,7 @@ def list_documents(
     one_of("sort", by, *get_args(DocumentSort))
     one_of("state", state, *get_args(DocumentState))
     if not 1 <= most <= MOST:
-        raise UsageError(f"{most} documents are asked for.", f"Choose 1 to {MOST}.")
+        raise UsageError(f"{most} documents were requested.", f"Choose 1 to {MOST}.")
     documents = [row for row in reading.documents(catalog, library, where) if _STATES[state](row)]
     if find:
         documents = [row for row in documents if folded(find) in folded(row.name) or folded(find) in folded(row.title)]
@@ -102,7 +102,10 @@ def _after(cursor: str, sort: str) -> tuple[Any, str]:
 
 
 def _unfit() -> UsageError:
-    return UsageError("This is no cursor of this list.", "Use the one that the answer before gave, with the same sort.")
+    return UsageError(
+        "The cursor does not belong to this list.",
+        "Use the cursor that the previous reply returned, and the same sort order.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +156,20 @@ def edit(
     back = [field.strip().casefold() for field in undone]
     if not new and not back:
         raise UsageError(
-            "Nothing to correct.", Advice("Set a field, or unset one.", "Add --set year=2022, or --unset year.")
+            "The correction names no field.",
+            Advice("Set a field, or unset one.", "Add --set year=2022, or --unset year."),
         )
     if unknown := [field for field in back if field not in FIELDS]:
         raise UsageError(f"'{unknown[0]}' cannot be corrected.", f"Fields: {', '.join(FIELDS)}.")
     if both := [field for field in back if field in new]:
-        raise UsageError(f"{both[0]} is set and unset.", "Do one of both.")
+        raise UsageError(f"{both[0]} is set and unset.", "Do only one of the two.")
     corrections = {field: correction(field, value) for field, value in new.items()}
     document = reading.document(catalog, library, name)
     done = correct(catalog, document.doc_id, corrections, back, seen)
     if done == "changed":
-        raise ChangedError(f"{document.name} has changed meanwhile.", "Look at it again.")
+        raise ChangedError(
+            f"{document.name} has changed meanwhile.", "Read the document again, and repeat the correction."
+        )
     if done == "gone":
         raise NotFoundError(f"{document.name} was removed meanwhile.", "Index it again.")
     return reading.document(catalog, library, document.doc_id)

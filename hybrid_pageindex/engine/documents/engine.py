@@ -147,7 +147,9 @@ class DocumentsEngine(SubEngine, subject="documents"):
         def write() -> Briefing:
             writer = self._context.parts.chat.model() if model else None
             if model and writer is None:
-                raise NotConfiguredError("No language model is configured.", "Set llm_model, or leave the model out.")
+                raise NotConfiguredError(
+                    "No language model is configured.", "Set llm_model, or do the same without a model."
+                )
             if document is None:
                 return brief_library(self._context.catalog, name, search, writer)
             return brief_document(self._context.catalog, name, document, search, writer)

@@ -60,8 +60,8 @@ class Originals:
         file = Path(document.path)
         if not os.access(at, os.R_OK):
             raise DocumentError(
-                f"{file}: the original is gone or cannot be read, so no page can be drawn.",
-                "Its text and outline still work; index the file again where it lies now.",
+                f"{file}: the original file is missing or cannot be read, so its pages cannot be drawn.",
+                "Its text and outline remain available. Index the file again at its present path to see its pages.",
             )
         copy = (self._cached_copy(document, at) if alone else None) or self._make_copy(document, file, at)
         try:
@@ -155,7 +155,9 @@ class Originals:
 
 
 def _changed(file: Path) -> DocumentError:
-    return DocumentError(f"{file}: it has changed since it was indexed.", "Index it again, or update its library.")
+    return DocumentError(
+        f"{file}: the file has changed since it was indexed.", "Index it again, or update its library."
+    )
 
 
 def _file_stamp(at: Path) -> tuple[int, ...]:
@@ -242,7 +244,10 @@ def format_of_document(document: Document) -> Format:
 
     format = named(document.format)
     if format is None:
-        raise UsageError(f"{document.name}: its format {document.format} is not known here.", "Install what brings it.")
+        raise UsageError(
+            f"{document.name}: its format {document.format} is not supported by this installation.",
+            "Install the package that reads this format.",
+        )
     return format
 
 
@@ -256,8 +261,8 @@ def original(catalog: Catalog, library: str, name: str) -> Path:
     held_by, row = _document(catalog, library, name)
     file = catalog.locate(held_by, row.path)
     if not os.access(file, os.R_OK):
-        advice = "Its text and outline still work; index the file again where it lies now."
-        raise DocumentError(f"{row.path}: the original is gone or cannot be read.", advice)
+        advice = "Its text and outline remain available. Index the file again at its present path to see its pages."
+        raise DocumentError(f"{row.path}: the original file is missing or cannot be read.", advice)
     return file
 
 

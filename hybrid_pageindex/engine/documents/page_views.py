@@ -111,9 +111,7 @@ def draw_printed(work: PageWork, library: str, name: str, number: int, picture: 
         [page] = snapshot.pages(document.content_id, [number])
     format = format_of_document(document)
     if not format.printed:
-        raise UsageError(
-            f"{document.name}: LibreOffice does not print {format.title}.", "Look at it without this view."
-        )
+        raise UsageError(f"{document.name}: LibreOffice does not print {format.title}.", "Leave this view out.")
     key = f"{_PRINT_VERSION}/{document.sha256}"
     printed = work.cache.get(key)
     if printed is None:
@@ -186,7 +184,9 @@ class Layouts:
         parts = [part for part in quote.split(_LEFT_OUT) if _letters_and_digits(part)]
         boxes = [box for part in parts for box in _quoted(layout.words, part)]
         if not boxes:
-            raise NotFoundError(f"page {number} does not hold these words.", "Quote them as the page's text has them.")
+            raise NotFoundError(
+                f"Page {number} does not contain these words.", "Quote words exactly as the text of the page has them."
+            )
         return tuple(boxes)
 
     def with_tables(self, library: str, read: PageRead) -> PageRead:

@@ -139,7 +139,7 @@ def find_document(snapshot: Snapshot, library: str, name: str, *, published: boo
     matches = select.select_by_name(library_documents(snapshot, library), [str(name)])
     if len(matches) > 1:
         choices = ", ".join(f"{d.doc_id} ({d.path})" for d in matches[:5])
-        raise UsageError(f"'{name}' means {len(matches)} documents.", f"Use an id: {choices}.")
+        raise UsageError(f"'{name}' means {len(matches)} documents.", f"Use one of these ids: {choices}.")
     if published and not matches[0].published:
         raise _not_indexed(matches[0])
     return matches[0]
@@ -156,7 +156,9 @@ def refuse_failed(catalog: Catalog, library: str, names: Sequence[str]) -> None:
 
 
 def _not_indexed(document: Document) -> NotFoundError:
-    return NotFoundError(f"{document.path} could not be indexed: {document.error}", "Mend the file and index it again.")
+    return NotFoundError(
+        f"{document.path} could not be indexed: {document.error}", "Repair the file and index it again."
+    )
 
 
 def read_pages(catalog: Catalog, library: str, name: str, numbers: str | int | Sequence[int]) -> list[PageRead]:
@@ -195,7 +197,10 @@ def find_place(catalog: Catalog, library: str, name: str, place: str, quote: str
         document = find_document(snapshot, library, name)
         at = find(lambda: _all_pages(snapshot, document), place, quote)
     if at is None:
-        raise NotFoundError(f"{document.name} has no place '{place}' with these words.", "Search for the words.")
+        raise NotFoundError(
+            f"{document.name} has no place '{place}' that contains these words.",
+            "Search for the words to find their page.",
+        )
     return at
 
 
@@ -227,13 +232,13 @@ def page_list(written: str, document: Document) -> list[int]:
     for part in written.split(","):
         match = _LIST.fullmatch(part)
         if not match:
-            raise UsageError(f"'{written}' is no list of pages.", "Write numbers and ranges, for example 3,7-9.")
+            raise UsageError(f"'{written}' is not a list of pages.", "Write numbers and ranges, for example 3,7-9.")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
-            raise UsageError(f"'{part.strip()}' runs backwards.", f"Write {last}-{first}.")
+            raise UsageError(f"'{part.strip()}' is not an ascending range.", f"Write {last}-{first}.")
         check_inside([first, last], document)
         if last - first >= MOST_PAGES:
-            raise UsageError(f"'{part.strip()}' is more than {MOST_PAGES} pages.", "Ask for fewer at once.")
+            raise UsageError(f"'{part.strip()}' is more than {MOST_PAGES} pages.", "Request fewer pages at once.")
         numbers |= dict.fromkeys(range(first, last + 1))
     return list(numbers)
 
@@ -242,7 +247,7 @@ def check_inside(numbers: Sequence[int], document: Document) -> None:
     """Raise UsageError if the document does not have one of these pages."""
     for number in numbers:
         if not isinstance(number, int):
-            raise UsageError(f"{number!r} is no page number.", "Give whole numbers, or a list like '3,7-9'.")
+            raise UsageError(f"{number!r} is not a page number.", "Give whole numbers, or a list like '3,7-9'.")
         if not 1 <= number <= document.pages:
             raise UsageError(f"{document.name} has no page {number}.", f"Its pages are 1 to {document.pages}.")
 

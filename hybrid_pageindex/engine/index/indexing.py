@@ -52,7 +52,7 @@ def follow(parts: Parts, library: str, stopped: Callable[[], bool]) -> tuple[str
     except NotFoundError:
         return ()  # nothing was published in it, or it was removed
     except PageIndexError as error:
-        return (f"the search index could not be brought up to date, so searches try it again: {error}",)
+        return (f"the search index could not be updated; the next search tries again: {error}",)
     return ()
 
 
@@ -147,8 +147,11 @@ def index_paths(
 
     if call.detach and call.password is not None:
         raise UsageError(
-            "A password is never stored, so no other process can index these files.",
-            Advice("Index them in this process, or save copies without a password.", "Leave --detach or --password."),
+            "A password is never stored, so other processes cannot open these files.",
+            Advice(
+                "Index them in this process, or save copies without a password.",
+                "Use only one of --detach and --password.",
+            ),
         )
     catalog, home = parts.catalog, settings.storage_path
     options, without = index_options(parts, settings)
@@ -268,7 +271,7 @@ def _embedded(
     spec, waiting, published = _unembedded(parts, library)
     if not waiting:
         return ()
-    note = f"{waiting} of {published} documents are new or changed since they were embedded: run embed"
+    note = f"{waiting} of {published} documents are new or have changed and have no vectors yet: run embed"
     if not spec:
         return (note,)
     try:
@@ -323,7 +326,7 @@ def embed_documents(
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec:
         raise NotConfiguredError(
-            "No embedder is named.",
+            "No embedder is configured or named.",
             Advice("Name one, for example bge-m3.", "Name one, for example: embed --embedder bge-m3."),
         )
     report = _embed(parts, library_id, spec, settings, on_progress, cancelled)
@@ -336,7 +339,7 @@ def export_embedder(parts: Parts, folder: Path, spec: str) -> ExportReport:
 
     if not spec:
         raise UsageError(
-            "No embedder is named.",
+            "No embedder is configured or named.",
             Advice(
                 "Name one, for example sentence-transformers:PATH.",
                 "Name one: embed --export FOLDER --embedder sentence-transformers:PATH.",
@@ -359,7 +362,7 @@ def request_embedding(parts: Parts, library: str, model: str | None, settings: S
     recorded = coming or serving
     spec = model or (recorded.name if recorded else settings.embedding_model)
     if not spec or spec == "none":
-        raise NotConfiguredError("No embedder is named.", "Name one, for example bge-m3.")
+        raise NotConfiguredError("No embedder is configured or named.", "Name one, for example bge-m3.")
     jobs = requests(parts.catalog, library_id, spec, chunks=_chunks(settings))
     return JobQueue(parts.catalog).enqueue(jobs)[0].job
 

@@ -49,7 +49,9 @@ def rebuild(
     from indexers.jobs.report import IndexReport
 
     if (everything and (documents or library)) or not (everything or documents or library):
-        raise UsageError("It is not clear what is to be rebuilt.", "Name documents, or a library, or all.")
+        raise UsageError(
+            "The request does not say what to rebuild.", "Name documents, or name a library, or choose all."
+        )
     with parts.catalog.snapshot() as snapshot:
         if everything:
             chosen = {
@@ -135,7 +137,7 @@ def recover(
     """
     if settings.postgres_url:
         raise UsageError(
-            "The catalog of this home is in a PostgreSQL database, which keeps its own files whole.",
+            "The catalog of this home is in a PostgreSQL database, and this command repairs only SQLite files.",
             "Restore a dump of it: pg_restore --no-owner -d URL catalog.dump (see Backup and restore in the docs).",
         )
     done = recover_catalog(settings.storage_path)
@@ -143,11 +145,11 @@ def recover(
     try:
         files = _index_again(parts(), settings, on_progress, stopped)
     except PageIndexError as error:  # the catalog is in place: what is left can be indexed later
-        problem = f"not everything was indexed again ({error}); run the command again"
+        problem = f"some files were not indexed again ({error}); run the command again"
     catalog = parts().catalog
     failed = [(file.path, file.error or "") for file in files if file.status == "failed"]
     failed_paths = {path for path, _ in failed}
-    failed += [(path, "the file is gone") for path in _left(catalog) if path not in failed_paths]
+    failed += [(path, "the file is missing") for path in _left(catalog) if path not in failed_paths]
     indexed = sum(file.status == "indexed" for file in files)
     state = "missing" if done.missing else "whole" if done.whole else "damaged"
     more = [problem] if problem else []
@@ -193,10 +195,10 @@ def _recovery_notes(done: Recovery, catalog: Catalog) -> list[str]:
     if not done.newest:
         sentences.append("a part of the write-ahead log is damaged: the latest changes may be lost")
     if done.libraries:
-        sentences.append(f"libraries that were made again, under the names they had first: {', '.join(done.libraries)}")
+        sentences.append(f"libraries that were created again under their original names: {', '.join(done.libraries)}")
     if done.unnamed:
         sentences.append(
-            f"{counted(done.unnamed, 'upload')} had no name any more; those of unknown places are in the library "
+            f"{counted(done.unnamed, 'upload')} lost their names; uploads of unknown libraries are in the library "
             f"'{RECOVERED}'"
         )
     with catalog.reading() as connection:
@@ -204,14 +206,15 @@ def _recovery_notes(done: Recovery, catalog: Catalog) -> list[str]:
         number = int(connection.scalar(select(func.count()).select_from(notes).where(alone)) or 0)
     if number:
         sentences.append(
-            f"{counted(number, 'note')} belong to documents that are not there now; they are shown again when the same "
-            "files are indexed into the same libraries"
+            f"{counted(number, 'note')} belong to documents that are missing now; they appear again when the same "
+            "files are "
+            "indexed into the same libraries"
         )
     saved = done.tables.get("documents")
     if saved is not None and (saved.gone or not saved.whole):
-        sentences.append("documents of files and folders that are still there come back with «hybrid-pageindex index»")
+        sentences.append("documents whose files still exist are restored by 'hybrid-pageindex index'")
     if "embeddings" in done.tables and not done.tables["embeddings"].whole:
-        sentences.append("vectors that are missing are made again by «hybrid-pageindex embed»")
+        sentences.append("missing vectors are made again by 'hybrid-pageindex embed'")
     return sentences
 
 

@@ -88,7 +88,7 @@ def watch_folder(
     """Add a watched folder to a library. Raise UsageError if it is not a folder, or belongs to another machine."""
     path, kind = source_of(folder)
     if kind != "folder":
-        raise UsageError(f"{folder} is no folder.", "Name a folder that is there; files in it are watched with it.")
+        raise UsageError(f"{folder} is not a folder.", "Name an existing folder; its files and subfolders are watched.")
     with catalog.snapshot() as snapshot:
         target = library_called(library, snapshot.named_libraries())
     into = target or create_library(catalog, library)
@@ -143,7 +143,7 @@ def update(
     ]
     if not done:
         where = f"Library '{library}'" if library else "This home"
-        raise NotFoundError(f"{where} remembers no folder or file yet.", "Name what to index once: index PATH.")
+        raise NotFoundError(f"{where} has no source yet.", "Add a source by indexing it once: index PATH.")
     return done
 
 
@@ -210,7 +210,7 @@ def _source(catalog: Catalog, library: Library, path: str) -> Source:
         if source.path in paths:
             return source
     listed = ", ".join(source.path for source in mine[:5])
-    raise NotFoundError(f"{path} is no source of library '{library.name}'.", f"It has: {listed or 'none'}.")
+    raise NotFoundError(f"{path} is not a source of library '{library.name}'.", f"It has: {listed or 'none'}.")
 
 
 Happening = Literal["found", "indexed", "unchanged", "failed", "removed", "note"]
@@ -257,7 +257,7 @@ def watch_sources(
             enqueue(target, findings.files, source.options)
         _remove(catalog, source.library, findings.gone)
         for path in findings.gone.values():
-            tell(WatchEvent("removed", target.name, path, "its file is gone"))
+            tell(WatchEvent("removed", target.name, path, "its file is missing"))
 
     hearing = threading.Thread(target=finds.hear, args=(stop,), name="watch-results", daemon=True)
     hearing.start()
@@ -267,7 +267,9 @@ def watch_sources(
 
 def _remove(catalog: Catalog, library: str, gone: Mapping[str, str]) -> None:
     if gone:
-        JobControl(catalog).revoke(library=library, subjects=list(gone.values()), cause="Its file is gone.")
+        JobControl(catalog).revoke(
+            library=library, subjects=list(gone.values()), cause="The file of the document was missing."
+        )
         catalog.remove(list(gone))
 
 

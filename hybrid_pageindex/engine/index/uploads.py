@@ -61,10 +61,12 @@ def to_index(items: Sequence[str | Path] | str | Path | bytes, name: str | None)
     """
     if isinstance(items, bytes | bytearray | memoryview):
         if not name:
-            raise UsageError("These bytes have no name.", "Name what they are, for example name='notes.md'.")
+            raise UsageError("The uploaded bytes have no file name.", "Pass a file name, for example name='notes.md'.")
         return (Upload(name, bytes(items)),)
     if name is not None:
-        raise UsageError("A name is given to bytes alone.", "Leave it out: files have their own.")
+        raise UsageError(
+            "A name was passed for a file, but only bytes need one.", "Leave the name out: files have their own."
+        )
     return several(items)
 
 
@@ -85,7 +87,7 @@ def uploads_of(paths: Sequence[str | Path]) -> list[Upload]:
         inside = discover([path])
         if inside.problems:
             where, why = inside.problems[0]
-            raise UsageError(f"{where}: {why}", "Name files and folders that are there.")
+            raise UsageError(f"{where}: {why}", "Name existing files and folders.")
         for root in inside.roots:
             parent = root.parent
             uploads += [
@@ -120,8 +122,8 @@ def take_in(
 
 def _fetched(catalog: Catalog, library: str, url: str, settings: Settings) -> str:
     if settings.fetch_web == "never":
-        advice = "Allow it with the setting fetch_web: public, or save it to a file."
-        raise UsageError(f"{url}: files of the web are not fetched.", advice)
+        advice = "Set fetch_web to public to allow it, or save the page to a file and index that."
+        raise UsageError(f"{url}: this installation does not fetch files from the web.", advice)
 
     fetched = fetch(url, settings.max_download_size)
     return _keep_file(catalog, library, fetched.address, fetched.data, settings)
@@ -130,7 +132,7 @@ def _fetched(catalog: Catalog, library: str, url: str, settings: Settings) -> st
 def _file_name(name: str) -> str:
     cleaned = own_name(name)
     if not cleaned or len(cleaned) > _LONGEST:
-        raise UsageError(f"'{name[:100]}' is no name.", "Name what is indexed, for example notes.md.")
+        raise UsageError(f"'{name[:100]}' is not a file name.", "Give a file name, for example notes.md.")
     return cleaned
 
 
@@ -235,7 +237,7 @@ def fetch(url: str, limit: int, allows: Allows = is_public) -> Fetched:
                 raise DocumentError(f"{url}: the server answered {response.status} {response.reason}.")
             name = _name_from_url(parts, response.getheader("Content-Type") or "", url)
             return Fetched(name, _body(response, url, limit, until))
-    raise DocumentError(f"{url}: it is redirected more than {_REDIRECTS} times.")
+    raise DocumentError(f"{url}: the server redirects more than {_REDIRECTS} times.")
 
 
 def _examined(at: str, url: str) -> SplitResult:
@@ -245,7 +247,10 @@ def _examined(at: str, url: str) -> SplitResult:
     except ValueError:
         fine = False
     if not fine:
-        raise DocumentError(f"{url}: no address that is fetched.", "Name one with http or https, without a user.")
+        raise DocumentError(
+            f"{url}: this is not a web address that can be fetched.",
+            "Use an http or https address without a user name in it.",
+        )
     return parts
 
 
@@ -266,7 +271,9 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
             with contextlib.closing(connection):
                 yield connection.getresponse()
     except (OSError, http.client.HTTPException, UnicodeError, ValueError) as error:
-        raise DocumentError(f"{url}: it cannot be fetched ({error}).", "Try again, or save it to a file.") from error
+        raise DocumentError(
+            f"{url}: the address cannot be fetched ({error}).", "Try again, or save the page to a file and index that."
+        ) from error
 
 
 def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
@@ -274,7 +281,7 @@ def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
     addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     refused = [ip for ip in addresses if not allows(ip)]
     if refused or not addresses:
-        raise DocumentError(f"{url}: {host} is {', '.join(refused) or 'nowhere'}, which is no public address.")
+        raise DocumentError(f"{url}: {host} is {', '.join(refused) or 'nowhere'}, which is not a public address.")
     return addresses[0]
 
 
@@ -284,7 +291,7 @@ def _name_from_url(parts: SplitResult, media_type: str, url: str) -> str:
     suffix = path.suffix if kind in _GENERIC_TYPES else _KINDS.get(kind) or mimetypes.guess_extension(kind) or ""
     format = of_suffix(suffix)
     if format is None:
-        raise DocumentError(f"{url}: files of the type {kind or 'of which nothing is said'} are not read.")
+        raise DocumentError(f"{url}: files of the type {kind or 'unknown'} are not supported.")
     if of_suffix(path.suffix) is not format:
         path = path.with_name(path.name + suffix)
     query = own_name(unquote(parts.query).replace("/", "_"))
@@ -297,7 +304,10 @@ def _body(response: http.client.HTTPResponse, url: str, limit: int, until: float
         data += piece
         if len(data) > limit:
             advice = "Raise the setting max_download_size to read it."
-            raise LimitError(f"{url}: it has more than {limit:,} bytes.", advice)
+            raise LimitError(f"{url}: the file has more than {limit:,} bytes.", advice)
         if time.monotonic() > until:
-            raise LimitError(f"{url}: it was not there after {_TOGETHER:g} s.", "Save it to a file.")
+            raise LimitError(
+                f"{url}: the download was not complete after {_TOGETHER:g} s.",
+                "Save the page to a file and index that.",
+            )
     return bytes(data)

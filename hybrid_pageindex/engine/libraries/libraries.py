@@ -67,7 +67,7 @@ def _file(home: Path, library: str) -> Path:
     return home / "libraries" / f"{quote(library, safe=' ')}~used"
 
 
-_REPAIR_ADVICE = "Index it again when that is mended, or remove it."
+_REPAIR_ADVICE = "Repair the file and index it again, or remove the document."
 _NEWEST = 100  # failed jobs that are looked at for the last error
 
 

@@ -55,16 +55,18 @@ def copied(catalog: Catalog, to: str) -> CatalogCopy:
     url = "" if to == "sqlite" else to
     if bool(url) == bool(catalog.url):
         location = "in a PostgreSQL database" if catalog.url else "in the home"
-        raise UsageError(f"The catalog is {location} already.", "Name the other kind: a PostgreSQL URL, or sqlite.")
+        raise UsageError(f"The catalog is {location} already.", "Name the other target: a PostgreSQL URL, or sqlite.")
     target = Catalog(catalog.path, url, copying=True)
     try:
         tables: dict[str, int] = {}
         rows = copy_catalog(catalog, target, tables.__setitem__)
     finally:
         target.close()
-    advice = "Set PAGEINDEX_POSTGRES_URL to it: what is in the home stays, and is not used then."
+    advice = "Set PAGEINDEX_POSTGRES_URL to this database to use it. The catalog in the home stays, but is not used."
     if not url:
-        advice = "Unset PAGEINDEX_POSTGRES_URL: what is in the database stays, and is not used then."
+        advice = (
+            "Unset PAGEINDEX_POSTGRES_URL to use the catalog in the home. The database stays, but is not used any more."
+        )
     where = address_of(url).render_as_string(hide_password=True) if url else str(catalog.path)
     return CatalogCopy(where, rows, tables, advice)
 
@@ -77,7 +79,7 @@ def upload_originals(catalog: Catalog, settings: Settings) -> int:
     from hybrid_core.store.objects import Folder
 
     if not settings.objects_url:
-        raise UsageError("No bucket is set.", "Set PAGEINDEX_OBJECTS_URL, for example to s3://bucket/folder.")
+        raise UsageError("No bucket is configured.", "Set PAGEINDEX_OBJECTS_URL, for example to s3://bucket/folder.")
     local = Folder(catalog.originals)
     with catalog.reading() as connection:
         stored = kept_files(connection)
@@ -112,9 +114,15 @@ def _migrated(indexes: Indexes, library: str, to: Backend) -> Migration:
     dropped = reachable and indexes.drop(library, other)
     notes = []
     if to == "server" and not dropped and indexes.embedded(library):
-        notes.append("another process has the embedded index open, so it was left; run this again when that has ended")
+        notes.append(
+            "another process has the embedded index open, so it was not moved; run this command again when that "
+            "process has ended"
+        )
     if to == "embedded" and reachable:
-        notes.append("while PAGEINDEX_QDRANT_URL is set, a search builds the index on the server again; unset it")
+        notes.append(
+            "while PAGEINDEX_QDRANT_URL is set, the next search builds the index on the server again; unset the "
+            "variable"
+        )
     return Migration(library, to, vectors, expected, dropped, time.perf_counter() - began, tuple(notes))
 
 
@@ -129,5 +137,5 @@ def _verified(index: VectorIndex, source: CatalogSource) -> tuple[int, int]:
             return vectors, expected
     raise IndexDamagedError(
         f"The new search index holds {vectors} vectors and the catalog {expected}; nothing was deleted.",
-        "Try again when nothing is being indexed.",
+        "Try again when no files are being indexed.",
     )

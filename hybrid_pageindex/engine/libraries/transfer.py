@@ -90,14 +90,19 @@ def matching(embedders: Embedders, settings: Settings, manifest: Mapping[str, An
     named, fingerprint = settings.embedding_model, str(manifest.get("fingerprint", ""))
     was = f"its vectors are of {str(manifest.get('name', '?'))[:200]}"
     if not named or named == "none":
-        raise DocumentError(f"{was}, and no embedder is configured here (embedding_model): embed it to have its own")
+        raise DocumentError(
+            f"{was}, and no embedder is configured here (embedding_model): embed the library to give it vectors of "
+            "its own"
+        )
     try:
         embedder = embedders.load(named)
         embedder_id = embedder.id
     except PageIndexError as error:
         raise DocumentError(f"{was}, and {named} cannot be loaded here: {error}") from error
     if embedder_id.fingerprint != fingerprint or manifest.get("dimension") != embedder_id.dimension:
-        raise DocumentError(f"{was}, and {named} here is another: embed it to have its own")
+        raise DocumentError(
+            f"{was}, and {named} is a different model on this machine: embed the library to give it vectors of its own"
+        )
     return StoredEmbedder(embedder_id.fingerprint, named, embedder_id.dimension, manifest.get("sparse") is True)
 
 
@@ -345,7 +350,9 @@ def unpacked(file: Path, folder: Path, most_bytes: int) -> tuple[dict[str, Any],
         inside = bundle.infolist()
         if len(inside) > _MOST_FILES or sum(member.file_size for member in inside) > most_bytes:
             bundle.close()
-            raise DocumentError("This library is too large to be imported.", "See the setting max_upload_size.")
+            raise DocumentError(
+                "The exported library is too large to be imported.", "The setting max_upload_size is the limit."
+            )
         head = bundle.getinfo(_MANIFEST)
         if head.file_size > _MOST_MANIFEST:
             bundle.close()
@@ -413,4 +420,4 @@ def _corrections(documents: Sequence[Document], places: Mapping[str, list[str]])
 
 
 def _unfit() -> DocumentError:
-    return DocumentError("This file is no exported library, or is damaged.", "Export it again.")
+    return DocumentError("This file is not an exported library, or it is damaged.", "Export the library again.")

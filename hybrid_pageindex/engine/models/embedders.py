@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 Comparison = Callable[[Sequence[str]], NDArray[np.float32]]
 _ASKED_BY_ID = 100  # of more contents, all are read
 _EMBED_FIRST = Advice(
-    "BGE-M3 can: embed the library with it, or set rerank to none.",
-    "BGE-M3 can: embed the library with it (hybrid-pageindex embed --embedder bge-m3), or set rerank to none.",
+    "Embed the library with BGE-M3, which makes token vectors, or set rerank to none.",
+    "Embed the library with BGE-M3, which makes token vectors (hybrid-pageindex embed --embedder bge-m3), or set "
+    "rerank to none.",
 )
 
 
@@ -159,11 +160,13 @@ class Embedders:
             lacking = sum(searched[doc_id].pages for doc_id in unembedded)
             covered, share = pages > lacking, (pages - lacking) / pages if pages else 0.0
         note = ""
-        alone = "words alone rank documents and their pages" if covered else "words alone decide"
+        alone = (
+            "documents and pages are ranked by their words only" if covered else "pages are ranked by their words only"
+        )
         if missing := unembedded - vectors_of.unindexed:
-            note = f"{len(missing)} of {len(searched)} documents are not embedded, so {alone}; run embed"
+            note = f"{len(missing)} of {len(searched)} documents have no vectors, so {alone}; run embed"
         elif unembedded:
-            note = f"the vectors of {len(unembedded)} documents are not in the index yet, so {alone}"
+            note = f"the vectors of {len(unembedded)} documents are not in the search index yet, so {alone}"
         if not covered:
             return QuestionEmbedding(share, None, note)
         try:
@@ -176,14 +179,16 @@ class Embedders:
                 vectors = embedder.embed([question], "query")
             if embedder.id.fingerprint != serving.fingerprint:
                 raise ModelError(
-                    f"'{serving.name}' is no longer the model that the library was embedded with.",
-                    Advice("Embed it again.", "Embed it again: hybrid-pageindex embed."),
+                    f"'{serving.name}' is not the model that made the vectors of the library.",
+                    Advice("Embed the library again.", "Embed the library again: hybrid-pageindex embed."),
                 )
             return QuestionEmbedding(share, vectors[0], note, learned, unembedded)
         except UsageError:
             raise
         except PageIndexError as error:
-            return QuestionEmbedding(share, None, f"the embedder failed, so words alone decide: {error}")
+            return QuestionEmbedding(
+                share, None, f"the embedder failed, so pages are ranked by their words only: {error}"
+            )
 
     def comparison(self, question: str, vectors_of: VectorsOf | None, library: str) -> Comparison | None:
         """Return a token-by-token comparison with a question, None unless the setting ``rerank`` asks for it.
@@ -193,7 +198,9 @@ class Embedders:
         if self._settings.rerank == "none":
             return None
         if vectors_of is None:
-            raise UsageError(f"rerank is set, and the library '{library}' has no embedder.", _EMBED_FIRST)
+            raise UsageError(
+                f"The setting rerank needs vectors, but the library '{library}' has no embedder.", _EMBED_FIRST
+            )
         name = vectors_of.embedder.name
 
         def compare(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -201,7 +208,9 @@ class Embedders:
 
             embedder = self.load(name)
             if not isinstance(embedder, MultiVectorEmbedder):
-                raise UsageError(f"rerank is set, and {name} cannot compare token by token.", _EMBED_FIRST)
+                raise UsageError(
+                    f"The setting rerank needs token vectors, but {name} does not make them.", _EMBED_FIRST
+                )
             return embedder.colbert_scores(question, texts)
 
         return compare
@@ -225,18 +234,20 @@ def embedders(settings: Settings, serving: Collection[str]) -> str:
     """
     folder = model_places(settings).folder
     if folder is not None and not folder.is_dir():
-        raise UsageError(f"models_dir is {folder}, which is no folder.", "Make it, and put one folder a model in it.")
+        raise UsageError(
+            f"models_dir is {folder}, which is not a folder.", "Create it, with one folder per model in it."
+        )
     names = sorted({*serving, *([settings.embedding_model] if settings.embedding_model else ())} - {"none"})
     with closing(Embedders(settings)) as loaded:
         for name in names:
             loaded.load(name)
     forms = [form for form, packages in _RUNS.items() if all(map(find_spec, packages))]
-    runs = f"{', '.join(names)} can be loaded" if names else "none is named (searches go by words)"
+    runs = f"{', '.join(names)} can be loaded" if names else "none is configured (searches rank by words)"
     listed = f"{counted(len(models(folder)), 'model')} in {folder}: {', '.join(models(folder))}" if folder else ""
     return "; ".join(filter(None, (runs, f"installed: {', '.join(forms) or 'none'}", listed or _MODELS_DIR_ADVICE)))
 
 
-_MODELS_DIR_ADVICE = "models_dir is not set: name a folder that holds a folder a model, or give paths"
+_MODELS_DIR_ADVICE = "models_dir is not set: name a folder that has one subfolder per model, or give paths"
 
 
 def models(folder: Path) -> list[str]:

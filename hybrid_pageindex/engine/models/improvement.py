@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MISSING_MODEL_NOTES = {
     "llm": "no language model is configured (llm_model): section trees by rules, extractive summaries",
-    "vlm": "no vision model is configured (vlm_model): pages are known by their text, their pictures are not described",
+    "vlm": "no vision model is configured (vlm_model): pictures on pages are not described",
 }
 _OFF = "models are switched off (enrich): section trees by rules, extractive summaries, pictures are not described"
 _VISION_OFF_NOTE = "vision is switched off (vision): pictures of pages are not described"
@@ -124,7 +124,7 @@ def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> Non
             try:
                 models[kind] = chat.tried(kind)
             except PageIndexError as error:
-                notes.append(f"the {_MODEL_LABELS[kind]} does not work, so index goes on without it: {error}")
+                notes.append(f"the {_MODEL_LABELS[kind]} does not work, so indexing continues without it: {error}")
         tried.set_result(EnrichModels(models["llm"], models["vlm"], named, tuple(notes)))
     except BaseException as error:  # noqa: BLE001 - raised where the models are waited for
         tried.set_exception(error)

@@ -136,9 +136,11 @@ class GrepRequest:
         if self.documents is not None and not self.documents:
             raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
         if self.node and (self.documents is None or len(self.documents) != 1):
-            raise UsageError("A section needs its document.", "Name one document.")
+            raise UsageError(
+                "A section was named without its document.", "Name the one document that contains the section."
+            )
         if not self.pattern.strip():
-            raise UsageError("There is nothing to look for.", "Write a word, a phrase or a regular expression.")
+            raise UsageError("The pattern is empty.", "Give a word, a phrase or a regular expression to search for.")
         if len(self.pattern) > LONGEST:
             raise UsageError(f"The pattern has {len(self.pattern)} characters.", f"Use at most {LONGEST}.")
 
@@ -346,8 +348,8 @@ class Grep:
             more = (chosen.stop if chosen else 0) < len(which) and bool(chosen)
             cursor = f"{mark}.{documents[-1].doc_id}.0" if more else ""
         note = "" if done >= scope.rows else (
-            f"The time was over after {done} of {scope.rows} pages: the totals are of these. "
-            "Ask the same again, and it goes on from there."
+            f"The time limit was reached after {done} of {scope.rows} pages, and the totals count only these. "
+            "Repeat the same search to continue."
         )  # fmt: skip
         return GrepResult(
             request.pattern, request.regex, len(rows), len(which), int(counts.sum()),
@@ -395,7 +397,9 @@ def _resumed(cursor: str, mark: str, scope: Scope, rows: Rows | None) -> int:
     own, doc_id, page = (*cursor[:200].split("."), "", "")[:3]
     at = next((at for at, member in enumerate(scope.members) if member.doc_id == doc_id), None)
     if own != mark or at is None or not (page.isascii() and page.isdecimal()):
-        raise UsageError("The cursor does not belong to this call.", "Repeat the call exactly, adding only its cursor.")
+        raise UsageError(
+            "The cursor belongs to a call with other arguments.", "Repeat the same call and add only its cursor."
+        )
     if rows is None:
         return at + 1
     row = int(scope.starts[at]) + int(page[:9]) - scope.members[at].first

@@ -191,7 +191,9 @@ class IndexPlan:
 
 
 def no_server() -> UsageError:
-    return UsageError("No Qdrant server is set.", "Set PAGEINDEX_QDRANT_URL, for example to http://localhost:6333.")
+    return UsageError(
+        "No Qdrant server is configured.", "Set PAGEINDEX_QDRANT_URL, for example to http://localhost:6333."
+    )
 
 
 def index_folder(home: Path, library: str) -> Path:

@@ -106,7 +106,10 @@ class Indexes:
 
         def refill(index: VectorIndex, plan: IndexPlan) -> None:
             if isinstance(index.store, EdgeStore) and index.store.private:
-                raise BusyError("Another process has the search index open.", "End it, and run this again.")
+                raise BusyError(
+                    "Another process has the search index open, so this command cannot use it.",
+                    "End that process, then try again.",
+                )
             index.refill(plan.source)
 
         return self._brought_up(library, refill).count()
@@ -238,7 +241,7 @@ class Indexes:
         try:
             self._places(library).rename()
         except PageIndexError as error:
-            _log.warning("the server shows %s under its old name: %s", library, error.message)
+            _log.warning("the Qdrant server still shows %s under its old name: %s", library, error.message)
 
     def forget(self, library: str) -> None:
         """Close and delete the index of a library."""
@@ -307,7 +310,7 @@ class Indexes:
                 continue  # removed meanwhile; or the next search opens it again, in another epoch
             except PageIndexError as error:
                 if handle.failure != error.message:
-                    _log.warning("the search index of %s does not follow: %s", library, error.message)
+                    _log.warning("the search index of %s could not be updated: %s", library, error.message)
                 handle.failure = error.message
 
     def _follow_on(self, library: str, handle: IndexHandle) -> None:
@@ -367,7 +370,7 @@ class Indexes:
             opened = self._opened(plan, library, self.backend, follow=False)
         except (DiskFullError, ReadOnlyError) as error:
             if handle.failure != error.message:
-                _log.warning("%s is searched without its index, by words alone: %s", library, error)
+                _log.warning("%s is searched by words, without its index: %s", library, error)
             handle.failure = error.message
             handle.tried()
             return VectorIndex(EmptyStore(error)), plan.epoch

@@ -87,10 +87,13 @@ class Regex:
         except re2.error as error:
             reason = error.args[0].decode() if isinstance(error.args[0], bytes) else error
             raise UsageError(
-                f"The regular expression is bad ({reason}).", "Write it without look-around and back-references."
+                f"The regular expression is not valid ({reason}).", "Write it without look-around and back-references."
             ) from error
         if self._compiled.search(b"") is not None:
-            raise UsageError("The regular expression matches nothing at all, too.", "Write what must be on the page.")
+            raise UsageError(
+                "The regular expression also matches an empty text.",
+                "Write a pattern that needs at least one character.",
+            )
         self.parts = _required_parts(written)
 
     def counts(self, texts: list[str]) -> list[int]:
@@ -158,7 +161,7 @@ def rows_in_scope(scope: Scope, segment: Any, contents: frozenset[str], rows: Ro
 def narrow(snapshot: Any, member: Member, node: str) -> Member:
     section = next((section for section in snapshot.sections(member.content_id) if section.node_id == node), None)
     if section is None:
-        raise NotFoundError(f"{member.name} has no section {node}.", "See its outline.")
+        raise NotFoundError(f"{member.name} has no section {node}.", "The outline of the document lists its sections.")
     return replace(member, first=section.start_page, last=section.end_page)
 
 

@@ -43,7 +43,7 @@ from retrievers.ranking.model import candidate_features
 from retrievers.reason.reasoner import Reasoner
 from retrievers.trees.contents import ContentCache
 
-_OTHER_EMBEDDERS = "the libraries are not embedded by one model, so words alone decide"
+_OTHER_EMBEDDERS = "the libraries have vectors of different models, so pages are ranked by their words only"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,7 +184,7 @@ def unread_note(unread: tuple[UnreadDocument, ...], searched: int, advice: Calla
     more = ", …" if len(unread) > _MAX_DOCUMENTS_SHOWN else ""
     holds = "documents hold" if len(unread) > 1 else "document holds"
     of = f"{len(unread)} of {searched}" if searched > 1 else str(len(unread))
-    return f"{of} {holds} pages without text, which no search finds ({which}{more}); {advice()}"
+    return f"{of} {holds} pages without text, which searches cannot find ({which}{more}); {advice()}"
 
 
 def _mostly(document: UnreadDocument) -> bool:
@@ -301,7 +301,9 @@ class Searcher:
         unfound = unread_note(unread, len(documents), self._reading)
         notes = (*result.notes, *scope.notes, *((unfound,) if unfound else ()), *rebuilt)
         if self._catalog.read_only:
-            notes += (f"this home cannot be written ({self._catalog.read_only}), so the search is not recorded",)
+            notes += (
+                f"this home cannot be written ({self._catalog.read_only}), so the time of this search is not recorded",
+            )
         results = result.results
         if scope.holders:
             results = tuple(replace(page, library=scope.holders[page.doc_id]) for page in results)
@@ -359,8 +361,8 @@ def charged_to(libraries: Sequence[Library]) -> AbstractContextManager[None]:
 
 
 def _behind_note(index: SearchableIndex) -> str:
-    how = f"cannot be brought up to date: {index.failure}" if index.failure else "follows in the background"
-    return f"the search index is behind by {index.pages} pages: they are found by their words, and it {how}"
+    how = f"the index cannot be updated: {index.failure}" if index.failure else "the index is updated in the background"
+    return f"the search index lacks {index.pages} pages: searches find them by their words only, and {how}"
 
 
 def unread_advice(settings: Settings) -> str:
@@ -374,5 +376,5 @@ def unread_advice(settings: Settings) -> str:
     if isinstance(engine, NoOcr):
         return engine.reason
     if settings.vlm_model:
-        return "index them again, which reads by OCR what it can, and what it cannot by the vision model"
-    return "index them again to read them by OCR; what OCR could not read a vision model may (vlm_model)"
+        return "index them again: OCR reads their text, and the vision model reads pages where OCR fails"
+    return "index them again to read them by OCR; a vision model (vlm_model) may read pages where OCR fails"

@@ -57,7 +57,7 @@ class ViewFiles:
             except FileNotFoundError:
                 continue  # another process has replaced it
             except (OSError, ValueError, KeyError) as error:
-                _log.warning("%s: is no view (%s), and is made again", path, error)
+                _log.warning("the file %s is damaged (%s), so it is built again", path, error)
             _delete(path)
         return None
 
@@ -72,7 +72,7 @@ class ViewFiles:
         try:
             write_view(folder / f"{mark}-{view.position}.view", {**extra, "catalog": catalog}, view)
         except (StoreError, IndexDamagedError) as error:
-            _log.warning("the cards of %s are not kept: %s", library, error.message)
+            _log.warning("the table of document cards of %s could not be saved: %s", library, error.message)
             return
         for path in folder.glob(f"{mark}-*.view"):
             if _position(path) < view.position:

@@ -144,7 +144,7 @@ def improve_tree(
             work.split(sections)
     except ChatError as error:
         failure = error.failure
-        work.notes.append(f"tree: {error.message} What was found before that stays.")
+        work.notes.append(f"tree: {error.message} The headings found before that stay.")
     for key, verdict in work.verdicts.items():
         work.session.put(key, verdict)
     if not work.changed and judged.action == "rebuild":
@@ -205,7 +205,7 @@ class _Work:
                 self.path, self.changed = path, True
                 self._correct(marks, checked, look=path != "pages")
                 return True
-            self.notes.append(f"tree: of the headings by way of {path}, {share:.0%} of a sample were right")
+            self.notes.append(f"tree: {share:.0%} of a sample of the headings found by way of {path} were right")
         return False
 
     def _paths(self, reading: bool) -> Iterator[tuple[TreePath, list[HeadingMark]]]:
@@ -258,7 +258,9 @@ class _Work:
         verdicts: dict[str, str] = {}  # kept once all that belongs to a sample was answered
         checked = check(self.session, self.doc, marks, sorted({*samples[0], *samples[1], *lost, *also}), verdicts)
         if not checked.trusted:
-            self.notes.append("tree: the model took wrong headings for right ones; it was not asked any further.")
+            self.notes.append(
+                "tree: the model accepted headings that were wrong on purpose, so it was not asked again."
+            )
             return None
         right = dict(checked.right)
         for at_kind, (places, chosen) in enumerate(zip(kinds, samples, strict=True)):

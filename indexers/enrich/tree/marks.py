@@ -36,11 +36,13 @@ class Counts:
         lost = self.elsewhere + self.missing
         lines = []
         if lost:
-            lines.append(f"tree: {lost} of {self.named} headings that the model named stand on no page it was shown")
+            lines.append(
+                f"tree: {lost} of {self.named} headings that the model named are on none of the pages that it saw"
+            )
         if self.unplaced:
             lines.append(f"tree: {self.unplaced} entries of the printed contents were found on no page")
         if self.dropped or self.moved:
-            lines.append(f"tree: {self.dropped} headings were taken out and {self.moved} moved, as the model found")
+            lines.append(f"tree: {self.dropped} headings were removed and {self.moved} moved on the model's advice")
         return lines
 
 

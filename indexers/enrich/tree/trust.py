@@ -73,12 +73,14 @@ def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section],
         labelled = max(
             (sum(bool(row.label) for row in contents.rows) for contents in find_contents(doc, search)), default=0
         )
-        return TreeAssessment("contents" if labelled >= _PRINTED else "check", "headings are told by their look alone")
+        return TreeAssessment(
+            "contents" if labelled >= _PRINTED else "check", "headings are recognised only by their look"
+        )
     if share < _LOCATED:
         action: Action = "rebuild" if share < _UNLOCATED else "check"
-        return TreeAssessment(action, f"{share:.0%} of the outline's titles stand on their pages")
+        return TreeAssessment(action, f"{share:.0%} of the outline's titles are on their pages")
     if len(marks) - len(frame) > _LOOK_ALONE * len(marks):
-        return TreeAssessment("check", "many headings are told by their look alone")
+        return TreeAssessment("check", "many headings are recognised only by their look")
     return TreeAssessment("keep")
 
 

@@ -114,15 +114,17 @@ class Package:
         try:
             self._zip = zipfile.ZipFile(path if data is None else io.BytesIO(data))
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-            raise BrokenFileError(f"{path}: damaged, its entries cannot be listed ({error}).") from error
+            raise BrokenFileError(
+                f"{path}: the package is damaged, so its entries cannot be listed ({error})."
+            ) from error
         entries = self._zip.infolist()
-        limits.check("max_entries", len(entries), f"{path}: it packs {len(entries):,} files")
+        limits.check("max_entries", len(entries), f"{path}: it contains {len(entries):,} files")
         size = sum(entry.file_size for entry in entries)
         limits.check("max_expanded_bytes", size, f"{path}: unpacked it has {size:,} bytes")
         for entry in entries:
             if entry.file_size > max(_SMALL, _RATIO * entry.compress_size):
                 raise LimitError(
-                    f"{path}: «{entry.filename[-60:]}» in it unpacks to {entry.file_size:,} bytes from "
+                    f"{path}: '{entry.filename[-60:]}' in it unpacks to {entry.file_size:,} bytes from "
                     f"{entry.compress_size:,}, as a file does that is made to fill the memory."
                 )
         self._entries = {entry.filename.replace("\\", "/").lstrip("/"): entry for entry in entries}
@@ -156,7 +158,9 @@ class Package:
         try:
             return self._zip.read(entry)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
-            raise BrokenFileError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
+            raise BrokenFileError(
+                f"{self._path}: the package is damaged, so '{name}' in it cannot be unpacked ({error})."
+            ) from error
 
     def stream(self, name: str) -> IO[bytes]:
         """Open an entry to be read in pieces. Raise as ``read`` does; damage inside shows while reading."""
@@ -164,15 +168,17 @@ class Package:
         try:
             return self._zip.open(entry)
         except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-            raise BrokenFileError(f"{self._path}: damaged, «{name}» in it cannot be unpacked ({error}).") from error
+            raise BrokenFileError(
+                f"{self._path}: the package is damaged, so '{name}' in it cannot be unpacked ({error})."
+            ) from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         """Return an entry to be read. Raise DocumentError where it is missing, PasswordError if it is encrypted."""
         entry = self._find(name)
         if entry is None:
-            raise BrokenFileError(f"{self._path}: damaged, «{name}» is missing in it.")
+            raise BrokenFileError(f"{self._path}: the package is damaged: '{name}' is missing in it.")
         if entry.flag_bits & _ENCRYPTED:
-            raise PasswordError(f"{self._path}: encrypted.", "Save it without a password.")
+            raise PasswordError(f"{self._path}: the file is encrypted.", "Save it without a password.")
         return entry
 
     def xml(self, name: str) -> etree._Element:
@@ -180,9 +186,9 @@ class Package:
 
     def root(self, name: str, data: bytes) -> etree._Element:
         """Return the root of an entry's XML text, which was read before."""
-        root, whole = read_xml(data, f"{self._path}: damaged, «{name}» in it")
+        root, whole = read_xml(data, f"{self._path}: the file is damaged: '{name}' in it")
         if not whole:
-            self.warnings.append(f"«{name}» in it is damaged or nested too deeply, and was read only in part")
+            self.warnings.append(f"'{name}' in the file is damaged or nested too deeply, and was read only in part")
         return root
 
     def close(self) -> None:
@@ -213,9 +219,9 @@ def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
             root = etree.fromstring(data, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             if recover:
-                raise BrokenFileError(f"{what} is no XML ({error}).") from error
+                raise BrokenFileError(f"{what} is not valid XML ({error}).") from error
             continue
         if root is not None:
             put_in(root)
             return root, not recover
-    raise BrokenFileError(f"{what} is no XML.")
+    raise BrokenFileError(f"{what} is not valid XML.")

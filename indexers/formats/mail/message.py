@@ -91,7 +91,7 @@ def message_blocks(
     yield Heading(1, _subject(message), place=place)
     head = [f"{name}: {value}" for name in _HEAD if (value := _field(message, name))]
     if strays := [str(defect) for defect in message.defects if isinstance(defect, StrayLine)]:
-        warnings.append(f"{len(strays)} lines in the head of a message are no fields; they stand after it")
+        warnings.append(f"{len(strays)} lines in the header of a message are not fields; they follow the header")
         head += strays
     yield Paragraph("\n".join(head), place)
     attached: list[str] = []

@@ -61,7 +61,7 @@ class ShownPictures:
         if self._read[0] != number:
             self._read = number, list(leaves(self._message(number)))
         if at >= len(self._read[1]):
-            raise DocumentError("a picture in it is gone")
+            raise DocumentError("an attached picture is missing")
         return content(self._read[1][at])
 
 
@@ -101,7 +101,7 @@ def part_text(part: Any) -> tuple[str, list[str]]:
     try:
         text, warnings = decode(_unquoted(data) if part["content-transfer-encoding"] is None else data, Path(), label)
     except DocumentError:
-        return "", ["a part of it that is called a text holds binary data and was left out"]
+        return "", ["a part that is labelled as text contains binary data and was left out"]
     return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
 
 
@@ -150,9 +150,9 @@ def outlook_content(part: Any) -> OutlookContent | None:
         files = tuple((str(file.long_filename() or file.name), bytes(file.data or b"")) for file in packed.attachments)
     except Exception as error:  # noqa: BLE001 - tnefparse raises many types for damaged files
         reason = plain_reason(error, "winmail.dat")
-        return OutlookContent("", "", (), (f"what Outlook packed in winmail.dat cannot be read ({reason})",))
+        return OutlookContent("", "", (), (f"the attachment winmail.dat of Outlook cannot be read ({reason})",))
     empty = not (text.strip() or html.strip() or files)
-    return OutlookContent(text, html, files, ("winmail.dat in it is empty or damaged",) if empty else ())
+    return OutlookContent(text, html, files, ("the attachment winmail.dat is empty or damaged",) if empty else ())
 
 
 def rtf_text(data: bytes) -> str:

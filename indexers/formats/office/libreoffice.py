@@ -56,7 +56,7 @@ def convert(program: str, path: Path, ending: str) -> bytes:
             _run(command, path)
         converted = Path(folder, f"{path.stem}.{ending}")
         if not converted.exists():
-            raise DocumentError(f"{path}: LibreOffice cannot open it: it is encrypted or damaged.")
+            raise DocumentError(f"{path}: LibreOffice cannot open the file, because it is encrypted or damaged.")
         return converted.read_bytes()
 
 
@@ -84,8 +84,8 @@ def office_pdf(path: Path) -> bytes:
     program = find_libreoffice()
     if program is None:
         raise DocumentError(
-            f"{path}: its view as printed is LibreOffice's, and that is not installed.",
-            "Install LibreOffice, or look at the page without this view.",
+            f"{path}: the view 'printed' needs LibreOffice, which is not installed.",
+            "Install LibreOffice, or leave this view out.",
         )
     return convert(program, path, "pdf")
 
@@ -104,7 +104,7 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -
         texts = [printed.get_text() for printed in document]
         at = _best_page(_word_pairs(text, _BEGINNING), texts, number, slide)
         if at is None:
-            raise DocumentError(f"page {number}: no page that LibreOffice prints shows its words.")
+            raise DocumentError(f"page {number}: none of the pages that LibreOffice prints shows its words.")
         return draw_page(document[at], how)
 
 

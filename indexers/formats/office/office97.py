@@ -34,7 +34,7 @@ def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
         with olefile.OleFileIO(str(path)) as file:
             return {name: file.openstream(name).read() for name in names if file.exists(name)}
     except (OSError, ValueError, IndexError) as error:
-        raise BrokenFileError(f"{path}: damaged, its streams cannot be listed.") from error
+        raise BrokenFileError(f"{path}: the file is damaged: its streams cannot be listed.") from error
 
 
 _WORD_97, _WORD_6 = 0xA5EC, (0xA5DC, 0xA697, 0xA699)
@@ -65,20 +65,20 @@ def read_word97(path: Path, limits: ParseLimits) -> Flow:
         magic, flags = unpack_from("<H8xH", data)
         if flags & _ENCRYPTED:
             kind = "XOR" if flags & _OBFUSCATED else "RC4"
-            raise PasswordError(f"{path}: encrypted ({kind}).", "Save it without a password.")
+            raise PasswordError(f"{path}: the file is encrypted ({kind}).", "Save it without a password.")
         if magic in _WORD_6:
             first, end = unpack_from("<II", data, 0x18)
             return Flow(
                 iter([Part(list(_page_blocks(data[first:end].decode("cp1252", "replace"), [], {})))]), clauses=True
             )
         if magic != _WORD_97:
-            raise BrokenFileError(f"{path}: damaged, it is no file of Word 97.")
+            raise BrokenFileError(f"{path}: the file is damaged, or it is not a Word 97 file.")
         table = stored.get("1Table" if flags & _SECOND_TABLE else "0Table", b"")
         text, pieces = _read_text(data, table)
         looks = _looks(data, table)
         counts = [max(0, unpack_from("<i", data, at)[0]) for _, at in _NOTES]
     except (struct.error, IndexError, ValueError) as error:
-        raise BrokenFileError(f"{path}: damaged, its text cannot be put together.", "Save it as DOCX.") from error
+        raise BrokenFileError(f"{path}: the file is damaged: its text cannot be read.", "Save it as DOCX.") from error
     return Flow(_document_parts(text, counts, pieces, looks), clauses=True)
 
 
@@ -230,7 +230,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
     stored = streams(path, limits, "PowerPoint Document", "Current User", "EncryptedSummary")
     data, user = stored.get("PowerPoint Document", b""), stored.get("Current User", b"")
     if "EncryptedSummary" in stored or user[12:16] == _ENCRYPTED_USER.to_bytes(4, "little"):
-        raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
+        raise PasswordError(f"{path}: the file is encrypted.", "Save it without a password.")
     try:
         places, document = _directory(data, unpack_from("<I", user, 16)[0])
         lists: dict[int, list[tuple[int, int, list[tuple[int, str]]]]] = {}
@@ -243,7 +243,9 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
             for number, (place, _, outline) in enumerate(lists.get(_SLIDES, ()), 1)
         ]
     except (struct.error, KeyError, IndexError, ValueError) as error:
-        raise BrokenFileError(f"{path}: damaged, its slides cannot be listed.", "Save it as PPTX.") from error
+        raise BrokenFileError(
+            f"{path}: the file is damaged: its slides cannot be listed.", "Save it as PPTX."
+        ) from error
     return Flow(iter(parts))
 
 
@@ -333,7 +335,7 @@ def _slide(
 
 
 Read = Callable[[Path, ParseLimits], Flow]
-_PLAIN = "read without LibreOffice: its text, headings and tables, not its lists' numbers and pictures"
+_PLAIN = "read without LibreOffice: the text, headings and tables were read, but not list numbers and pictures"
 
 
 def read_doc(path: Path, limits: ParseLimits) -> Flow:

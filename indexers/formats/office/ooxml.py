@@ -64,7 +64,7 @@ def main_part(package: Package, path: object, default: str) -> str:
             return target
     if default in package:
         return default
-    raise BrokenFileError(f"{path}: damaged, the document is missing in it.")
+    raise BrokenFileError(f"{path}: the file is damaged: the main document is missing in it.")
 
 
 def properties(package: Package) -> dict[str, str]:
@@ -230,7 +230,7 @@ def _unwrapped(data: bytes) -> tuple[str, bytes]:
             if ole.exists("\x01Ole10Native"):
                 return _native(ole.openstream("\x01Ole10Native").read())
     except (OSError, ValueError, IndexError) as error:
-        raise DocumentError("damaged, it cannot be opened as an object of OLE.") from error
+        raise DocumentError("the file is damaged: it cannot be opened as an OLE object.") from error
     return "", data
 
 

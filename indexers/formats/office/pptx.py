@@ -44,7 +44,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
         count = len(slides)
     except Exception as error:
         raise BrokenFileError(
-            f"{path}: damaged, its slides cannot be listed ({plain_reason(error, str(path))})."
+            f"{path}: the file is damaged: its slides cannot be listed ({plain_reason(error, str(path))})."
         ) from error
     finally:
         package.close()
@@ -81,7 +81,7 @@ def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[
             warnings.append(f"slide {number} could not be read ({plain_reason(error)})")
         yield Part(blocks, f"slide {number}", whole=True)
     if hidden:
-        warnings.append(f"{hidden} of its {count} slides are hidden; they were read as the others")
+        warnings.append(f"{hidden} of its {count} slides are hidden; they were read, too")
 
 
 def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], heads: set[str]) -> Iterator[Block]:

@@ -66,7 +66,9 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
     try:
         text, warnings = _rtf_text(data[start:])
     except _UNREADABLE as error:
-        raise BrokenFileError(f"{path}: damaged, it cannot be read as RTF ({plain_reason(error)}).") from error
+        raise BrokenFileError(
+            f"{path}: the file is damaged: it cannot be read as RTF ({plain_reason(error)})."
+        ) from error
     return Flow(_rtf_pages(text), _rtf_info(data), warnings, clauses=True)
 
 

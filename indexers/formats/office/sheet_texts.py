@@ -30,7 +30,7 @@ _DEEPEST = 30
 def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> Iterator[tuple[str, Grid]]:
     """Read the sheets of an OpenDocument file. Raise PasswordError if it is encrypted."""
     if "META-INF/manifest.xml" in package and b"encryption-data" in package.read("META-INF/manifest.xml"):
-        raise PasswordError(f"{path}: encrypted.", "Save it without a password.")
+        raise PasswordError(f"{path}: the file is encrypted.", "Save it without a password.")
     root = package.xml("content.xml")
     warnings += package.warnings
     raised = text_shifts(root)
@@ -39,7 +39,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
     unshown = {name for name, look in looks if look is not None and look.get(f"{_TABLE}display") == "false"}
     tables = list(root.iter(f"{_TABLE}table"))
     if hidden := sum(table.get(f"{_TABLE}style-name") in unshown for table in tables):
-        warnings.append(f"{hidden} of its {len(tables)} sheets are hidden; they were read as the others")
+        warnings.append(f"{hidden} of its {len(tables)} sheets are hidden; they were read, too")
     return _ods_sheets(root, path, limits, raised, warnings)
 
 
@@ -78,7 +78,7 @@ def _ods_sheets(
         columns = [at for at in _hidden_columns(table) if grid.first <= at <= grid.last]
         for count, what in ((hidden, "rows"), (len(columns), "columns")):
             if count:
-                warnings.append(f"sheet «{name}»: {count} {what} are hidden; they were read as the others")
+                warnings.append(f"sheet '{name}': {count} {what} are hidden; they were read, too")
         for shape in table.findall(f"{_TABLE}shapes"):
             grid.apart += [(0, Paragraph(text)) for text in _descriptions(shape)]
             for paragraph in list(shape.iter(f"{_TEXT}p"))[:_MOST_REPEATED]:
@@ -201,10 +201,10 @@ def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -
 def read_spreadsheetml(path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
     """Read the sheets of a workbook that Excel 2003 saved as XML."""
     limits.check("max_expanded_bytes", path.stat().st_size, f"{path}: it has {path.stat().st_size:,} bytes")
-    root, _ = read_xml(path.read_bytes(), f"{path}: damaged, it")
+    root, _ = read_xml(path.read_bytes(), f"{path}: the file is damaged: it")
     sheets = list(root.iter(f"{_SS}Worksheet"))
     if not sheets:
-        raise BrokenFileError(f"{path}: damaged, it has no sheets.")
+        raise BrokenFileError(f"{path}: the file is damaged: it has no sheets.")
     return _xml_sheets(sheets, path, limits)
 
 

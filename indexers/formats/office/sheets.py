@@ -45,7 +45,7 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
     """Yield the sheets of an open workbook by name; note those that cannot be read."""
     hidden = sum(visible != 0 for visible in book._sheet_visibility)
     if hidden:
-        warnings.append(f"{hidden} of its {book.nsheets} sheets are hidden; they were read as the others")
+        warnings.append(f"{hidden} of its {book.nsheets} sheets are hidden; they were read, too")
     for at, name in enumerate(book.sheet_names()):
         grid = Grid(limits, f"{path}: a sheet")
         try:
@@ -58,11 +58,11 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
                 if note.text.strip()
             ]
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-            warnings.append(f"sheet «{name}» is damaged, and was read only in part ({type(error).__name__})")
+            warnings.append(f"sheet '{name}' is damaged, and was read only in part ({type(error).__name__})")
         else:
             for count, what in ((hidden_rows, "rows"), (hidden_columns, "columns")):
                 if count:
-                    warnings.append(f"sheet «{name}»: {count} {what} are hidden; they were read as the others")
+                    warnings.append(f"sheet '{name}': {count} {what} are hidden; they were read, too")
         book.unload_sheet(at)
         yield name, grid
 
@@ -170,10 +170,12 @@ def _calamine(path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[
         with _panics():
             book = calamine.CalamineWorkbook.from_path(str(path))
     except calamine.PasswordError as error:
-        raise PasswordError(f"{path}: encrypted{_encryption_kind(path)}.", "Save it without a password.") from error
+        raise PasswordError(
+            f"{path}: the file is encrypted{_encryption_kind(path)}.", "Save it without a password."
+        ) from error
     except (calamine.CalamineError, OSError, ValueError) as error:
         why = plain_reason(error, str(path))
-        raise BrokenFileError(f"{path}: damaged, it cannot be read as a workbook ({why}).") from error
+        raise BrokenFileError(f"{path}: the file is damaged: it cannot be read as a workbook ({why}).") from error
     return _sheets(book, calamine.CalamineError, warnings, limits)
 
 
@@ -209,7 +211,7 @@ def _panics() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise ValueError(f"its reader gave up: {error}") from error
+        raise ValueError(f"the reader of this format stopped: {error}") from error
 
 
 def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits: ParseLimits) -> Iterator[Part]:
@@ -218,20 +220,20 @@ def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits:
             with _panics():
                 sheet = book.get_sheet_by_name(name)
             limits.check(
-                "max_cells", cells := sheet.total_height * sheet.total_width, f"sheet «{name}» has {cells:,} cells"
+                "max_cells", cells := sheet.total_height * sheet.total_width, f"sheet '{name}' has {cells:,} cells"
             )
             top, left = sheet.start or (0, 0)
             with _panics():
                 rows = sheet.to_python(skip_empty_area=True)
         except (OSError, ValueError) as error:
-            warnings.append(f"sheet «{name}» could not be read ({error})")
+            warnings.append(f"sheet '{name}' could not be read ({error})")
             continue
         except LimitError as error:
             warnings.append(str(error))
             continue
         except unreadable:
             continue  # a sheet that is a chart, or a macro
-        grid = Grid(limits, f"sheet «{name}»", [Span(a + 1, b, c + 1, d) for (a, b), (c, d) in _merged(sheet)])
+        grid = Grid(limits, f"sheet '{name}'", [Span(a + 1, b, c + 1, d) for (a, b), (c, d) in _merged(sheet)])
         for at, row in enumerate(rows, 1):
             grid.add(top + at, {left + place: text for place, cell in enumerate(row) if (text := written(cell))})
         yield from sheet_parts(name, grid)

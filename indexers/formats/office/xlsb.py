@@ -61,7 +61,7 @@ class XlsbBook:
         if not self.sheets:
             raise BrokenFileError(f"{path}: damaged, it lists no sheets.")
         if hidden:
-            warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read as the others")
+            warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
         strings = self._records(targets.get("sharedStrings", ""), "its list of strings")
         self._strings = [_text(data, 1)[0] for kind, data in strings if kind == _ITEM]
         self._formats = self._styles(targets.get("styles", ""))
@@ -74,7 +74,7 @@ class XlsbBook:
         columns: list[tuple[int, int]] = []
         seen: set[int] = set()
         is_hidden = False
-        for kind, data in chain(self._records(target, f"sheet «{name}»"), [(_ROW, bytes(12))]):
+        for kind, data in chain(self._records(target, f"sheet '{name}'"), [(_ROW, bytes(12))]):
             if kind == _ROW:
                 grid.add(number + 1, cells)
                 rows += is_hidden and bool(cells)
@@ -93,7 +93,7 @@ class XlsbBook:
         hidden = sum(any(first <= at <= last for first, last in columns) for at in seen)
         for count, what in ((rows, "rows"), (hidden, "columns")):
             if count:
-                self._warnings.append(f"sheet «{name}»: {count} {what} are hidden; they were read as the others")
+                self._warnings.append(f"sheet '{name}': {count} {what} are hidden; they were read, too")
         grid.apart += self._apart(target, name)
         return grid
 
@@ -155,13 +155,13 @@ class XlsbBook:
                     yield from drawn_blocks(self._package, inner)
                 elif kind == "comments":
                     row = 0
-                    for record, data in list(self._records(inner, f"a comment of sheet «{name}»"))[: 4 * _MOST_NOTES]:
+                    for record, data in list(self._records(inner, f"a comment of sheet '{name}'"))[: 4 * _MOST_NOTES]:
                         if record == _COMMENT:
                             row = unpack_from("<I", data, 4)[0] + 1
                         elif record == _COMMENT_TEXT and (text := _text(data, 1)[0].strip()):
                             yield row, Note(text, "comment")
         except (*_UNREADABLE, DocumentError):
-            self._warnings.append(f"what lies on sheet «{name}» beside its cells is damaged")
+            self._warnings.append(f"what lies on sheet '{name}' beside its cells is damaged")
 
 
 def _seven_bit_number(data: bytes, at: int, limit: int) -> tuple[int, int]:

@@ -59,7 +59,7 @@ class XlsxBook:
                 self.sheets.append((sheet.get("name") or f"Sheet{len(self.sheets) + 1}", target))
                 hidden += sheet.get("state") in ("hidden", "veryHidden")
         if hidden:
-            warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read as the others")
+            warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
         self._strings = self._shared()
         self._struck: set[str] = set()  # styles of cells whose words are struck out
         self._formats = self._styles()
@@ -72,20 +72,20 @@ class XlsxBook:
             for number, cells in rows.read(self._stream(target)):
                 grid.add(number, cells)
         except _UNREADABLE:
-            self._warnings.append(f"sheet «{name}» is damaged, and was read only in part")
+            self._warnings.append(f"sheet '{name}' is damaged, and was read only in part")
         if rows.uncomputed:
             self._warnings.append(
-                f"sheet «{name}»: {rows.uncomputed} formulas have no stored value; the formulas are shown"
+                f"sheet '{name}': {rows.uncomputed} formulas have no stored value; the formulas are shown"
             )
         if rows.hidden:
-            self._warnings.append(f"sheet «{name}»: {rows.hidden} rows are hidden; they were read as the others")
+            self._warnings.append(f"sheet '{name}': {rows.hidden} rows are hidden; they were read, too")
         if columns := len(rows.hidden_columns):
-            self._warnings.append(f"sheet «{name}»: {columns} columns are hidden; they were read as the others")
+            self._warnings.append(f"sheet '{name}': {columns} columns are hidden; they were read, too")
         grid.apart += rows.heads
         try:
             grid.apart += self._read_apart(target)
         except DocumentError:
-            self._warnings.append(f"what lies on sheet «{name}» beside its cells is damaged")
+            self._warnings.append(f"drawings or comments of sheet '{name}' are damaged")
         return grid
 
     def _stream(self, target: str) -> Any:

@@ -36,9 +36,9 @@ def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tup
     """Return the bookmarks in order, and warnings about what was left out."""
     try:
         depth, count = _extent(document, limits.max_bookmarks)
-        limits.check("max_bookmarks", count, f"its bookmarks were ignored: there are at least {count:,}")
+        limits.check("max_bookmarks", count, f"its bookmarks were ignored, because there are at least {count:,}")
         if depth > MAX_BOOKMARK_DEPTH:
-            return (), [f"its bookmarks were ignored: they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"]
+            return (), [f"its bookmarks were ignored, because they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"]
         if isinstance(document, PatientDocument):
             document.outline_checked = True
         bookmarks = tuple(_bookmarks(document))
@@ -120,7 +120,7 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
         if handler := _security_handler(path):
             raise _unopened(path, handler) from error
         reason = " ".join(str(error).replace(str(path), path.name).split())
-        raise BrokenFileError(f"{path}: damaged, no PDF reader can open it ({reason}).") from error
+        raise BrokenFileError(f"{path}: the file is damaged: no PDF reader can open it ({reason}).") from error
     if locked:
         document.close()
         problem = "the password is wrong" if password else "encrypted"
@@ -159,9 +159,9 @@ def _security_handler(path: Path) -> str:
 
 def _unopened(path: Path, handler: str) -> DocumentError:
     if "pubsec" in handler.lower() or "ppk" in handler.lower():
-        problem, what = "encrypted with a certificate, which no password opens.", "the certificate"
+        problem, what = "encrypted with a certificate, so a password cannot open it.", "the certificate"
     else:
-        problem, what = f"encrypted by '{handler}', which only its own program opens.", "that program"
+        problem, what = f"encrypted by '{handler}', so only its own program can open it.", "that program"
     return DocumentError(f"{path}: {problem}", f"Open it with {what}, save it without encryption, and index that copy.")
 
 
@@ -282,5 +282,5 @@ def _read_embedded(read: Callable[[], bytes | None]) -> Iterator[bytes]:
             raise LimitError(
                 "it needs more memory than a worker may use.", "Raise the setting max_worker_memory."
             ) from error
-        raise DocumentError(f"damaged, it cannot be taken out ({error}).") from error
+        raise DocumentError(f"the file is damaged: it cannot be extracted ({error}).") from error
     yield data or b""

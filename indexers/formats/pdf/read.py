@@ -109,7 +109,7 @@ def read_info(document: pymupdf.Document, limits: ParseLimits = ParseLimits()) -
     """Read page count, bookmarks and metadata of an open PDF; warn of damaged parts."""
     warnings = []
     if document.is_repaired:
-        warnings.append("the file was damaged and has been repaired while reading; pages may be missing")
+        warnings.append("the file is damaged and was repaired for reading; pages may be missing")
     bookmarks, problems = read_bookmarks(document, limits)
     warnings += problems
     metadata = {

@@ -109,7 +109,7 @@ def _book(package: Package, path: Path) -> str:
     for name in package.names:
         if name.endswith(".opf"):
             return name
-    raise BrokenFileError(f"{path}: damaged, no file in it lists the book's chapters.")
+    raise BrokenFileError(f"{path}: the file is damaged: no file in it lists the book's chapters.")
 
 
 def _refuse_protected(package: Package, path: Path, texts: set[str]) -> None:

@@ -21,7 +21,7 @@ _WIDEST = 100  # columns or rows that a cell spans
 
 
 def read_fb2(path: Path, limits: ParseLimits) -> Flow:
-    root, whole = read_xml(path.read_bytes(), f"{path}: damaged, it")
+    root, whole = read_xml(path.read_bytes(), f"{path}: the file is damaged: it")
     if _tag(root) != "FictionBook":
         raise BrokenFileError(f"{path}: not a FictionBook.")
     info = next(iter(root.iter("{*}title-info")), root)

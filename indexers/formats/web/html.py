@@ -179,7 +179,7 @@ def parse_html(
             writer.walk(tree.body, 0)
             writer.end()
         if writer.unseen:
-            page.warnings.append(f"{writer.unseen:,} elements that the page hides were left out")
+            page.warnings.append(f"{writer.unseen:,} hidden elements of the page were left out")
     elif not framed and (frames := tree.css_first("noframes")) is not None:
         inner = parse_html(frames.text(deep=True), whole=whole, place=place, image=image, framed=True)
         inner.metadata = page.metadata or inner.metadata

@@ -231,7 +231,7 @@ async def test_conversations_over_mcp_are_their_owners(served: Serving) -> None:
         listed = await reader.call_tool("conversations", {})
         own = asked.structured_content["conversation"]
         assert [one["conversation"] for one in listed.structured_content["conversations"]] == [own]
-        with pytest.raises(ToolError, match="No conversation"):
+        with pytest.raises(ToolError, match="does not exist"):
             await reader.call_tool("conversations", {"conversation": mine})
     with served.client(secret) as reading:
         assert [one["id"] for one in reading.get("/conversations").json()["conversations"]] == [own]
@@ -254,11 +254,11 @@ def test_what_is_not_safe_is_not_started(tmp_path: Path) -> None:
         listening_of(Engine(tmp_path), build_parser().parse_args(["serve", *typed]))
 
     listening()
-    with pytest.raises(UsageError, match="no token protects it"):
+    with pytest.raises(UsageError, match="no token is set to protect it"):
         listening("--host", "0.0.0.0")
     with pytest.raises(UsageError, match="too short"):
         listening("--token", "short")
-    with pytest.raises(UsageError, match="trusted only by its address"):
+    with pytest.raises(UsageError, match="work only together"):
         listening("--user-header", "X-User")
 
 

@@ -160,7 +160,7 @@ def test_cuad_wordings_and_spans(write: Write, tmp_path: Path) -> None:
     assert [q.answerable for q in official] == [True, False]
     assert len(descriptions()) == 41
     write("cuad/clauses.jsonl", [none | {"clause": "Weather"}])
-    with pytest.raises(DocumentError, match="line 1: 'Weather' is none of the set's clauses"):
+    with pytest.raises(DocumentError, match="line 1: 'Weather' is not a clause of the data set"):
         load("cuad", tmp_path)
     with pytest.raises(UsageError, match="'cuad' has no wording 'long'"):
         load("cuad", tmp_path, wording="long")
@@ -216,9 +216,9 @@ def test_hips_outlines(write: Write, tmp_path: Path) -> None:
         {"book.pdf": HumanOutline(((1, "Foreword", 5),), kind="books")},
     )
     assert found.left_out == (
-        "book.toc, line 2: '2,Contents' is not level,heading,page.",
-        "empty.toc, line 1: 'Contents' is not level,heading,page.",
-        "empty.toc: no row can be used, so empty.pdf is not measured.",
+        "book.toc, line 2: '2,Contents' does not have the form level,heading,page.",
+        "empty.toc, line 1: 'Contents' does not have the form level,heading,page.",
+        "empty.toc: no row is valid, so empty.pdf is not measured.",
     )
     write("hips/other.pdf")
     with pytest.raises(NotFoundError, match=r"other\.pdf has no outline"):
@@ -292,7 +292,7 @@ def test_sets_of_one_layout(write: Write, tmp_path: Path) -> None:
     assert (one.language, one.within, one.documents) == ("de", ("a.md",), ("a.md",))
     assert two.within == ("b.md", "a.md")
     for wrong in ("sets/../manuals", "sets/", "sets/a/b"):
-        with pytest.raises(UsageError, match="There is no data set"):
+        with pytest.raises(UsageError, match="does not exist"):
             load(wrong, tmp_path)
 
 
@@ -336,7 +336,7 @@ def test_a_file_with_nothing_usable_is_an_error(write: Write, tmp_path: Path) ->
 
 def test_bad_documents(write: Write, tmp_path: Path) -> None:
     source = write("q.jsonl", [{"question": "One?", "evidence": []}])
-    with pytest.raises(NotFoundError, match="There is no folder"):
+    with pytest.raises(NotFoundError, match="does not exist"):
         load("custom", docs=tmp_path / "docs", questions=source)
     (tmp_path / "docs").mkdir()
     with pytest.raises(DocumentError, match="no documents"):

@@ -35,7 +35,7 @@ def test_gold_and_order_stay_and_other_questions_are_left_out(tmp_path: Path) ->
     ("written", "said"),
     [
         ('{"id": "q9", "question": "?"}', "line 1: weirs has no question q9"),
-        ('{"id": "q1", "question": "a"}\n{"id": "q1", "question": "b"}', "line 2: question q1 is worded a second time"),
+        ('{"id": "q1", "question": "a"}\n{"id": "q1", "question": "b"}', "line 2: question q1 has two wordings"),
         ('{"id": "q1", "question": " "}', "line 1: 'question' must be a text"),
         ('{"id": "q1"}', "line 1: the field 'question' is missing"),
         ("q1", "line 1: no valid JSON"),
@@ -53,7 +53,7 @@ def test_what_is_wrong_is_left_out_and_said_with_its_line(tmp_path: Path, writte
 def test_nothing_usable_is_an_error(tmp_path: Path, written: str) -> None:
     file = tmp_path / "p.jsonl"
     file.write_text(written)
-    with pytest.raises(DocumentError, match="holds no questions that can be used"):
+    with pytest.raises(DocumentError, match="contains no valid question"):
         reworded(SET, file)
 
 

@@ -70,13 +70,13 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     empty = read_run(run_folder(tmp_path / "empty", []))
     with pytest.raises(UsageError, match="no question in common"):
         compare([first, other])
-    with pytest.raises(UsageError, match="nothing to be compared with"):
+    with pytest.raises(UsageError, match="needs at least two runs"):
         compare([first])
     with pytest.raises(UsageError, match="named twice"):
         compare([first, first])
-    with pytest.raises(DocumentError, match="written twice"):
+    with pytest.raises(DocumentError, match="contains a question twice"):
         compare([first, twice])
-    with pytest.raises(DocumentError, match="holds no question"):
+    with pytest.raises(DocumentError, match="contains no question"):
         compare([first, empty])
 
 
@@ -98,7 +98,7 @@ GROUPS = st.dictionaries(st.text("abcdef", min_size=1, max_size=6), st.sampled_f
 def test_folds_keep_groups_together_and_are_balanced(groups: dict[str, str], seed: int) -> None:
     kept = {group or f"alone {question}" for question, group in groups.items()}
     if len(kept) < 3:
-        with pytest.raises(UsageError, match="cannot be dealt"):
+        with pytest.raises(UsageError, match="cannot be divided"):
             assign(groups, folds=3, seed=seed)
         return
     dealt = assign(groups, folds=3, seed=seed)
@@ -180,6 +180,6 @@ def test_the_folds_command_shows_both_figures(tmp_path: Path, capsys: pytest.Cap
     assert data["runs"] == ["first", "second"]
     assert (data["in_sample"], data["cross_fold"]) == pytest.approx((0.6, 0.6))
     assert main(["folds", *map(str, folders), "--folds", "6"]) == 2
-    assert "5 groups of questions cannot be dealt to 6 folds" in capsys.readouterr().err
+    assert "5 groups of questions cannot be divided into 6 folds" in capsys.readouterr().err
     assert main(["folds", *map(str, folders), "--measure", "nothing"]) == 2
     assert "no question of these runs has the measure" in capsys.readouterr().err.lower()

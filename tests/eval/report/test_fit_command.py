@@ -125,7 +125,7 @@ def test_what_cannot_be_learned_is_said(data: Path, typed: Callable[..., Printed
     for words, message in (
         (("--l2", "0"), "--l2 is 0.0"),
         (("--folds", "1"), "--folds is 1"),
-        (("--library", "x"), "--library goes with --feedback"),
+        (("--library", "x"), "--library can be used only with --feedback"),
         (("--feedback", "sets/boats"), "--feedback learns from ratings"),
         (("sets/nosuch",), "sets/nosuch is missing"),
     ):
@@ -176,7 +176,7 @@ def test_ratings_teach_unless_they_are_too_few_or_make_it_worse(
     rate(engine, [(question, "list.md") for question, _ in questions], right=False)
     few = typed(*arguments)
     assert (few.code, few.out) == (2, "")
-    assert "29 questions have a page that was rated right, and 30 are needed" in few.err
+    assert "29 questions have a page that was rated right, but learning needs 30" in few.err
     rate(engine, questions[29:])
     accepted = typed(*arguments, "--json", "--write", tmp_path / "mine.json")
     assert accepted.code == 0, accepted.err
@@ -218,7 +218,7 @@ def test_ratings_join_the_sets_of_the_shipped_weights_where_all_are_at_hand(
     (data / "sets" / "prices").rename(data / "prices")
     apart = json.loads(typed(*arguments, "--data", data).out)
     (data / "prices").rename(data / "sets" / "prices")
-    assert apart["sets"] == [] and "are not at hand" in apart["notes"][1]
+    assert apart["sets"] == [] and "are missing" in apart["notes"][1]
     assert apart["written"]["weights"] != joined["written"]["weights"]
     clear(engine)
 

@@ -118,7 +118,7 @@ def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path, capsys: pyt
     assert main(["report", folder, "--html", str(tmp_path)]) == 1
     assert "cannot be written" in capsys.readouterr().err
     assert main(["report", str(tmp_path / "nothing")]) == 1
-    assert "is no run" in capsys.readouterr().err
+    assert "is not the folder of a run" in capsys.readouterr().err
 
 
 def test_measures_stand_in_a_fixed_order() -> None:

@@ -227,7 +227,10 @@ def test_searches_that_went_on_without_their_model_are_told(
     monkeypatch.delenv("PAGEINDEX_LLM_MODEL")
     capsys.readouterr()
     assert main([*arguments, str(folder / "none")]) == 0
-    assert "No language model is configured (llm_model): effort deep did what fast does." in capsys.readouterr().out
+    assert (
+        "No language model is configured (llm_model): effort deep worked like the effort fast."
+        in capsys.readouterr().out
+    )
 
 
 def test_answers_need_a_model_and_judging_needs_answers(made: tuple[Path, Path, Path]) -> None:
@@ -235,7 +238,7 @@ def test_answers_need_a_model_and_judging_needs_answers(made: tuple[Path, Path, 
     for more in ({"answers": True}, {"ranker": "whole-tree"}):
         with pytest.raises(UsageError, match="language model, and none is configured"):
             measure(plan(folder / f"none-{len(more)}", docs, questions, **more), QUIET)
-    with pytest.raises(UsageError, match="none are asked for"):
+    with pytest.raises(UsageError, match="--answers is missing"):
         plan(folder / "none", docs, questions, judge_model="m")
 
 

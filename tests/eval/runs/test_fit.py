@@ -102,7 +102,7 @@ def test_features_without_data_keep_the_weights_in_use() -> None:
 
 def test_one_kind_alone_and_nothing_to_learn_from() -> None:
     assert Fitter([make_set("sets/aws_docs", 1)]).by_kind(np.zeros(5), QUIET) == []
-    with pytest.raises(UsageError, match="no sets"):
+    with pytest.raises(UsageError, match="No data sets to learn from"):
         Fitter([])
     nothing = FeatureSet("x", "library", "none", NAMES, ("bm25",), ())
     with pytest.raises(UsageError, match="Nothing can be learned"):

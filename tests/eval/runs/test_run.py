@@ -137,9 +137,9 @@ def test_other_options_are_not_mixed_into_a_run(tmp_path: Path) -> None:
     assert measure(plan(out, docs, questions, ranker="page-bm25"), QUIET) == first
     head = json.loads((out / RUN_FILE).read_text(encoding="utf-8")) | {"finished": ""}
     (out / RUN_FILE).write_text(json.dumps(head | {"engine": {"version": "0.1.0", "code": "other"}}), encoding="utf-8")
-    with pytest.raises(UsageError, match="another state of the engine"):
+    with pytest.raises(UsageError, match="another version of the engine"):
         measure(plan(out, docs, questions, ranker="page-bm25"), QUIET)
-    with pytest.raises(UsageError, match="holds no run"):
+    with pytest.raises(UsageError, match="not the folder of a run"):
         measure(plan(docs, docs, questions), QUIET)
 
 
@@ -150,7 +150,7 @@ def test_a_question_that_fails_is_kept_as_a_zero(tmp_path: Path) -> None:
     run = measure(plan(tmp_path / "out", docs, questions, setting="given"), QUIET)
     record = run.questions[-1]
     assert (record.id, record.stage, record.pages) == ("bad", "failed", ())
-    assert "gives no document that was indexed (broken.pdf)" in record.error
+    assert "names no document that was indexed (broken.pdf)" in record.error
     assert any("broken.pdf could not be indexed" in said for said in run.head.problems)
     assert run.head.counts["unplaced"] == 1
     count = len(pdfs.FISCAL_QUESTIONS)
@@ -165,10 +165,10 @@ def test_the_library_can_be_made_larger(tmp_path: Path) -> None:
     run = measure(plan(tmp_path / "runs" / "a", docs, questions, distractors=others), QUIET)
     assert run.head.counts["pages"] == 20 + 8
     (home,) = (tmp_path / "runs" / "homes").iterdir()
-    with pytest.raises(UsageError, match=r"holds 1 documents that are not of this run, for example book\.pdf"):
+    with pytest.raises(UsageError, match=r"holds 1 documents that do not belong to this run, for example book\.pdf"):
         measure(plan(tmp_path / "runs" / "b", docs, questions, home=home), QUIET)
     shutil.copy(next(docs.glob("*.pdf")), others)
-    with pytest.raises(UsageError, match="a document of that name is in custom"):
+    with pytest.raises(UsageError, match="custom already has a document of that name"):
         measure(plan(tmp_path / "runs" / "c", docs, questions, distractors=others), QUIET)
 
 
@@ -219,7 +219,7 @@ def test_trees_are_scored_with_and_without_bookmarks(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_run_or_is_damaged_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="is no run"):
+    with pytest.raises(NotFoundError, match="is not the folder of a run"):
         read_run(tmp_path)
     (tmp_path / RUN_FILE).write_text("{", encoding="utf-8")
     with pytest.raises(DocumentError, match=r"run\.json: cannot be read"):

@@ -20,8 +20,8 @@ from hybrid_core.system import require
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("none", "no embedder.*nothing to load"),
-        ("", "'' names no embedder.*Known forms: none, onnx"),
+        ("none", "no embedder.*no model can be loaded"),
+        ("", "'' is not the name of an embedder.*Known forms: none, onnx"),
         ("hashed", "Did you mean hashed:DIM"),
         ("hashed:big", "Did you mean hashed:DIM"),
         ("hashd:256", "Did you mean hashed:DIM"),
@@ -169,7 +169,9 @@ def test_hashed_words_count_by_the_logarithm_of_how_often_they_occur() -> None:
     assert tax @ often == pytest.approx((1 + (1 + np.log(3)) ** 2) ** -0.5, abs=0.03)
 
 
-@pytest.mark.parametrize(("raised", "reason"), [(KeyError(), "its library gives no reason"), (OSError("a\n b"), "a b")])
+@pytest.mark.parametrize(
+    ("raised", "reason"), [(KeyError(), "the model's library gives no reason"), (OSError("a\n b"), "a b")]
+)
 def test_a_failure_of_a_library_is_told_without_the_name_of_its_class(raised: Exception, reason: str) -> None:
     with pytest.raises(ModelError) as told, running("bge"):
         raise raised

@@ -127,7 +127,7 @@ def test_networks_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_loaded_says_what_to_do(sentence: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"onnx:nobody: there is no such folder.*Export it where PyTorch is"):
+    with pytest.raises(UsageError, match=r"onnx:nobody: the folder does not exist.*Export it where PyTorch is"):
         load_embedder("onnx:nobody")
     with pytest.raises(ModelError, match=r"holds no exported network.*embed --export"):
         load_embedder(f"onnx:{sentence[0]}")
@@ -141,9 +141,9 @@ def test_what_cannot_be_loaded_says_what_to_do(sentence: tuple[Path, Path], tmp_
 def test_an_export_that_is_refused_leaves_nothing(sentence: tuple[Path, Path], tmp_path: Path) -> None:
     from hybrid_core.embed.onnx_model import export_model
 
-    with pytest.raises(UsageError, match="no model that PyTorch runs here"):
+    with pytest.raises(UsageError, match="not a model that PyTorch can run here"):
         export_model(load_embedder("hashed:64"), tmp_path / "new")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         export_model(load_embedder(f"st:{sentence[0]}", device="cpu"), sentence[1])
     assert list(tmp_path.iterdir()) == []
 

@@ -96,7 +96,7 @@ def test_one_repair_turn_with_the_reason(server: ScriptedServer, connect: Connec
     assert len(QUESTION) == 2, "the caller's own list stays as it was"
     assert [turn.role for turn in turns[2:]] == (["assistant", "user"] if said.strip() else ["user"])
     server.answer = lambda request: said
-    with pytest.raises(ReplyError, match="also after it was told so") as caught:
+    with pytest.raises(ReplyError, match="even when asked to correct it") as caught:
         connect().ask(QUESTION, Found)
     assert len(server.requests) == 4, "two calls at most"
     assert caught.value.failure == "reply" and not caught.value.retryable and caught.value.text == said
@@ -120,7 +120,7 @@ def test_nothing_said_is_never_an_answer(server: ScriptedServer, connect: Connec
     reply = connect().say(QUESTION)
     assert reply.text == "Page 12." and reply.usage.calls == 2
     server.answer = lambda request: "\n"
-    with pytest.raises(ReplyError, match="answered nothing, twice"):
+    with pytest.raises(ReplyError, match="returned an empty answer twice"):
         connect().say(QUESTION)
 
 

@@ -51,7 +51,7 @@ def test_closing_ends_every_wait(server: ScriptedServer, connect: Connect) -> No
     caller.close()
     for thread in threads:
         thread.join(10)
-    assert [str(error)[-22:] for error in caught] == ["is closed. Load it again."[-22:]] * 3
+    assert [str(error)[-22:] for error in caught] == ["is closed. Load the model again."[-22:]] * 3
     with pytest.raises(UsageError, match="is closed"):
         caller.say(QUESTION)
 

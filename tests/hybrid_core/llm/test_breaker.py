@@ -74,7 +74,7 @@ def test_after_a_failure_for_good_calls_fail_at_once_until_one_finds_that_it_is_
         caller.ask(QUESTION, Found)
     assert len(server.requests) == asked
     for one in (caller, again):
-        with pytest.raises(ChatError, match=r"it was not asked now; it is in \d+ s") as second:
+        with pytest.raises(ChatError, match=r"The next call is made in \d+ s") as second:
             one.say(QUESTION)
         assert first.value.message in second.value.message and KEY not in str(second.value)
         assert (second.value.failure, second.value.advice) == (failure, first.value.advice)
@@ -101,7 +101,7 @@ def test_one_that_finds_that_it_is_not_over_leaves_it_as_it_was(
     for _ in range(2):
         with pytest.raises(ChatError, match="tried 2 times"):
             caller.say(QUESTION)
-        with pytest.raises(ChatError, match="was not asked"):
+        with pytest.raises(ChatError, match="The next call is made"):
             caller.say(QUESTION)
         clock.ahead += 31
     assert len(server.requests) == 4
@@ -135,14 +135,14 @@ def test_a_hiccup_does_not_open_it_and_silence_does_the_second_time(server: Scri
     assert [caller.ask(QUESTION, Found).usage.calls for _ in range(2)] == [1, 1]
     server.answer = lambda _: FakeReply("a few words", break_after=3)
     for _ in range(2):
-        with pytest.raises(ChatError, match="broke off"):
+        with pytest.raises(ChatError, match="stopped in the middle"):
             caller.say(QUESTION, on_text=lambda _: None)
     slow = FakeReply(GOOD, wait=30)
     server.answer = lambda _: slow
     for number in range(3):
         with pytest.raises(ChatError) as caught:
             impatient.say(QUESTION)
-        assert caught.value.failure == "timeout" and ("was not asked" in str(caught.value)) == (number == 2)
+        assert caught.value.failure == "timeout" and ("The next call is made" in str(caught.value)) == (number == 2)
 
 
 def test_what_fails_slowly_is_not_tried_again_where_somebody_waits_and_two_in_a_row_open_it(
@@ -154,7 +154,7 @@ def test_what_fails_slowly_is_not_tried_again_where_somebody_waits_and_two_in_a_
     for number in range(3):
         with pytest.raises(ChatError, match="out of order") as caught:
             caller.say(QUESTION)
-        assert "tried" not in str(caught.value) and ("was not asked" in str(caught.value)) == (number == 2)
+        assert "tried" not in str(caught.value) and ("The next call is made" in str(caught.value)) == (number == 2)
     assert len(server.requests) == 2
 
 
@@ -172,7 +172,7 @@ def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: Scri
     with pytest.raises(ChatError, match=r"slow down.*asks to wait 5 s") as caught:
         caller.say(QUESTION)
     assert (caught.value.failure, caught.value.wait, len(server.requests)) == ("rate limit", 5, 1)
-    with pytest.raises(ChatError, match=r"slow down.*was not asked now; it is in \d s"):
+    with pytest.raises(ChatError, match=r"slow down.*The next call is made in \d s"):
         caller.say(QUESTION)
     assert len(server.requests) == 1
     with ThreadPoolExecutor(1) as pool:
@@ -180,7 +180,7 @@ def test_a_server_that_asks_for_a_rest_gets_it_from_those_that_wait(server: Scri
         until = time.monotonic() + 600
         while not limiter._paused and time.monotonic() < until:
             time.sleep(0.01)
-        with pytest.raises(ChatError, match=r"left alone for a while. The server asks to wait") as caught:
+        with pytest.raises(ChatError, match=r"refuses calls for a while. The server asks to wait") as caught:
             other.say(QUESTION)
         assert caught.value.retryable and 1 < caught.value.wait <= 5 and not work.done()
         assert work.result().text == "Page 12."
@@ -214,7 +214,7 @@ def test_work_that_nobody_waits_for_asks_all_the_same(server: ScriptedServer, co
             caller.say(QUESTION, scope=CallScope(patient=patient))
         assert len(server.requests) == tries
     server.answer = lambda _: GOOD
-    with pytest.raises(ChatError, match="was not asked"):
+    with pytest.raises(ChatError, match="The next call is made"):
         caller.ask(QUESTION, Found)
     assert caller.ask(QUESTION, Found, scope=CallScope(patient=True)).usage.calls == 1
     assert caller.ask(QUESTION, Found).usage.calls == 1, "its answer is news for all"
@@ -229,13 +229,13 @@ def test_of_two_models_behind_one_endpoint_each_has_its_own_key_and_both_the_sam
     with pytest.raises(ChatError, match="refused"):
         one.say(QUESTION)
     assert other.say(QUESTION).text == GOOD
-    with pytest.raises(ChatError, match="was not asked"):
+    with pytest.raises(ChatError, match="The next call is made"):
         one.say(QUESTION)
     server.answer = lambda _: FakeReply(break_after=0)
     with pytest.raises(ChatError, match="tried 2 times"):
         other.say(QUESTION)
     for caller in (one, other):
-        with pytest.raises(ChatError, match="was not asked"):
+        with pytest.raises(ChatError, match="The next call is made"):
             caller.say(QUESTION)
     one.close()
     other.close()
@@ -334,7 +334,7 @@ def test_nobody_listens_is_known_in_a_second_and_then_at_once() -> None:
         taken.bind(("127.0.0.1", 0))
         caller = ChatModel(OpenAIChat("m", base_url=f"http://127.0.0.1:{taken.getsockname()[1]}/v1"))
         start = time.monotonic()
-        for said in ("It was tried 2 times", "it was not asked now"):
+        for said in ("It was tried 2 times", "The next call is made"):
             with pytest.raises(ChatError, match=f"cannot be reached.*{said}") as caught:
                 caller.say(QUESTION)
             assert caught.value.failure == "connection"

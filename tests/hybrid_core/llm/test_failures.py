@@ -35,11 +35,11 @@ pytestmark = pytest.mark.slow
         (402, "pay first", "quota", "billing"),
         (429, "You exceeded your current quota", "quota", "billing"),
         (400, "Your credit balance is too low", "quota", "billing"),
-        (400, "This model's maximum context length is 8192 tokens", "too long", "takes longer texts"),
-        (413, "large", "too long", "takes longer texts"),
+        (400, "This model's maximum context length is 8192 tokens", "too long", "longer context"),
+        (413, "large", "too long", "longer context"),
         (400, "blocked by our content management policy", "refusal", "Choose another model"),
         (400, "image_url is only supported by vision models", "request", "a vision model"),
-        (422, "no", "request", "takes such requests"),
+        (422, "no", "request", "accepts such requests"),
     ],
 )
 def test_what_cannot_help_is_not_tried_again(
@@ -132,7 +132,7 @@ def test_a_stream_without_an_end(server: ScriptedServer, connect: Connect, inter
     caller = connect(interface, timeout=1.0)
     server.answer = lambda request: FakeReply("loop " * 5000, wait=0.02)
     start = time.monotonic()
-    with pytest.raises(ChatError, match="did not come to an end") as caught:
+    with pytest.raises(ChatError, match="did not finish its answer") as caught:
         caller.say(QUESTION, on_text=lambda text: None)
     assert caught.value.failure == "timeout" and time.monotonic() - start < 60
     assert len(server.requests) == 2, "what was shown cannot be taken back"
@@ -148,7 +148,7 @@ def test_a_stream_that_ignores_the_limit(server: ScriptedServer, connect: Connec
 def test_a_disconnect_in_the_middle_of_a_stream(server: ScriptedServer, connect: Connect, interface: Interface) -> None:
     heard: list[str] = []
     server.answer = lambda request: FakeReply("one two three", break_after=4)
-    with pytest.raises(ChatError, match="broke off") as caught:
+    with pytest.raises(ChatError, match="stopped in the middle") as caught:
         connect(interface).say(QUESTION, on_text=heard.append)
     assert heard == ["one"] and caught.value.failure == "connection" and len(server.requests) == 1
     heard.clear()
@@ -181,7 +181,7 @@ def test_something_that_is_no_chat(server: ScriptedServer, connect: Connect, int
 
 def test_a_page_where_a_stream_should_be(server: ScriptedServer, connect: Connect) -> None:
     server.answer = lambda request: FakeReply(body="<html>Welcome</html>")
-    with pytest.raises(ChatError, match="ended its answer before it began") as caught:
+    with pytest.raises(ChatError, match="ended its answer without any text") as caught:
         connect("openai").say(QUESTION, on_text=lambda text: None)
     assert "base URL" in caught.value.advice
 

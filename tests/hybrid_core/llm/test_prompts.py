@@ -21,7 +21,7 @@ def test_every_prompt_ends_with_the_user_and_carries_its_version() -> None:
     for name in NAMES:
         found = prompt(*name.split(".")) if "." in name else prompt(name)
         assert found.turns[-1][0] == "user" and found.id.startswith(f"{name}@") and len(found.id) == len(name) + 11
-    with pytest.raises(UsageError, match="no prompt 'nothing'"):
+    with pytest.raises(UsageError, match="prompt 'nothing' does not exist"):
         prompt("nothing")
     assert prompt("repair", "xx") is not None, "another language falls back"
 
@@ -51,7 +51,7 @@ def test_values_are_put_in_once_and_data_between_fences() -> None:
 
 @pytest.mark.parametrize("values", [{"how": "x", "page": "y"}, {"how": "x", "page": "y", "question": "", "more": ""}])
 def test_missing_and_unknown_values(values: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"wants other values: (question|more)"):
+    with pytest.raises(UsageError, match=r"was given the wrong values: (question|more)"):
         MADE.messages(values)
 
 

@@ -60,7 +60,7 @@ def test_what_a_full_disk_keeps_from_it_is_told_once(
     for name in ("a", "b"):
         cache.offer({name: b"x"})
     assert [record.message for record in caplog.records] == [
-        "what is drawn and read of pages is not kept: cache.sqlite: cannot be written. Free some space."
+        "the cache cannot store page images and OCR texts: cache.sqlite: cannot be written. Free some space."
     ]
 
 
@@ -73,7 +73,7 @@ def test_damage_and_newer_versions_are_told(cache: Cache) -> None:
     with pytest.raises(SchemaError, match="newer version"):
         cache.get("a")
     cache.path.write_bytes(b"something else entirely, and long enough to be looked at" * 50)
-    with pytest.raises(StoreError, match=r"not a cache.*Delete it"):
+    with pytest.raises(StoreError, match=r"not a cache.*Delete the file"):
         cache.get("a")
 
 

@@ -113,7 +113,7 @@ def test_shared_content_stays_until_its_last_document_goes(catalog: Catalog) -> 
     assert rows(catalog)["pages"] == 2
     catalog.remove(["d2"])
     assert rows(catalog)["pages"] == 0
-    with pytest.raises(NotFoundError, match=r"removed meanwhile"):
+    with pytest.raises(NotFoundError, match=r"another process removed the content"):
         publish(catalog, "d3", ALPHA, None)
 
 
@@ -232,7 +232,7 @@ def test_term_weights_are_read_back_in_half_precision(catalog: Catalog) -> None:
     indices, values = held["some"]
     assert indices.dtype == np.uint32 and indices.tolist() == [250_001, 2**32 - 1], "1e-9 is nothing in half precision"
     assert values.dtype == np.float32 and values == pytest.approx([0.1, 3.25], rel=1e-3)
-    with pytest.raises(ModelError, match="weighted a term beyond half precision"):
+    with pytest.raises(ModelError, match="a weight that does not fit a 16-bit float"):
         target.put({"x": vector}, {"x": {1: 1e6}})
 
 
@@ -260,7 +260,7 @@ def test_a_catalog_with_damaged_bytes_says_so(catalog: Catalog, column: str) -> 
     with pytest.raises(StoreError, match="damaged") as raised, catalog.snapshot() as snapshot:
         list(snapshot.pages(C1))
     advice = raised.value.advice
-    assert advice.startswith("Run «hybrid-pageindex recover»") and "backup" in advice and "notes" in advice
+    assert advice.startswith("Run 'hybrid-pageindex recover'") and "backup" in advice and "notes" in advice
     assert "index again" not in advice, "who follows that loses what is in the catalog alone"
 
 

@@ -60,7 +60,7 @@ def test_a_copy_that_was_stopped_goes_on_and_is_not_opened_before(
 
     with pytest.raises(KeyboardInterrupt):
         copy_catalog(catalog, other, stop)
-    with pytest.raises(StoreError, match="Only half"):
+    with pytest.raises(StoreError, match="unfinished copy"):
         Catalog(other.path, other.url)
     written: list[str] = []
     monkeypatch.setattr(maintenance, "insert", lambda table: written.append(table.name) or schema.insert(table))
@@ -76,7 +76,7 @@ def test_what_is_written_meanwhile_is_said_and_copied_by_the_next(catalog: Catal
             publish(catalog, "d9", BETA, None)
 
     filled(catalog)
-    with pytest.raises(StoreError, match="written while it was copied"):
+    with pytest.raises(StoreError, match="changed while it was copied"):
         copy_catalog(catalog, other, write)
     copy_catalog(catalog, other, lambda *_: None)
     with other.snapshot() as snapshot:
@@ -85,7 +85,7 @@ def test_what_is_written_meanwhile_is_said_and_copied_by_the_next(catalog: Catal
 
 def test_nothing_is_overwritten(catalog: Catalog, other: Catalog) -> None:
     other.ensure_library("mine")
-    with pytest.raises(UsageError, match="holds something else"):
+    with pytest.raises(UsageError, match="already holds another catalog"):
         copy_catalog(filled(catalog), other, lambda *_: None)
     with other.reading() as connection:
         assert connection.scalar(select(schema.libraries.c.id)) == "mine"

@@ -45,7 +45,7 @@ def test_numbers_out_of_range_are_refused(number: Any) -> None:
 
 
 def test_a_library_that_is_not_there_is_named_among_several(library: Engine) -> None:
-    with pytest.raises(NotFoundError, match="No library 'other'"):
+    with pytest.raises(NotFoundError, match="library 'other' does not exist"):
         run(library.search("net sales", libraries=["default", "other"]))
 
 

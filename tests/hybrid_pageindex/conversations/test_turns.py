@@ -251,8 +251,8 @@ def test_what_was_cited_stays_readable(home: Path, tmp_path: Path) -> None:
         assert [one["role"] for one in whole["messages"]] == ["user", "assistant"]
         run(engine.documents.remove("corvane-optics-2023-10k.pdf"))
         gone = run(conversations.place(first.id, 1))
-        assert "the document is gone" in gone.note and gone.citation.quote and gone.citation.page == 3
-        assert "*(the document is gone)*" in run(conversations.export(id))
+        assert "the document was removed" in gone.note and gone.citation.quote and gone.citation.page == 3
+        assert "*(the document was removed)*" in run(conversations.export(id))
         failed = asked(engine, id, "And in 2022?")
         assert failed.status == "failed" and "None of the documents" in failed.cause
 
@@ -280,7 +280,7 @@ def test_an_answer_that_fails_unexpectedly_names_no_class(plain: Engine, monkeyp
 
     monkeypatch.setattr(TurnMaker, "make", broken)
     failed = asked(plain, run(plain.conversations.create()).id, SALES)
-    assert failed.status == "failed" and failed.cause.startswith("Something unexpected went wrong")
+    assert failed.status == "failed" and failed.cause.startswith("An unexpected error occurred")
     assert "KeyError" not in failed.cause
 
 
@@ -292,9 +292,9 @@ def test_an_export_says_what_the_page_warns_of() -> None:
         answer = ConversationMessage(2, "c", 1, "assistant", "It was 118.", status, 0, result=result)
         return exported(Conversation("c", "", "Mills", "user", ConversationScope(), 0, 0, 0), [answer], "markdown")
 
-    assert "Not borne out by the sources: 118 (not on its page)" in told(
+    assert "Not supported by the sources: 118 (not on its page)" in told(
         "complete", TurnResult(unsupported=(("118", "not on its page"),))
     )
     assert "The evidence is weak." in told("complete", TurnResult(evidence="weak"))
-    assert "Stopped before it was complete." in told("cancelled", TurnResult())
+    assert "The answer was stopped before it was complete." in told("cancelled", TurnResult())
     assert told("complete", TurnResult(evidence="strong")).endswith("It was 118.\n")

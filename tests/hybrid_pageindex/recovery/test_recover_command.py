@@ -63,8 +63,8 @@ def test_a_damaged_home_works_again(copied: Copied, capsys: pytest.CaptureFixtur
     pages = places(home / CATALOG)
     zero(home / CATALOG, 1, pages["notes"][3][0], next(page for page, kind in pages["pages"] if kind == "overflow"))
     assert main(["--home", str(home), "list"]) == 1
-    assert "Run «hybrid-pageindex recover»" in capsys.readouterr().err
-    assert main(["--home", str(home), "recover", "--json"]) == 1, "notes are gone"
+    assert "Run 'hybrid-pageindex recover'" in capsys.readouterr().err
+    assert main(["--home", str(home), "recover", "--json"]) == 1, "notes were deleted"
     report = json.loads(capsys.readouterr().out)
     kinds = {entry["kind"]: entry for entry in report["kinds"]}
     assert report["catalog"] == "damaged" and Path(report["damaged"]).is_file() and not report["complete"]
@@ -81,7 +81,7 @@ def test_a_damaged_home_works_again(copied: Copied, capsys: pytest.CaptureFixtur
         assert {entry.title for entry in run(engine.documents.list())} >= {"Title 0", "Title 1", "Title 2"}
     assert main(["--home", str(home), "recover"]) == 0
     shown = capsys.readouterr().out
-    assert "The catalog is whole" in shown and "Nothing is gone" in shown
+    assert "The catalog is undamaged" in shown and "Nothing was lost" in shown
 
 
 def test_without_a_catalog_uploads_are_indexed_again(copied: Copied, capsys: pytest.CaptureFixture[str]) -> None:
@@ -200,7 +200,7 @@ def test_while_another_process_has_the_home_nothing_is_done(copied: Copied) -> N
     )
     try:
         assert other.stdout is not None and other.stdout.readline() == b"open\n"
-        with pytest.raises(BusyError, match=r"it is in use.*Stop every process"):
+        with pytest.raises(BusyError, match=r"another process uses this home.*Stop every process"):
             recover_catalog(home)
     finally:
         other.communicate()
@@ -211,7 +211,7 @@ def test_while_another_process_has_the_home_nothing_is_done(copied: Copied) -> N
 def test_another_engine_of_this_process_is_noticed_too(tmp_path: Path) -> None:
     with closing(Catalog(tmp_path / CATALOG)) as catalog:
         catalog.ensure_library("default")
-        with pytest.raises(BusyError, match="it is in use"):
+        with pytest.raises(BusyError, match="another process uses this home"):
             recover_catalog(tmp_path)
     assert recover_catalog(tmp_path).whole
 
@@ -221,7 +221,7 @@ def test_nobody_opens_a_catalog_that_is_being_recovered(tmp_path: Path) -> None:
     catalog.close()
     with lock_for_recovery(tmp_path) as alone:
         assert alone
-        with pytest.raises(BusyError, match="being recovered"):
+        with pytest.raises(BusyError, match="is rebuilding the catalog"):
             Catalog(tmp_path / CATALOG)
         with pytest.raises(BusyError, match="another process recovers"):
             recover_catalog(tmp_path)

@@ -314,7 +314,7 @@ def test_a_catalog_of_a_newer_version_stays(copied: Copied) -> None:
 
 
 def test_where_there_is_nothing_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="neither a catalog nor uploads"):
+    with pytest.raises(StoreError, match="neither a catalog nor uploaded files"):
         recover_catalog(tmp_path / "home")
     assert not (tmp_path / "home").exists()
 

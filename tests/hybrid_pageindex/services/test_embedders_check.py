@@ -18,12 +18,12 @@ def test_the_doctor_loads_what_is_named_and_lists_what_is_here(tmp_path: Path) -
     told = embedders(Settings(models_dir=str(tmp_path), embedding_model="hashed:64"), ["hashed:32"])
     assert told.startswith("hashed:32, hashed:64 can be loaded; installed: ")
     assert told.endswith(f"2 models in {tmp_path}: owner/large, small")
-    assert embedders(Settings(), []).startswith("none is named (searches go by words)")
+    assert embedders(Settings(), []).startswith("none is configured (searches rank by words)")
 
 
 def test_the_doctor_says_how_a_missing_embedder_is_brought(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers", reason="the extra onnx is not installed")
-    with pytest.raises(PageIndexError, match=rf"there is no such folder.*put it at {tmp_path}/small"):
+    with pytest.raises(PageIndexError, match=rf"the folder does not exist.*put it at {tmp_path}/small"):
         embedders(Settings(models_dir=str(tmp_path)), ["onnx:small"])
-    with pytest.raises(UsageError, match=r"models_dir is .*, which is no folder"):
+    with pytest.raises(UsageError, match=r"models_dir is .*, which is not a folder"):
         embedders(Settings(models_dir=str(tmp_path / "nowhere")), [])

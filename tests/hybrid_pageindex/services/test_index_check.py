@@ -100,7 +100,7 @@ def test_it_names_the_documents_and_the_index_is_rebuilt(
     with closing(Engine(settings=settings)) as engine:
         check = checked(engine)
         assert not check.ok and check.index == {kind: DocumentList(1, names) for kind, names in expected.items()}
-        assert "Rebuild the index with «hybrid-pageindex rebuild --index --library default»" in check.detail
+        assert "To rebuild the index, run: hybrid-pageindex rebuild --index --library default" in check.detail
         assert all(f": {names[0]}" in check.detail for names in expected.values())
     monkeypatch.setenv("PAGEINDEX_QDRANT_URL", settings.qdrant_url)
     monkeypatch.setenv("PAGEINDEX_QDRANT_OWN_FROM", str(settings.qdrant_own_from))
@@ -176,4 +176,4 @@ def test_twenty_documents_are_named_and_the_others_counted() -> None:
     lists = {"missing": DocumentList(25, names), "extra": DocumentList(0, ()), "incomplete": DocumentList(1, ("a b",))}
     detail = health_checks._differing(lists, "it's mine")  # type: ignore[arg-type]
     assert "25 documents missing from the search index: 00.pdf," in detail and "19.pdf and 5 more; 1 document" in detail
-    assert detail.endswith("""«hybrid-pageindex rebuild --index --library 'it'"'"'s mine'».""")
+    assert detail.endswith("""run: hybrid-pageindex rebuild --index --library 'it'"'"'s mine'""")

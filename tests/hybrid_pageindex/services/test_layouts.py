@@ -58,7 +58,7 @@ def test_a_quote_has_boxes_on_the_picture_of_its_page(
     for x0, y0, x1, y1 in boxes:
         inside = {picture.pixel(x, y) for x in range(int(x0), int(x1)) for y in range(int(y0), int(y1))}
         assert len(inside) > 1  # words are there
-    with pytest.raises(NotFoundError, match="does not hold these words"):
+    with pytest.raises(NotFoundError, match="does not contain these words"):
         run(engine.pictures.boxes(name, 1, "words of another page"))
 
 
@@ -71,7 +71,10 @@ def test_a_page_of_text_is_drawn_when_its_file_is_gone_and_one_with_a_look_is_no
     with pytest.raises(DocumentError, match="gone"):
         run(engine.pictures.words("report.pdf", 1))
     read = run(engine.documents.with_tables(run(engine.pages("report.pdf", 1))[0]))
-    assert read.text.startswith("Results of operations\n(in millions)  2023") and "the original is gone" in read.note
+    assert (
+        read.text.startswith("Results of operations\n(in millions)  2023")
+        and "the original file is missing" in read.note
+    )
 
 
 def test_what_was_told_once_is_not_told_again(engine: Engine, shelf: Path) -> None:

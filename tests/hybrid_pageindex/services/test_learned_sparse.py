@@ -204,17 +204,17 @@ def test_an_embedder_that_fails_to_compare_is_said(
     again = Engine(settings=settings_of(engine.home, rerank="multi-vector"))
     found = run(again.search(QUESTION))
     again.close()
-    assert "the embedder failed, so nothing was reranked: the model went away" in found.notes
+    assert "the embedder failed, so the results were not reranked: the model went away" in found.notes
     assert found.results == plain.results
 
 
 def test_reranking_needs_an_embedder_that_can(tmp_path: Path) -> None:
     engine = Engine(settings=settings_of(tmp_path / "home", rerank="multi-vector"))
     run(engine.index(pdfs.numbered(tmp_path / "a.pdf", 3, "estuaries")))
-    with pytest.raises(UsageError, match=r"library 'default' has no embedder.*embed the library with it"):
+    with pytest.raises(UsageError, match=r"library 'default' has no embedder.*Embed the library with BGE-M3"):
         run(engine.search(QUESTION))
     run(engine.models.embed("hashed:64"))
-    with pytest.raises(UsageError, match=r"hashed:64 cannot compare token by token.*set rerank to none"):
+    with pytest.raises(UsageError, match=r"hashed:64 does not make them.*set rerank to none"):
         run(engine.search(QUESTION))
     assert run(engine.outline("a.pdf", query=QUESTION)).nodes
     engine.close()

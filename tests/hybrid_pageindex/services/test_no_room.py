@@ -61,7 +61,7 @@ def test_a_document_that_the_index_has_no_room_for_is_found_by_its_words(
     add(engine, tmp_path, "lock.md", "# The lock\n\nThe duke of Alster opened the lock.\n")
     for _ in range(3):
         name, notes = search(engine, "duke of Alster")
-        assert name == "lock.md" and "behind by 1 page" in notes and "needs 96 MB" in notes
+        assert name == "lock.md" and "lacks 1 page" in notes and "needs 96 MB" in notes
     assert search(engine, "crowns of the mill")[0] == "mill.md", "what the index holds is found in it"
     fill(free)
     engine._parts().indexes.follow_all()
@@ -75,7 +75,7 @@ def test_an_index_that_cannot_be_opened_is_opened_once_there_is_room(
     free = shutil.disk_usage("/").free
     fill(1 << 20)
     name, notes = search(engine, "crowns of the mill")
-    assert name == "mill.md" and "behind by 1 page" in notes and "in a temporary folder" in notes
+    assert name == "mill.md" and "lacks 1 page" in notes and "in a temporary folder" in notes
     with pytest.raises(DiskFullError, match="MB"):
         engine._parts().indexes.ready("default")
     monkeypatch.setattr(handles.IndexHandle, "may_try", lambda _: True)

@@ -47,5 +47,5 @@ def test_a_copy_goes_when_nobody_asks_for_a_while(
 def test_a_changed_file_is_not_shown_for_what_was_indexed(engine: Engine, report: Path) -> None:
     run(engine.pictures.page("report.pdf", 1))
     report.write_bytes(report.read_bytes() + b"\n% more\n")
-    with pytest.raises(DocumentError, match="it has changed since it was indexed"):
+    with pytest.raises(DocumentError, match="the file has changed since it was indexed"):
         run(engine.pictures.page("report.pdf", 2))

@@ -192,7 +192,7 @@ def test_the_command_line_finds_a_place_by_its_words(
     _docx(file, ["A buoy was laid out.", *(f"Sentence {at} of the log of Lund." for at in range(3))])
     run(engine.index(file))
     assert main(asked) == 0
-    assert "these words have moved or changed since; they stand in line 5" in capsys.readouterr().out
+    assert "these words have moved or changed since they were cited; they are in line 5" in capsys.readouterr().out
 
 
 def _at(path: Path, cfi: str) -> str:

@@ -87,5 +87,5 @@ def test_a_call_beyond_the_limit_is_refused(
 def test_a_limit_that_does_not_bound_a_model_says_so(tmp_path: Path, model: ScriptedServer) -> None:
     engine = opened(tmp_path, model, MONTHLY_SPENDING="1")
     ask(engine)
-    assert "no price is known of openai:m" in run(engine.models.usage()).notes[0]
+    assert "model_prices has no price for openai:m" in run(engine.models.usage()).notes[0]
     engine.close()

@@ -71,7 +71,7 @@ def test_a_wiped_cluster_is_filled_while_searches_go_on(
         node.wait_for(node.answers)
     nodes[-1].wait_for(lambda: len(nodes) == 1 or len(nodes[-1].asked("/cluster")["result"]["peers"]) == len(nodes))
     began = run(engine.search(QUESTIONS[0], effort="fast"))
-    assert any("behind by 14 pages: they are found by their words" in note for note in began.notes)
+    assert any("lacks 14 pages: searches find them by their words" in note for note in began.notes)
     assert answers(engine) == before
     filled(engine)
     assert answers(engine) == before
@@ -85,7 +85,7 @@ def test_what_a_node_no_longer_holds_is_copied_to_it(
     documents: list[Path], nodes: list[qdrant_real.Node], cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = cli("migrate", "--replicas")
-    assert refused.returncode == 2 and "No Qdrant server is set" in refused.stderr
+    assert refused.returncode == 2 and "No Qdrant server is configured" in refused.stderr
     monkeypatch.setenv("PAGEINDEX_QDRANT_URL", ",".join(node.url for node in nodes))
     monkeypatch.setenv("PAGEINDEX_QDRANT_REPLICAS", str(min(2, len(nodes))))
     assert cli("index", *documents).returncode == 0
@@ -98,7 +98,7 @@ def test_what_a_node_no_longer_holds_is_copied_to_it(
         copies = {name: 1}
     said = cli("migrate", "--replicas", "--json")
     assert json.loads(said.stdout) == {"replicas": copies}
-    assert "0 copies made; every part of 1 collections" in cli("migrate", "--replicas").stdout
+    assert "0 copies made; all shards of 1 collections" in cli("migrate", "--replicas").stdout
 
 
 def test_the_first_search_of_a_new_server_waits_for_nothing(tmp_path: Path, documents: list[Path], many: None) -> None:

@@ -134,11 +134,11 @@ def test_dense_counts_for_the_documents_that_are_embedded(engine: Engine, tmp_pa
     partly = run(engine.search(QUESTION))
     assert partly.embedded_share == 0.5 and {r.doc_name for r in partly.results} == {"0.pdf", "1.pdf"}
     assert {r.doc_name: r.receipt.dense is not None for r in partly.results} == {"0.pdf": True, "1.pdf": False}
-    note = "1 of 2 documents are not embedded, so words alone rank documents and their pages; run embed"
+    note = "1 of 2 documents have no vectors, so documents and pages are ranked by their words only; run embed"
     assert note in partly.notes
     other = run(engine.search(QUESTION, documents=["1.pdf"]))
     assert other.embedded_share == 0 and other.results[0].receipt.dense is None
-    assert "1 of 1 documents are not embedded, so words alone decide; run embed" in other.notes
+    assert "1 of 1 documents have no vectors, so pages are ranked by their words only; run embed" in other.notes
     given = run(engine.search(QUESTION, documents=["0.pdf"]))
     assert given.embedded_share == 1 and given.results[0].receipt.dense is not None
     assert run(engine.models.embed()) is not None
@@ -215,7 +215,7 @@ def test_unchanged_text_keeps_its_vectors_in_a_new_version(
     pdfs.numbered(path, 7, "deltas")  # one page more
     with embedder_away(engine):
         report = run(engine.index(path))
-    assert "1 of 1 documents are new or changed since they were embedded: run embed (it is away.)" in report.notes
+    assert "1 of 1 documents are new or have changed and have no vectors yet: run embed (it is away.)" in report.notes
     again = run(engine.models.embed())
     assert again is not None and 0 < again.vectors < paid / 2 and again.reused > paid / 2
 
@@ -277,14 +277,17 @@ def test_an_embedder_that_fails_at_search_time_is_said(
     monkeypatch.setattr(embedders, "load_embedder", gone)
     found = run(engine.search(QUESTION))
     assert found.results and found.results[0].receipt.dense is None
-    assert any("the embedder failed, so words alone decide: 'hashed:64' cannot be loaded" in n for n in found.notes)
+    assert any(
+        "the embedder failed, so pages are ranked by their words only: 'hashed:64' cannot be loaded" in n
+        for n in found.notes
+    )
 
 
 def test_usage(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="Nothing is indexed yet"):
         run(engine.models.embed("hashed:64"))
     run(engine.index(written(tmp_path, 1)))
-    with pytest.raises(UsageError, match="No embedder is named"):
+    with pytest.raises(UsageError, match="No embedder is configured"):
         run(engine.models.embed())
     with pytest.raises(UsageError, match="hashed"):
         run(engine.models.embed("hasht:64"))

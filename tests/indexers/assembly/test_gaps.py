@@ -52,14 +52,14 @@ def test_gaps_stand_at_their_sections_and_in_the_warnings(engine: Engine, tmp_pa
     gaps = {node.section.title: node.section.gaps for node in outline.nodes if node.section.gaps}
     assert gaps == {
         "Delivery": (
-            "to be filled in: «Delivery date: TBD», page 1",
-            "to be filled in: «Contact: [insert name]», page 1",
-            "text left out: «The price is [***]», page 1",
-            "Appendix B is referred to on page 1 and is not in this file",
+            "to be filled in: 'Delivery date: TBD', page 1",
+            "to be filled in: 'Contact: [insert name]', page 1",
+            "text left out: 'The price is [***]', page 1",
+            "Appendix B, to which page 1 refers, is not in this file",
         ),
-        "Prices": ("a table is announced on page 1 and is not there",),
-        "Warranty": ("«Warranty» has no text, page 1",),
-        "Measures": ("Table 7 is referred to on page 1 and is not there",),
+        "Prices": ("page 1 announces a table that does not follow",),
+        "Warranty": ("'Warranty' has no text, page 1",),
+        "Measures": ("Table 7, to which page 1 refers, does not exist",),
     }
     found = run(engine.search("delivery date")).results[0]
     assert found.section.gaps == gaps["Delivery"]
@@ -85,7 +85,7 @@ def test_parts_headed_by_their_number_alone_are_there(engine: Engine, tmp_path: 
     )
     run(engine.index(file))
     [node] = [node for node in run(engine.outline("paper.md")).nodes if node.section.gaps]
-    assert node.section.gaps == ("Appendix D is referred to on page 1 and is not in this file",)
+    assert node.section.gaps == ("Appendix D, to which page 1 refers, is not in this file",)
 
 
 def test_a_table_in_a_cell_is_of_anywhere(engine: Engine, tmp_path: Path) -> None:
@@ -96,4 +96,4 @@ def test_a_table_in_a_cell_is_of_anywhere(engine: Engine, tmp_path: Path) -> Non
     )
     run(engine.index(file))
     gaps = [gap for node in run(engine.outline("tables.md")).nodes for gap in node.section.gaps]
-    assert gaps == ["Table 8 is referred to on page 1 and is not there"]
+    assert gaps == ["Table 8, to which page 1 refers, does not exist"]

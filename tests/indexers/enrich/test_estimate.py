@@ -78,7 +78,7 @@ def test_a_contact_sheet_saves_the_calls_of_pages_that_show_nothing(tmp_path: Pa
         file = run(engine.index(path)).files[0]
         titles = [request.title for request in server.requests]
         assert titles.count("Glance") == 1 and titles.count("PageSaid") == len(every) - 2
-        assert "seen on contact sheets alone" in file.note and "pages 2-3" in file.note
+        assert "checked only on contact sheets" in file.note and "pages 2-3" in file.note
         assert run(engine.index(path)).usage.calls == 0, "it is settled"
         run(engine.documents.remove(["a.pdf"]))
         asked = len(server.requests)

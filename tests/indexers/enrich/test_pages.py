@@ -277,7 +277,7 @@ def test_a_wrong_key_is_known_from_one_call_and_the_run_goes_on_without(tmp_path
         assert [file.status for file in report.files] == ["indexed"] * 3
         assert len(server.requests) == 1 and all(file.steps == () for file in report.files)
         (note,) = [note for note in report.notes if "vision model" in note]
-        assert "does not work, so index goes on without it" in note and "Check the API key" in note
+        assert "does not work, so indexing continues without it" in note and "Check the API key" in note
         server.answer = describing
         assert [file.status for file in run(engine.index(paths)).files] == ["indexed"] * 3
         for path in paths:
@@ -297,7 +297,7 @@ def test_a_key_that_is_withdrawn_in_the_middle_is_not_asked_for_every_page(tmp_p
         report = run(engine.index(paths))
         assert [file.status for file in report.files] == ["indexed"] * 4
         assert len(described(server)) <= 3 + 2, "those under way, and no other"
-        assert sum("was given up" in note for note in report.notes) == 1
+        assert sum("was not called any more" in note for note in report.notes) == 1
         assert any("withdrawn" in file.note for file in report.files)
         assert len(run(engine.documents.list())) == 4 and run(engine.search("quarry")).results
 

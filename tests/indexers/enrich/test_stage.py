@@ -188,7 +188,7 @@ def test_a_complete_version_is_not_replaced_by_a_partial_one(tmp_path: Path) -> 
         engine.settings = replace(engine.settings, llm_model=uuid4().hex)
         engine.close()
         file = run(engine.index(path)).files[0]
-        assert (file.status, file.steps[1].failed) == ("unchanged", 1) and "said of it before stays" in file.note
+        assert (file.status, file.steps[1].failed) == ("unchanged", 1) and "results of earlier models stay" in file.note
         assert run(engine.documents.get("a.pdf")).content_id == before
         ill = False
         assert run(engine.index(path)).files[0].status == "indexed"
@@ -214,7 +214,7 @@ def test_the_same_bytes_are_paid_for_once(tmp_path: Path) -> None:
         files = run(engine.index([one, two])).files
         assert len({document.content_id for document in run(engine.documents.list())}) == 1
         assert titles(server).count("Description") == 1 == sum(bool(file.steps) for file in files)
-        assert any("the same bytes were improved by models before" in file.note for file in files)
+        assert any("models have already improved a document with the same bytes" in file.note for file in files)
         other = run(engine.index(two, library="other")).files[0]
         assert other.status == "indexed" and titles(server).count("Description") == 1
 
@@ -300,7 +300,7 @@ def test_a_model_that_fails_three_times_in_a_row_is_left_alone() -> None:
     for _ in range(5):
         with pytest.raises(ChatError, match="no route") as caught:
             model.say([Message("user", "hello")], scope=run_of.part())
-        assert "It was not asked" not in str(caught.value) and caught.value.wait == 0
+        assert "The next call is made" not in str(caught.value) and caught.value.wait == 0
     assert calls == 3 and breaker.refuses(model.name) is not None
     with pytest.raises(ChatError, match="no route"):
         model.say([Message("user", "hello")], scope=CallScope(patient=True))

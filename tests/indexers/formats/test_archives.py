@@ -135,7 +135,7 @@ def test_encrypted_archives_say_so(tmp_path: Path) -> None:
     data[6] |= 1
     data[data.rindex(b"PK\x01\x02") + 8] |= 1
     made.write_bytes(data)
-    with pytest.raises(PasswordError, match=r"encrypted\. Unpack it"):
+    with pytest.raises(PasswordError, match=r"encrypted\. Unpack the archive"):
         read(made)
     with pytest.raises(PasswordError):
         unpacked(made)

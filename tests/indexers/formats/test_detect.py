@@ -30,7 +30,7 @@ def test_content_decides_and_a_wrong_ending_is_said(tmp_path: Path, engine: Engi
     for file, format in made.items():
         assert registry.format_of(file).name == format
     (told,) = run(engine.index([tmp_path / "a.pdf"])).files
-    assert told.status == "indexed" and "its ending .pdf says PDF; it is and was read as Word" in told.note
+    assert told.status == "indexed" and "its ending .pdf stands for PDF, but the file was read as Word" in told.note
 
 
 def test_a_text_that_speaks_of_pdfs_stays_a_text(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_text_that_speaks_of_pdfs_stays_a_text(tmp_path: Path) -> None:
 
 
 def test_an_archive_called_a_document_is_no_archive_of_documents(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="damaged, the document is missing"):
+    with pytest.raises(DocumentError, match="damaged: the main document is missing"):
         read(packed(tmp_path / "a.docx", {"readme.txt": "kelp"}))
 
 
@@ -52,7 +52,7 @@ def test_packages_that_would_fill_the_memory_are_refused(tmp_path: Path) -> None
     with pytest.raises(LimitError, match="made to fill the memory"):
         read(bomb)
     many = packed(tmp_path / "b.docx", {"x.rels": "", **{f"word/{n}": "" for n in range(30)}})
-    with pytest.raises(LimitError, match=r"packs 31 files; the limit is 9.* max_entries"):
+    with pytest.raises(LimitError, match=r"contains 31 files; the limit is 9.* max_entries"):
         read(many, ParseLimits(max_entries=9))
     with pytest.raises(LimitError, match="max_expanded_bytes"):
         read(docx(tmp_path / "c.docx", paragraph("kelp")), ParseLimits(max_expanded_bytes=99))

@@ -41,7 +41,7 @@ def test_without_libreoffice_a_sentence_says_so(
     (tmp_path / "notes.md").write_text("# Tides\n")
     _deck(tmp_path / "a.pptx")
     run(engine.index(tmp_path))
-    with pytest.raises(DocumentError, match="that is not installed") as told:
+    with pytest.raises(DocumentError, match="which is not installed") as told:
         run(engine.pictures.page("a.pptx", 1, view="office"))
     assert "Install LibreOffice" in told.value.advice
     with pytest.raises(UsageError, match="does not print Markdown"):

@@ -248,7 +248,7 @@ def test_front_matter_is_metadata_and_no_heading(tmp_path: Path) -> None:
     broken, _ = read(tmp_path / "c.md", "---\ntitle: [unclosed\n---\nText.\n")
     assert broken.metadata == {}
     assert broken.headings == ()
-    assert broken.warnings == ("its front matter is damaged and was not read as metadata",)
+    assert broken.warnings == ("the front matter of the file is damaged, so its metadata were not read",)
     rules, _ = read(tmp_path / "d.md", "---\n\nA rule above.\n\n---\n\nAnd below.\n")
     assert (rules.metadata, rules.warnings) == ({}, ())
 

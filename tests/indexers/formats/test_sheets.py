@@ -83,7 +83,7 @@ def test_errors_and_formulas_without_a_value_are_shown_and_noted(tmp_path: Path)
     info, (page,) = read(sheet(tmp_path / "a.xlsx", rows))
     for cells in ("2 | #N/A", "3 | #DIV/0!", "4 | =A2*2", "5 | =A2+1", "6 | =A3+1"):
         assert f"| {cells} |" in page.text
-    assert info.warnings == ("sheet «S»: 3 formulas have no stored value; the formulas are shown",)
+    assert info.warnings == ("sheet 'S': 3 formulas have no stored value; the formulas are shown",)
 
 
 def test_merged_blocks_stand_on_each_of_their_rows(tmp_path: Path) -> None:

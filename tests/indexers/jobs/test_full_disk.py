@@ -97,4 +97,4 @@ def test_who_waits_for_the_job_is_told(tmp_path: Path) -> None:
 
 def test_a_defect_ends_its_job(tmp_path: Path) -> None:
     job = failing(tmp_path, OSError(errno.EIO, "broken"), for_caller=False)
-    assert (job.status, job.cause) == ("failed", "This could not be done: the system says: broken.")
+    assert (job.status, job.cause) == ("failed", "The job failed: the system says: broken.")

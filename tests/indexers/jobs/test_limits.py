@@ -97,7 +97,7 @@ def test_a_page_over_a_limit_is_left_out_and_the_others_are_read(
 def test_warnings_of_many_bad_pages_are_few(engine_with: EngineWith, tmp_path: Path) -> None:
     path = raw_pdf.write(tmp_path / "a.pdf", raw_pdf.pages([raw_pdf.text("words", 9)] * 50))
     note = only(engine_with(max_page_lines=5), path).note
-    assert "page 5 has 9 lines" in note and "page 6 " not in note and "45 more of the pages 1-50" in note
+    assert "page 5 has 9 lines" in note and "page 6 " not in note and "45 other pages of 1-50" in note
 
 
 def nested_bookmarks(path: Path, depth: int) -> Path:
@@ -116,7 +116,10 @@ def test_bookmarks_over_a_limit_are_ignored(engine_with: EngineWith, tmp_path: P
     many = pdfs.many_bookmarks(tmp_path / "many.pdf", 600)
     files = {Path(file.path).stem: file for file in run(engine_with(max_bookmarks=500).index([deep, fine, many])).files}
     assert {name: file.status for name, file in files.items()} == dict.fromkeys(("deep", "fine", "many"), "indexed")
-    assert files["deep"].note == f"its bookmarks were ignored: they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"
+    assert (
+        files["deep"].note
+        == f"its bookmarks were ignored, because they are nested deeper than {MAX_BOOKMARK_DEPTH} levels"
+    )
     assert files["fine"].note == ""
     with open_pdf(fine) as document:
         assert [bookmark.level for bookmark in read_info(document).bookmarks] == list(range(1, MAX_BOOKMARK_DEPTH + 1))
@@ -145,7 +148,7 @@ def test_a_page_that_never_ends_costs_its_file_and_no_other(
     report = run(engine_with(workers=2, range_pages=1, seconds_per_task=4, seconds_per_page=99).index([bad, *good]))
     assert [file.status for file in report.files] == ["failed"] + ["indexed"] * 5
     assert report.files[0].error == (
-        "it took longer than 4 s for one stretch of pages. Raise the setting seconds_per_task."
+        "reading one range of its pages took longer than 4 s. Raise the setting seconds_per_task."
     )
     assert all(file.pages == 25 for file in report.files[1:])
     assert len(started) <= 8, "a page without an end costs a worker: its other 38 must not be tried"
@@ -212,7 +215,7 @@ def _in_the_endless_page(process: psutil.Process) -> bool:
 def test_the_work_on_a_file_is_limited_in_all(engine_with: EngineWith, tmp_path: Path) -> None:
     path = endless(tmp_path / "a.pdf", 3)
     file = only(engine_with(workers=1, range_pages=1, seconds_per_file=1), path)
-    assert file.error == "it took longer than 1 s of work. Raise the setting seconds_per_file."
+    assert file.error == "reading the file took longer than 1 s. Raise the setting seconds_per_file."
 
 
 def test_a_page_that_needs_too_much_memory_is_left_out(engine_with: EngineWith, tmp_path: Path) -> None:

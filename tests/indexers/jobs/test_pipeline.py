@@ -192,7 +192,7 @@ def test_who_does_not_know_the_password_does_not_get_the_text_from_another_libra
     assert run(engine.search("report", library="other")).results == ()
     shared = [run(engine.index(open_to_all, library="other")).files[0]]
     shared += run(engine.index(locked, library="other", password=pdfs.PASSWORD)).files
-    assert [(file.status, file.note) for file in shared] == [("indexed", "same bytes as a file indexed before")] * 2
+    assert [(file.status, file.note) for file in shared] == [("indexed", "same content as a file indexed before")] * 2
 
 
 def test_pages_without_text_are_indexed_and_marked(engine: Engine, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_pages_without_text_are_indexed_and_marked(engine: Engine, tmp_path: Pat
     assert "3 of 3 pages have no readable text (scanned?): 1-3" in file.note
     assert [page.needs_ocr for page in run(engine.pages("scan.pdf", "1-3"))] == [True] * 3
     blank = run(engine.index(pdfs.one_blank_page(tmp_path / "blank.pdf"))).files[0]
-    assert blank.status == "indexed" and blank.note == "no page has text"
+    assert blank.status == "indexed" and blank.note == "no page of this document has text"
     assert [page.needs_ocr for page in run(engine.pages("blank.pdf", "1"))] == [False]
 
 

@@ -73,7 +73,7 @@ def test_a_long_scan_is_published_early_and_read_on_after_the_other_files(
     scan, text = run(engine.index(tmp_path, workers=1, on_progress=on_progress)).files
     first = next(file for _, file in seen if file.path == scan.path)
     assert 0 < first.unread <= 4
-    assert f"{first.unread} pages are still to be read by OCR: index goes on with them" in first.note
+    assert f"{first.unread} pages are not read by OCR yet: indexing continues with them" in first.note
     assert [Path(file.path).name for _, file in seen][-1] == "a.pdf" and len(seen) >= 3
     assert [done for done, _ in seen] == sorted(done for done, _ in seen) and seen[-1][0] == 2
     assert (scan.note, scan.unread, scan.status) == ("4 of 4 pages were read by OCR: 1-4", 0, "indexed")
@@ -122,7 +122,7 @@ def test_what_was_read_before_an_interruption_is_not_read_again(
         )
     read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
     assert 0 < read <= 2, "it is published with the pages that could be read"
-    assert "pages are still to be read by OCR" in run(engine.documents.get("a.pdf")).warnings[-1]
+    assert "pages are not read by OCR yet" in run(engine.documents.get("a.pdf")).warnings[-1]
     before = calls()
     (tools / "later").unlink()
     assert run(engine.index(path, workers=1)).files[0].note == "6 of 6 pages were read by OCR: 1-6"
@@ -167,9 +167,9 @@ def test_a_scan_that_has_had_its_time_is_published_as_far_as_it_is_and_goes_on_i
     (tools / "later").write_text("3 exec sleep 600\n")
     file = run(engine.index(path, workers=1)).files[0]
     assert file.status == "indexed"
-    assert f"longer than {most} s of work. Raise the setting seconds_per_file" in file.note
+    assert f"longer than {most} s. Raise the setting seconds_per_file" in file.note
     read = sum(page.ocr for page in run(engine.pages("a.pdf", "1-6")))
-    assert 0 < read <= 2 and f"{6 - read} pages are still to be read by OCR" in file.note
+    assert 0 < read <= 2 and f"{6 - read} pages are not read by OCR yet" in file.note
     before = calls()
     (tools / "later").unlink()
     engine.settings = ordinary

@@ -115,7 +115,7 @@ def test_the_words_of_a_picture_are_found_and_marked_as_read_by_ocr(engine: Engi
     assert page.ocr and page.read_by.startswith("OCR of its pictures (Tesseract, ") and not page.needs_ocr
     assert run(engine.index(path)).files[0].status == "unchanged"
     deep = {check.name: check for check in run(engine.admin.doctor(deep=True)).checks}
-    assert deep["contents"].detail == "1 of 1 hold what their files do"
+    assert deep["contents"].detail == "1 of 1 match their files"
 
 
 @reads

@@ -49,10 +49,10 @@ def test_what_the_cited_page_holds_is_supported(answer: str) -> None:
         ("Spending rose 12 and 13 percent [[source:1]].", "12, 13 are not on the cited page"),
         (
             "It “sold all of its property” last year [[source:1]].",
-            "«sold all of its property» is not on the cited page",
+            "'sold all of its property' is not on the cited page",
         ),
         ("Bananas flourish underneath volcanic archipelagos [[source:1]].", "few of its words are on the cited page"),
-        ("Net sales were $1,577 million.", "it cites no source"),
+        ("Net sales were $1,577 million.", "the sentence cites no source"),
         ("增长了15%[[source:2]]。", "15 is not on the cited page"),
     ],
 )
@@ -162,7 +162,7 @@ def test_what_an_answer_goes_by_and_calculated_is_told_apart_and_done_again() ->
         ("1577.0 / 4.8 = 412 [[source:1]]", "it comes to 328.542"),
         ("1577.0 / 4.8 = 329.6 [[source:1]]", "it comes to 328.542"),
         ("1,600.5 - 4.8 = 1,595.7 [[source:1]]", "1600.5 is not on the cited page"),
-        ("1,577 - 1,577 = 0", "it cites no source"),
+        ("1,577 - 1,577 = 0", "the sentence cites no source"),
         ("1577.0 / (2 - 2) = 4 [[source:1]]", NOT_DONE),
         ("sales / assets = 4 [[source:1]]", NOT_DONE),
         ("__import__('os').getpid() = 4 [[source:1]]", NOT_DONE),

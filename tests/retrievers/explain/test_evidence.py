@@ -194,7 +194,7 @@ def test_a_question_that_names_nothing_is_unclear_and_told_how_to_ask(
     if documents and question in WHOLE:
         assert found.level == "strong"  # it asks for the one document there is
     else:
-        assert (found.level, found.score) == ("unclear", 0.0) and "names nothing to look for" in found.hint
+        assert (found.level, found.score) == ("unclear", 0.0) and "names no subject" in found.hint
 
 
 def test_a_name_alone_is_clear_and_a_word_of_every_page_is_not(engine: Engine, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_where_the_model_fails_the_deterministic_walk_answers_and_it_is_said(
         deep = run(engine.search(QUESTION, effort="deep", strategy=strategy))
     assert deep.results == fast.results
     assert (deep.effort.asked, deep.effort.used) == ("deep", "fast")
-    assert "deterministic tree walk" in deep.effort.why and deep.effort.why in deep.notes
+    assert "ranked without a model" in deep.effort.why and deep.effort.why in deep.notes
 
 
 def test_the_second_question_does_not_wait_for_an_endpoint_that_is_down_and_the_doctor_asks_it(library: Engine) -> None:
@@ -159,7 +159,7 @@ def test_the_second_question_does_not_wait_for_an_endpoint_that_is_down_and_the_
         assert len(server.requests) == 2, "of the first alone"
         first, second = (result.effort.why for result in results)
         assert "down). It was tried 2 times." in first and "down). It was tried 2 times." in second
-        assert re.search(r"it was not asked now; it is in \d+ s", second) and second in results[1].notes
+        assert re.search(r"The next call is made in \d+ s", second) and second in results[1].notes
         assert results[0].results == results[1].results and results[1].timings_ms["total"] < 20_000
         for number in (3, 4):
             assert not run(engine.admin.doctor()).ok and len(server.requests) == number
@@ -189,7 +189,7 @@ def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str
     with engine_with(library.home, answer, **other) as (engine, _):
         result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
         assert places(result)[0] == (FILING, 5) and result.effort.used == "deep"
-        (note,) = (note for note in result.notes if "asked no further" in note)
+        (note,) = (note for note in result.notes if "ended early" in note)
         assert f"({ended_by})" in note
     with engine_with(library.home, lambda _: FakeReply("", wait=30), **other) as (engine, _):
         result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
@@ -232,7 +232,7 @@ def test_the_time_of_a_question_is_that_of_all_its_calls() -> None:
         question.part().call(late)
     with pytest.raises(ChatError, match=r"late\. Allow more time \(reason_seconds\)"):
         question.part().call(late)
-    with pytest.raises(ChatError, match=r"3 s .* are over\. Allow more time \(reason_seconds\)"):
+    with pytest.raises(ChatError, match=r"3 seconds .* are over\. Allow more time \(reason_seconds\)"):
         question.part().call(late)
     assert given == [3, 2] and question.usage.seconds == 3
 
@@ -244,7 +244,7 @@ def test_auto_asks_only_where_the_search_is_unsure(library: Engine) -> None:
             assert len(server.requests) == calls
             assert result.effort.used == ("deep" if calls else "fast")
             assert f"{result.sureness:.2f}" in result.effort.why and f"below {below:g}" in result.effort.why
-            assert run(engine.search(QUESTION, effort="fast")).effort.why == "asked for"
+            assert run(engine.search(QUESTION, effort="fast")).effort.why == "as requested"
             assert run(engine.search("zyzzyva quokka", effort="auto")).usage.calls == 0
 
 

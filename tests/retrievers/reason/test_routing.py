@@ -91,7 +91,7 @@ def test_where_documents_are_close_auto_asks_once_and_the_pick_leads(library: En
     assert first(result) == other and result.results[0].doc_name == other
     assert result.results[0].receipt.routing_reason.endswith("picked by the model: It is theirs.")
     assert (result.route.asked, result.route.used) == ("auto", "description")
-    assert "2 documents fit about equally well" in result.route.why
+    assert "2 documents match about equally well" in result.route.why
     assert result.usage.calls == 1 and result.usage.input_tokens > 0 and result.reasoning is None
     assert [step.kind for step in result.route.steps] == ["asked", "thought", "verdict"]
     assert result.route.steps == tuple(steps) and "routing" in result.timings_ms
@@ -110,7 +110,7 @@ def test_auto_asks_nothing_where_the_cards_tell_or_no_model_may_be_asked(
     with asked(library, refusing, **settings) as (engine, endpoint):
         result = run(engine.search(question, effort=effort))
     assert endpoint.requests == [] and (result.route.asked, result.route.used) == ("auto", "auto")
-    assert result.route.steps == () and "cards" in result.route.why
+    assert result.route.steps == () and "metadata" in result.route.why
 
 
 FAILURES: dict[str, Rule] = {
@@ -130,7 +130,7 @@ def test_where_the_model_fails_the_cards_decide_and_it_is_said(library: Engine, 
         result = run(engine.search(OPEN, route=route))
     assert result.results == fast.results and result.documents == fast.documents
     assert (result.route.asked, result.route.used) == (route, "auto")
-    assert "cards" in result.route.why and result.route.why in result.notes
+    assert "metadata" in result.route.why and result.route.why in result.notes
     if failure == "only inventions":
         (dropped,) = (step.text for step in result.route.steps if step.kind == "dropped")
         assert "d99" in dropped
@@ -174,7 +174,7 @@ def test_semantic_leaves_the_cards_out(library: Engine) -> None:
 
 def test_description_without_a_model_and_a_route_that_does_not_exist(library: Engine) -> None:
     result = run(library.search(NAMED, route="description"))
-    assert result.route.used == "auto" and "no model is asked" in result.route.why and result.route.why in result.notes
+    assert result.route.used == "auto" and "no model is used" in result.route.why and result.route.why in result.notes
     assert result.results == run(library.search(NAMED)).results
     with pytest.raises(UsageError, match="route is 'oracle'"):
         run(library.search(NAMED, route="oracle"))  # type: ignore[arg-type]
@@ -186,7 +186,7 @@ def test_a_filter_within_a_filter(library: Engine) -> None:
     assert {found.doc_name for found in result.results} == {"dunlin-freight-2024-10k.pdf"}
     with asked(library, refusing) as (engine, endpoint):
         alone = run(engine.search(OPEN, route="description", documents=[DUNLIN]))
-    assert endpoint.requests == [] and "no two documents" in alone.route.why
+    assert endpoint.requests == [] and "fewer than two documents" in alone.route.why
 
 
 @pytest.mark.parametrize("route", ["auto", "description", "metadata"])
@@ -291,7 +291,7 @@ def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> N
     assert routed.notes == ("a condition was left out: the library has no year '1066'",)
 
 
-@pytest.mark.parametrize("cards", [{}, {"a": 1.0, "b": 0.9, "c": 0.2}, {"a": 1.0, "b": 1.0, "c": 1.0}])
+@pytest.mark.parametrize("metadata", [{}, {"a": 1.0, "b": 0.9, "c": 0.2}, {"a": 1.0, "b": 1.0, "c": 1.0}])
 def test_what_is_picked_leads_and_scores_stay_scores(cards: dict[str, float]) -> None:
     made = choice(held(*map(document, "abc")), {"a": 5.0, "b": 4.9}, cards)
     before = made.scores()
@@ -308,7 +308,7 @@ def test_a_dead_model_is_not_asked_for_pages_too(library: Engine, route: Route) 
     with asked(library, refusing, reason_below=1.0) as (engine, endpoint):
         found = run(engine.search(NAMED, route=route, effort="deep"))
     assert len(endpoint.requests) == 1 and found.results
-    assert found.effort.used == "fast" and "was not asked again" in found.effort.why
+    assert found.effort.used == "fast" and "was not called again" in found.effort.why
 
     def untidy(_: Request) -> Any:
         raise ReplyError("the model said nothing of use")

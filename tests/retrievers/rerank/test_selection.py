@@ -187,5 +187,5 @@ def test_nicknames_of_the_users_own_file(tmp_path: Path, filings: list[Path]) ->
 
 
 def test_unknown_experts_are_refused(library: Engine) -> None:
-    with pytest.raises(UsageError, match=r"No expert 'finanze'.*finance, contracts"):
+    with pytest.raises(UsageError, match=r"expert knowledge 'finanze' does not exist.*finance, contracts"):
         run(library.search("net sales", expert="finanze"))

@@ -242,9 +242,11 @@ class ShardPlace:
         Raise ``BusyError`` where that is not possible within ``timeout`` seconds.
         """
         if self._write.handle >= 0:
-            raise StoreError("The shard's write lock is already held by this handle.")
+            raise StoreError("This handle already holds the write lock of the search index.")
         if not self._write.acquire(timeout):
-            raise BusyError(f"The search index {self._folder} is being written.", "Try again in a moment.")
+            raise BusyError(
+                f"The search index {self._folder} is being written by another process.", "Try again in a moment."
+            )
         try:
             yield
         finally:
@@ -276,7 +278,7 @@ def claim(folder: Path) -> ShardPlace:
     if not guard.acquire(timeout=0.0 if owned else 30.0):
         if owned:
             return ShardPlace(folder, folder, owner, private=False)
-        raise BusyError(f"The search index {folder} is busy.", "Try again in a moment.")
+        raise BusyError(f"Another process is writing the search index {folder}.", "Try again in a moment.")
     try:
         _remove_abandoned(folder / "private")
         if owned:

@@ -204,7 +204,10 @@ class Shard:
     @contextmanager
     def _calling(self) -> Iterator[edge.EdgeShard]:
         if os.getpid() != self._process:
-            raise StoreError("The search index was opened before this process was forked.", "Open it here anew.")
+            raise StoreError(
+                "The search index was opened before this process was forked, and cannot be used after a fork.",
+                "Open the engine again in the new process.",
+            )
         with _translated(self.folder):
             yield self._shard
 
@@ -215,7 +218,7 @@ def require_space(folder: Path, need: int) -> None:
     free = shutil.disk_usage(existing).free
     if free < need:
         raise DiskFullError(
-            f"The search index needs {need >> 20} MB and the disk of {folder} has {free >> 20} MB free.",
+            f"The search index needs {need >> 20} MB, but the disk of {folder} has only {free >> 20} MB free.",
             f"Free at least {(need - free >> 20) + 1} MB.",
         )
 
@@ -246,7 +249,7 @@ def _translated(folder: Path) -> Iterator[None]:
         if not panic and type(error) is not Exception:  # Edge's own errors are bare Exceptions
             raise
         if any(sign in str(error) for sign in FULL_SIGNS):
-            message = f"The search index {folder} has no room: {str(error)[:300]}"
+            message = f"The search index {folder} cannot grow, because its disk is full: {str(error)[:300]}"
             raise DiskFullError(message, "Free some space.") from error
         if "WouldBlock" in str(error):
             raise BusyError(f"Another process has the search index {folder} open.", "Try again.") from error

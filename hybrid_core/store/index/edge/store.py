@@ -48,7 +48,7 @@ from hybrid_core.store.index.points import (
     vectors_manifest,
 )
 
-CHANGED = "its files are not as they were written"
+CHANGED = "its files have changed or are damaged"
 _OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
 _OPTIMIZE_SHARE = 0.1
 _HURRY_FACTOR = 5  # times as many where somebody waits for the first search
@@ -87,7 +87,7 @@ def open_edge(
     except (DiskFullError, ReadOnlyError) as error:
         if follow or lasting:
             raise
-        _log.info("%s A copy outside the home is searched.", error.message)
+        _log.info("%s Searches use a temporary copy outside the home.", error.message)
         with translated():
             store = EdgeStore(borrow(folder), manifest, dimension, learned)
         return _opened(store, source, follow)
@@ -351,7 +351,7 @@ class EdgeStore:
             state = read_state(self._place.state)
             reason = self._distrusted(state, newest())
             if state is None or reason or state.writing:
-                raise IndexDamagedError(reason or "its writer was killed")
+                raise IndexDamagedError(reason or "the process that wrote it was killed")
             shutil.rmtree(self._place.shard, ignore_errors=True)
             try:
                 require_space(self._place.shard, allocated_bytes(self._place.own_shard) + SPARE_BYTES)
@@ -372,7 +372,7 @@ class EdgeStore:
         if dict(state.manifest) != self._manifest:
             return OTHER_SETTINGS
         if state.position > newest:
-            return "it is ahead of the catalog"
+            return "it holds changes that the catalog does not"
         return ""
 
     def _doubtful(self, state: ShardState, shard: Path) -> bool:

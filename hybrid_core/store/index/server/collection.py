@@ -117,7 +117,7 @@ class CollectionStore:
             if recorded is not None and recorded.seq >= head.seq:
                 return
             self._put_announcement(head, recorded)
-        raise UnreachableError(f"{self.server.url}: {self.name} does not take what is to be written.", "Try again.")
+        raise UnreachableError(f"{self.server.url}: {self.name} refuses the points to be written.", "Try again.")
 
     def _put_announcement(self, head: Head, before: Head | None) -> None:
         """Write it where there is none, or in place of the one ``before``.

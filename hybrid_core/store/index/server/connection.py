@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 EXTRA = "qdrant"
 _SECONDS = 60
 _READ_SECONDS = 5  # that a node may take for what it is only asked, where there are others
-_AGAIN = "See that it runs and can be reached from here, then try again."
+_AGAIN = "Check that the server runs and can be reached from this machine, then try again."
 _MIN_VERSION = (1, 19)  # the oldest that is tested; conditional writes came with 1.16
 Quantization = Literal["none", "scalar", "binary"]
 _REFUSED_SIGNS = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')  # in names of collections, which aliases stand for
@@ -97,7 +97,7 @@ class Nodes:
         if unknown is not None and unknown[0].alone():
             raise unknown[1]
         raise UnreachableError(
-            f"No Qdrant node can be used: {' '.join(failure.message for failure in failures)}", _AGAIN
+            f"No node of the Qdrant cluster can be used: {' '.join(failure.message for failure in failures)}", _AGAIN
         )
 
     @property
@@ -141,7 +141,7 @@ def _refused(url: str, status: int, message: str) -> StoreError:
     if status in (408, 429) or status >= 500:
         return UnreachableError(f"{url}: the Qdrant server failed ({status} {message}).", _AGAIN)
     return StoreError(
-        f"{url}: the Qdrant server refused a call ({status} {message}).", "Look at its log, and at its version."
+        f"{url}: the Qdrant server refused a call ({status} {message}).", "Check the log and the version of the server."
     )
 
 
@@ -152,7 +152,7 @@ def _unanswered(url: str, seconds: int, cause: Exception) -> StoreError:
     if isinstance(cause, httpx.TransportError):
         return UnreachableError(f"{url}: the Qdrant server cannot be reached ({cause}).", _AGAIN)
     return StoreError(
-        f"{url}: what answers is no Qdrant server, or one of another version.", "Look at the setting qdrant_url."
+        f"{url}: the server that answers is not Qdrant, or has an unsupported version.", "Check the setting qdrant_url."
     )
 
 
@@ -201,7 +201,9 @@ class Server:
         try:
             version = self.call(lambda client: client.info().version)
         except IndexMissingError as error:  # 404: something answers there
-            raise StoreError(f"{self.url}: this is no Qdrant server.", "Look at the setting qdrant_url.") from error
+            raise StoreError(
+                f"{self.url}: the server at this address is not Qdrant.", "Check the setting qdrant_url."
+            ) from error
         try:
             major, minor = (int(part) for part in version.split(".")[:2])
         except ValueError:
@@ -209,8 +211,8 @@ class Server:
         oldest, release = _MIN_VERSION
         if major != oldest or minor < release:
             raise StoreError(
-                f"{self.url}: Qdrant {version} does not fit; it must be {oldest}.x from {oldest}.{release} on.",
-                "Upgrade the server; docker-compose.qdrant.yaml names a version that fits.",
+                f"{self.url}: Qdrant {version} is not supported; it must be {oldest}.x from {oldest}.{release} on.",
+                "Upgrade the server; docker-compose.qdrant.yaml names a supported version.",
             )
         return version
 
@@ -220,7 +222,7 @@ class Server:
         def listed(client: QdrantClient) -> list[str]:
             names = [collection.name for collection in client.get_collections().collections]
             if not names:
-                raise IndexMissingError("There is no collection.")  # as a node that has just joined says too
+                raise IndexMissingError("The collection does not exist.")  # as a node that has just joined says too
             return names
 
         try:
@@ -249,7 +251,8 @@ def connect(urls: str, api_key: str = "", layout: Layout = Layout()) -> Server:
     shown = [_redact_url(url) for url in addresses]
     if not (api_key.isascii() and api_key.isprintable()) or api_key != api_key.strip():
         raise StoreError(
-            f"{','.join(shown)}: the API key holds characters that no key has.", "Look at PAGEINDEX_QDRANT_API_KEY."
+            f"{','.join(shown)}: the API key contains characters that are not allowed in a key.",
+            "Check PAGEINDEX_QDRANT_API_KEY.",
         )
     nodes = [Node(name, _client(url, api_key)) for name, url in zip(shown, addresses, strict=True)]
     server = Server(Nodes(nodes), layout)

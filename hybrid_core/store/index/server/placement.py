@@ -233,6 +233,6 @@ def _wait(server: Server, collection: str, seconds: float) -> None:
     until = time.monotonic() + seconds
     while not all(active for nodes in _shard_nodes(server, collection).values() for active in nodes.values()):
         if time.monotonic() > until:
-            slow = f"{server.url}: {collection} is not copied after {seconds:.0f} s."
-            raise UnreachableError(slow, "Look at the logs of its nodes.")
+            slow = f"{server.url}: {collection} is not completely copied after {seconds:.0f} s."
+            raise UnreachableError(slow, "Check the logs of the cluster's nodes.")
         time.sleep(_PAUSE)

@@ -145,7 +145,7 @@ export async function events(answer, tell) {
 }
 
 /**
- * Ask, and hear how the answer is made. Its event «error» is thrown as an ApiError.
+ * Ask, and hear how the answer is made. Its event 'error' is thrown as an ApiError.
  * @param {string} path @param {unknown} body
  * @param {(kind: string, data: any, id: string) => void} tell @param {AbortSignal} [signal]
  */

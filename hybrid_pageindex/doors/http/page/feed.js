@@ -108,8 +108,8 @@ document.addEventListener("visibilitychange", () => {
 });
 
 /**
- * Hear what happens to jobs of all libraries. «changed»: a library (`library` is its id, "" for all) came, changed or went;
- * «state»: much may have. @param {Tell} listener
+ * Hear what happens to jobs of all libraries. 'changed': a library (`library` is its id, "" for all) came, changed or went;
+ * 'state': much may have. @param {Tell} listener
  */
 export function followJobs(listener) {
   listeners.add(listener);

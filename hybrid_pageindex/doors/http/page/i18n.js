@@ -16,7 +16,7 @@ const texts = await load(language);
 document.documentElement.lang = language;
 
 /**
- * A text by its name. `{name}` in it becomes what `given` says; «one | many» is chosen by `given.n`.
+ * A text by its name. `{name}` in it becomes what `given` says; 'one | many' is chosen by `given.n`.
  * @param {string} name @param {Record<string, string | number>} [given]
  */
 export function t(name, given = {}) {

@@ -1,4 +1,4 @@
-// Where the page is: the part of the address behind «#».
+// Where the page is: the part of the address behind '#'.
 import { useEffect, useRef, useState } from "./ui.js";
 
 /** @typedef {{ name: string, parts: string[], given: URLSearchParams }} Place */
@@ -54,7 +54,7 @@ export const docLink = (library, doc) => link(["doc", library, doc]);
 /** @param {string} library @param {string} doc @param {number} page @param {string} [highlight] */
 export const pageLink = (library, doc, page, highlight) => link(["doc", library, doc, "page", page], { hl: highlight });
 
-/** @param {string} href @param {boolean} [replace] whether «back» shall not return here */
+/** @param {string} href @param {boolean} [replace] whether 'back' shall not return here */
 export function go(href, replace = false) {
   if (replace) {
     history.replaceState(null, "", href);

@@ -1,4 +1,4 @@
-// How far one had scrolled: kept with the place in the browser's history, so that «back» leads there, as a reload does.
+// How far one had scrolled: kept with the place in the browser's history, so that 'back' leads there, as a reload does.
 import { useEffect, useLayoutEffect, useRef } from "./ui.js";
 
 const PAUSE = 150; // ms after the last scroll

@@ -139,12 +139,15 @@ def read_chat(messages: Sequence[ChatMessage], parameter: str) -> ChatQuestion:
     turns = [message for message in messages if message.role in ("user", "assistant") and message.text.strip()]
     if not turns or turns[-1].role != "user":
         raise _bad_messages(
-            parameter, "invalid_value", "The last message is no question.", "Send one of the role user."
+            parameter,
+            "invalid_value",
+            "The last message is not a question of the user.",
+            "End the messages with one of the role user.",
         )
     text = find_question(turns[-1].text)
     if len(text) > QUESTION:
         advice = "Upload documents to the library instead of sending them along."
-        why = f"The question has {len(text):,} characters; {QUESTION:,} are read."
+        why = f"The question has {len(text):,} characters; at most {QUESTION:,} are allowed."
         raise _bad_messages(parameter, "string_above_max_length", why, advice)
     exchanges, question = list[Exchange](), ""
     for turn in turns[:-1]:

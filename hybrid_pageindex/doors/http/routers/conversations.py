@@ -97,7 +97,7 @@ async def find_own_conversation(request: Request, server: ServerState, conversat
     owned = await server.engine.conversations.get(conversation)
     caller = caller_of(request)
     if owner_of(caller) not in ("", owned.owner):
-        raise NotFoundError(f"No conversation '{conversation}'.")
+        raise NotFoundError(f"The conversation '{conversation}' does not exist.")
     closed = {library for library in owned.scope.libraries if not caller.may("read", library)}
     if closed and closed & {item.id for item in await server.engine.libraries.named()}:
         raise Refusal(403, "not_allowed", "This conversation is about a library that you may not read.")
@@ -112,7 +112,7 @@ async def find_own_message(
 ) -> ConversationMessage:
     own = await server.engine.conversations.message(message)
     if own.conversation != conversation.id:
-        raise NotFoundError(f"No message {message} in this conversation.")
+        raise NotFoundError(f"This conversation has no message {message}.")
     return own
 
 
@@ -133,7 +133,7 @@ async def begin_conversation(
     if everything and not caller.may("read"):
         names, everything = [name.name for name in await readable_libraries(request)], False
         if not names:
-            raise Refusal(403, "not_allowed", "There is no library that you may read.", "Use another token.")
+            raise Refusal(403, "not_allowed", "You may not read any library.", "Use a token that may read a library.")
     elif not everything:
         names = [(await find_library(request, name, "read")).name for name in names or [server.engine.settings.library]]
     conversation = await server.engine.conversations.create(

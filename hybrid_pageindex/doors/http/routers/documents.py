@@ -187,7 +187,7 @@ async def unlock_document(
     report = await server.engine.documents.rebuild([document], library=library.name, password=body.password)
     [file] = report.files[:1]
     if file.reason == LockedError.reason:
-        raise LockedError("The password does not open the file.", "Try another one.")
+        raise LockedError("The password is wrong for this file.", "Try another password.")
     if file.status == "failed":
         raise DocumentError(file.error or "The file cannot be read.")
     return json_response(asdict(file))
@@ -353,7 +353,7 @@ async def picture(
     """
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
-        raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
+        raise NotFoundError(f"{info.name} has changed.", "Request its pages again.")
     work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=_PICTURE_DPI * scale, view=view)
     drawn = await server.turn(server.answers, work)
     tag = f'"{info.content_id}-{number}-{scale}-{view}"'
@@ -369,7 +369,7 @@ async def thumbnail(
     """Draw a page small, with the given length of its longer side in pixels."""
     info = await _find_published(server, library, document, number)
     if of and of != info.content_id:
-        raise NotFoundError(f"{info.name} has changed.", "Ask for its pages again.")
+        raise NotFoundError(f"{info.name} has changed.", "Request its pages again.")
     work = server.engine.pictures.page(info.doc_id, number, library=library.name, dpi=72, format="jpeg", side=side)
     drawn = await server.turn(server.answers, work)
     tag = f'"{info.content_id}-{number}-s{side}"'
@@ -396,7 +396,7 @@ async def _find_published(server: Server, library: Library, document: str, numbe
     """Return a document. Raise NotFoundError also where it could not be indexed, or has no page of this number."""
     info = await server.engine.documents.get(document, library=library.name)
     if not info.published:
-        raise NotFoundError(f"{info.name} could not be indexed: {info.error}", "Mend the file and index it again.")
+        raise NotFoundError(f"{info.name} could not be indexed: {info.error}", "Repair the file and index it again.")
     if number > max(info.pages, 1):
         raise NotFoundError(f"{info.name} has no page {number}.", f"Its pages are 1 to {info.pages}.")
     return info

@@ -138,7 +138,7 @@ async def _find_job(request: Request, server: Server, job: int, role: Role) -> J
     history = await server.engine.jobs.get(job)
     library = history.view.job.library
     if not caller_of(request).may("read", library):
-        raise NotFoundError(f"No job {job}.")
+        raise NotFoundError(f"Job {job} does not exist.")
     require_role(request, role, library)
     return history
 

@@ -206,7 +206,9 @@ async def _require_entry(request: Request, server: ServerState, entry: str) -> N
     readable = (each for each in await server.engine.bin.list() if caller.may("read", each.library_id))
     match = next((each for each in readable if each.id == entry), None)
     if match is None:
-        raise NotFoundError(f"There is no '{entry}' in the bin.", "List the bin; entries last 30 days.")
+        raise NotFoundError(
+            f"The bin has no entry '{entry}'.", "List the entries of the bin. They are deleted after 30 days."
+        )
     require_role(request, _role_for_entry(match), match.library_id)
 
 
@@ -227,7 +229,7 @@ async def make_sample(request: Request, server: ServerState, _: Writer) -> Respo
     """Make a library of a sample report. It is refused if there are libraries, or if the sample was made before."""
     state = await _sample_state(request, server)
     if not state["offered"]:
-        raise Refusal(409, "not_offered", "The sample was here before, or there are libraries already.")
+        raise Refusal(409, "not_offered", "The sample is offered only to a home without libraries that never had it.")
     library = await server.engine.libraries.create(_SAMPLE_NAME, alias=COMPANY.split(",")[0])
     await asyncio.to_thread(lambda: _write_mark(server.engine.home, library.id))
     with scratch_folder(server.engine.home / "tmp") as folder:

@@ -99,7 +99,12 @@ async def clear(request: Request, server: ServerState, caller: Admin, body: Clea
     those that were uploaded. A browser that signed in with the start token stays signed in.
     """
     if body.confirm != "everything":
-        raise Refusal(400, "not_confirmed", "This deletes everything.", 'Say {"confirm": "everything"}.')
+        raise Refusal(
+            400,
+            "not_confirmed",
+            "This request deletes everything in the home.",
+            'Send {"confirm": "everything"} to confirm.',
+        )
     stays = caller.by_cookie and server.callers.owns(caller)
     session = request.cookies.get(server.cookie, "") if stays else ""
     cleared = await server.engine.libraries.clear(session=session)
@@ -142,7 +147,9 @@ async def sign_in(request: Request, server: ServerState, body: SignIn) -> Respon
     """Exchange a token for a cookie that scripts cannot read."""
     caller = await server.callers.by_secret(body.token.strip())
     if caller is None or caller.by_cookie:
-        raise Refusal(401, "token_refused", "This token is not valid.", "Open the address that serve printed.")
+        raise Refusal(
+            401, "token_refused", "This token is not valid.", "Open the address that the command 'serve' printed."
+        )
     start = server.callers.start
     parent = start.parent if start.fits(body.token.strip()) else caller.id
     try:
@@ -213,7 +220,12 @@ async def find_local_models(server: ServerState, caller: Admin, body: PortsAsked
     in with the start token may.
     """
     if not server.callers.owns(caller):
-        raise Refusal(403, "not_allowed", "Only who started the server sets up models.", "Sign in with its token.")
+        raise Refusal(
+            403,
+            "not_allowed",
+            "Only the person who started the server may set up models.",
+            "Sign in with the token that the server was started with.",
+        )
     return json_response(await find_local_servers(body.ports))
 
 

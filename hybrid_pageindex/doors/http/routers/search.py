@@ -66,7 +66,7 @@ async def _scoped_fields(request: Request, server: Server, body: SearchBody | Gr
     if options.pop("all_libraries", False) and not options.get("libraries"):
         seen = await readable_libraries(request)
         if not seen:
-            raise Refusal(403, "not_allowed", "There is no library that you may read.", "Use another token.")
+            raise Refusal(403, "not_allowed", "You may not read any library.", "Use a token that may read a library.")
         return options | {"libraries": [library.name for library in seen]}
     named: list[str] = options.get("libraries") or [server.engine.settings.library]
     libraries: list[Library] = [await find_library(request, name, "read") for name in dict.fromkeys(named)]

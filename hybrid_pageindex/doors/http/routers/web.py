@@ -250,7 +250,7 @@ def _serve_file(request: Request, path: str) -> Response:
     """Return a file of the page. Raise Refusal for any other path."""
     names = _page_files()
     if path not in names:
-        raise Refusal(404, "not_found", "There is no such file.", "Open / to begin.")
+        raise Refusal(404, "not_found", "The file does not exist.", "Open / to begin.")
     file = _PAGE_FOLDER / path
     content, small, tag = _read_file(path, _modified_ns(file))
     headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}

@@ -136,13 +136,13 @@ def test_nobody_writes_of_a_job_that_was_given_to_another(store: Store, clock: C
     assert queue.claim("quick", []) == [], "it waits a little before it is tried again"
     clock.seconds += 2
     has = claimed(store, "quick")
-    assert has.attempts == 1 and "gave no sign of life" in kinds_and_causes(store, has.id)
+    assert has.attempts == 1 and "stopped responding" in kinds_and_causes(store, has.id)
     for write in (
         lambda: queue.advance(lost.fence, Advance("done")),
         lambda: queue.fail(lost.fence, "late"),
         lambda: queue.release(lost.fence),
     ):
-        with pytest.raises(LeaseLostError, match=f"Job {lost.id} is no longer this worker's"):
+        with pytest.raises(LeaseLostError, match=f"Job {lost.id} now belongs to another worker"):
             write()
     queue.progress([JobProgress(lost.fence, 5, 9)])
     assert JobReader(store).job(has.id).done == 0 and queue.renew("slow") == []
@@ -354,7 +354,9 @@ def test_what_a_dead_process_leaves_is_seen_to(store: Store, clock: Clock) -> No
     workers.sweep("b")
     assert [worker.id for worker in workers.all()] == ["b"] and not workers.beat("a")
     assert [(job.subject, job.status) for job in reader.listed()] == [("/stays", "waiting"), ("/secret", "failed")]
-    assert "ask again with the password" in reader.listed()[1].cause and reader.counts(waiter="a").waiting == 0
+    assert (
+        "index the file again with its password" in reader.listed()[1].cause and reader.counts(waiter="a").waiting == 0
+    )
     assert [job.attempts for job in reader.listed(status=["waiting"])] == [1]
     clock.seconds += 1
     assert claimed(store, "b").subject == "/stays"
@@ -371,7 +373,7 @@ def test_a_job_that_kills_each_worker_that_takes_it_is_given_up(store: Store, cl
         clock.seconds += 52
         workers.sweep("other")
         job = reader.job(made.job)
-        assert job.attempts == number + 1 and "gave no sign of life" in job.cause
+        assert job.attempts == number + 1 and "stopped responding" in job.cause
         clock.seconds += 300
     assert job.status == "failed" and kinds(store, job.id).count("expired") == 5
 

@@ -181,8 +181,8 @@ def test_a_disk_that_refuses_is_not_taken_for_the_bucket(
     ("changed", "error", "said"),
     [
         ({"endpoint": "http://127.0.0.1:1"}, UnreachableError, "does not answer"),
-        ({"url": "s3://nothing/home"}, UsageError, "there is no such bucket"),
-        ({"url": "nonsense"}, UsageError, "is no address"),
+        ({"url": "s3://nothing/home"}, UsageError, "the bucket does not exist"),
+        ({"url": "nonsense"}, UsageError, "is not a valid address"),
     ],
 )
 def test_a_bucket_that_is_not_there_is_said(

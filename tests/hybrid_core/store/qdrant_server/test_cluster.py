@@ -197,5 +197,7 @@ def test_each_call_has_a_connection_of_its_own(running: list[Node], monkeypatch:
 
 
 def test_where_no_node_answers_all_are_named() -> None:
-    with pytest.raises(UnreachableError, match=r"No Qdrant node .* http://127\.0\.0\.1:9: .* http://127\.0\.0\.1:19: "):
+    with pytest.raises(
+        UnreachableError, match=r"No node of the Qdrant cluster .* http://127\.0\.0\.1:9: .* http://127\.0\.0\.1:19: "
+    ):
         connect("http://127.0.0.1:9, http://127.0.0.1:19")

@@ -6,7 +6,7 @@ import { EFFORTS } from "./asking.js";
 const writes = (target) => target?.matches?.("input:not([type=radio], [type=checkbox]), textarea, select") || target?.isContentEditable;
 
 /**
- * One box to search and to ask. «/» leads to it.
+ * One box to search and to ask. '/' leads to it.
  * @param {{ text: string, effort: string, busy?: boolean, focus?: boolean, children?: any,
  *   onText: (text: string) => void, onSearch: () => void, onAsk: () => void, onEffort: (effort: string) => void }} props
  */

@@ -11,7 +11,7 @@ export function Understood({ found, one, onEffort }) {
   const noModel = effort.asked === "deep" && effort.used === "fast" && !found.reasoning;
   const spelled = notes.find((/** @type {string} */ note) => note.startsWith("showing results for")), others = notes.filter((/** @type {string} */ note) => note !== spelled);
   return html`<div class="understood">
-    ${spelled && html`<p class="remark">${t("search.spelled")} <b>${spelled.match(/«(.*)»/)?.[1] ?? spelled}</b></p>`}
+    ${spelled && html`<p class="remark">${t("search.spelled")} <b>${spelled.match(/^showing results for '(.*)':/)?.[1] ?? spelled}</b></p>`}
     ${noModel && html`<p class="remark">${t("search.no_model")} <a href=${link(["settings"])}>${t("conversation.set_model")}</a></p>`}
     ${evidence.level !== "strong" && found.results.length > 0 && html`<p class="remark warn">${t(`search.evidence_${evidence.level}`)} ${told(evidence.hint)}
       ${NEXT[one.effort] && !noModel && html` <button type="button" class="quiet-button" onClick=${() => onEffort("deep")}>${t("search.harder")}</button>`}</p>`}

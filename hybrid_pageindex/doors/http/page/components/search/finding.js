@@ -8,7 +8,7 @@ import { remember, request } from "./asking.js";
 const KEPT = 20, FRESH = 60_000; // ms
 const PAUSE = 250, AGAIN = 3000; // ms
 
-/** Results by what was asked, so that «back» shows them where they were left. @type {Map<string, { found: any, at: number }>} */
+/** Results by what was asked, so that 'back' shows them where they were left. @type {Map<string, { found: any, at: number }>} */
 const held = new Map();
 
 /** @param {string} key @param {any} found */
