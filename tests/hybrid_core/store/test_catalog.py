@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, delete, func, select
 
-from hybrid_core.errors import LeaseLostError, ModelError, NotFoundError, SchemaError, StoreError
+from hybrid_core.errors import Advice, LeaseLostError, ModelError, NotFoundError, SchemaError, StoreError
 from hybrid_core.store.catalog import schema
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import Publication, remove_documents
@@ -245,7 +245,7 @@ def test_a_file_that_is_no_catalog_is_refused(tmp_path: Path) -> None:
 
 def test_a_home_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(StoreError, match=r"cannot be written.*--home"):
+    with pytest.raises(StoreError, match=r"cannot be written.*PAGEINDEX_STORAGE_PATH"):
         Catalog(tmp_path / "file" / "home" / "catalog.sqlite")
 
 
@@ -260,7 +260,8 @@ def test_a_catalog_with_damaged_bytes_says_so(catalog: Catalog, column: str) -> 
     with pytest.raises(StoreError, match="damaged") as raised, catalog.snapshot() as snapshot:
         list(snapshot.pages(C1))
     advice = raised.value.advice
-    assert advice.startswith("Run 'hybrid-pageindex recover'") and "backup" in advice and "notes" in advice
+    assert "hybrid-pageindex" not in advice and "backup" in advice and "Notes" in advice
+    assert isinstance(advice, Advice) and advice.command.startswith("Run 'hybrid-pageindex recover'")
     assert "index again" not in advice, "who follows that loses what is in the catalog alone"
 
 

@@ -135,7 +135,7 @@ def test_numbers_that_rank_can_be_set_in_the_file_and_by_variables(tmp_path: Pat
         assert load_settings(tmp_path, {f"PAGEINDEX_{name}": value}).scoring.pages.headings == 0.3
     with pytest.raises(UsageError, match=r"no 'pages\.neighbors'"):
         load_settings(tmp_path, {"PAGEINDEX_SCORING__PAGES__NEIGHBORS": "0.3"})
-    with pytest.raises(UsageError, match="no JSON"):
+    with pytest.raises(UsageError, match="not valid JSON"):
         load_settings(tmp_path, {"PAGEINDEX_SCORING": "{"})
 
 

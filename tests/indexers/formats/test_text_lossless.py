@@ -114,7 +114,7 @@ def test_headers_asides_and_hidden_parts(tmp_path: Path) -> None:
         path.write_text(f"<body>{bar}{body}<div style='display: none'>GONE</div></body>")
         text = text_of(path)
         assert all(word in text for word in ("Title", "Lead", "Note", "Text")) and "BAR" not in text
-        assert "GONE" not in text and ("<main" in body or "hides" in read(path)[0].warnings[0])
+        assert "GONE" not in text and ("<main" in body or "hidden" in read(path)[0].warnings[0])
     (tmp_path / "n.html").write_text("<body><noscript><p>Post</p></noscript></body>")
     assert text_of(tmp_path / "n.html") == "Post"
 

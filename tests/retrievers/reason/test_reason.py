@@ -190,10 +190,10 @@ def test_the_setting_that_ended_a_search_is_named(library: Engine, ended_by: str
         result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
         assert places(result)[0] == (FILING, 5) and result.effort.used == "deep"
         (note,) = (note for note in result.notes if "ended early" in note)
-        assert f"({ended_by})" in note
+        assert ended_by in note
     with engine_with(library.home, lambda _: FakeReply("", wait=30), **other) as (engine, _):
         result = run(engine.search(QUESTION, effort="deep", documents=[FILING]))
-    assert result.effort.used == "fast" and f"({ended_by})" in result.effort.why
+    assert result.effort.used == "fast" and ended_by in result.effort.why
 
 
 class Unmetered:

@@ -291,7 +291,7 @@ def test_more_contenders_than_a_list_holds_are_told_apart_by_their_fields() -> N
     assert routed.notes == ("a condition was left out: the library has no year '1066'",)
 
 
-@pytest.mark.parametrize("metadata", [{}, {"a": 1.0, "b": 0.9, "c": 0.2}, {"a": 1.0, "b": 1.0, "c": 1.0}])
+@pytest.mark.parametrize("cards", [{}, {"a": 1.0, "b": 0.9, "c": 0.2}, {"a": 1.0, "b": 1.0, "c": 1.0}])
 def test_what_is_picked_leads_and_scores_stay_scores(cards: dict[str, float]) -> None:
     made = choice(held(*map(document, "abc")), {"a": 5.0, "b": 4.9}, cards)
     before = made.scores()
