@@ -129,7 +129,7 @@ def test_networks_of_a_folder(tmp_path: Path) -> None:
 def test_what_cannot_be_loaded_says_what_to_do(sentence: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"onnx:nobody: the folder does not exist.*Export it where PyTorch is"):
         load_embedder("onnx:nobody")
-    with pytest.raises(ModelError, match=r"holds no exported network.*embed --export"):
+    with pytest.raises(ModelError, match=r"holds no exported network.*Export one where PyTorch is"):
         load_embedder(f"onnx:{sentence[0]}")
     broken = tmp_path / "broken"
     shutil.copytree(sentence[1], broken)

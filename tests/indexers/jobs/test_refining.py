@@ -247,15 +247,15 @@ def test_auto_refines_a_tree_whose_estimate_is_low_once(
         assert index(home, path, outline)[0] == "unchanged" and not read
 
 
+@pytest.mark.parametrize(("bound", "pages"), [(0.0, 7), (1.0, 5)])
 def test_auto_leaves_a_tree_whose_estimate_is_high_and_short_documents(
-    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch, bound: float, pages: int
 ) -> None:
-    for bound, pages in ((0.0, 7), (1.0, 5)):
-        _estimated(monkeypatch, bound)
-        path, home = pdfs.numbered(tmp_path / f"book{pages}.pdf", pages, "harbour"), tmp_path / f"home{pages}"
-        for status in ("indexed", "unchanged"):
-            assert index(home, path, "auto")[0] == status
-        assert not published(home).version.outline and not read
+    _estimated(monkeypatch, bound)
+    path, home = pdfs.numbered(tmp_path / "book.pdf", pages, "harbour"), tmp_path / "home"
+    for status in ("indexed", "unchanged"):
+        assert index(home, path, "auto")[0] == status
+    assert not published(home).version.outline and not read
 
 
 def test_auto_reads_no_more_pages_than_its_budget_and_says_so(
