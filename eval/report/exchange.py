@@ -99,10 +99,10 @@ def run_import(options: argparse.Namespace) -> int:
     return 0
 
 
-def read_beir(folder: Path, out: Path, split: str = "test", most: int = 0) -> dict[str, int]:
+def read_beir(folder: Path, out: Path, split: str = "test", limit: int = 0) -> dict[str, int]:
     """Write the corpus as files and the judged queries as a question set. Return counts.
 
-    ``most`` bounds the documents: judged ones come first, 0 takes all. A judgement above 0 makes a document right.
+    ``limit`` bounds the documents: judged ones come first, 0 takes all. A judgement above 0 makes a document right.
     Raise NotFoundError for a folder of another form, DocumentError for a line that is not one, StoreError where
     ``out`` cannot be written, and UsageError where it holds documents.
     """
@@ -116,7 +116,7 @@ def read_beir(folder: Path, out: Path, split: str = "test", most: int = 0) -> di
         raise UsageError(f"{out / 'documents'} is there already.", "Name another folder with --out.")
     try:
         (out / "documents").mkdir(parents=True)
-        names = _write_corpus(corpus, out / "documents", judged, most)
+        names = _write_corpus(corpus, out / "documents", judged, limit)
         left_out, count = len(judged - names.keys()), 0
         with (out / "questions.jsonl").open("w", encoding="utf-8") as target:
             for row in _json_lines(queries, ("_id", "text")):
@@ -149,10 +149,10 @@ def _read_qrels(file: Path) -> dict[str, list[str]]:
     return relevant
 
 
-def _write_corpus(corpus: Path, folder: Path, judged: set[str], most: int) -> dict[str, str]:
+def _write_corpus(corpus: Path, folder: Path, judged: set[str], limit: int) -> dict[str, str]:
     """Write each document as Markdown. Return the file names by id."""
     names: dict[str, str] = {}
-    others = max(most - len(judged), 0) if most else None
+    others = max(limit - len(judged), 0) if limit else None
     for row in _json_lines(corpus, ("_id", "text")):
         id = str(row["_id"])
         if id not in judged:

@@ -92,7 +92,8 @@ def _numbered(written: str) -> bool:
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _IS_ROMAN = re.compile(r"(?=[IVXLCDM])M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _SMALL_ROMAN = re.compile(r"[ivxlc]+")
-_SMALL = ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))
+_NUMERALS = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"),
+             (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
 _LAST_NUMBER = re.compile(r"(?P<before>.*?)(?P<last>\d+)")
 _DIGITS = {digit: value for value, digits in enumerate(("零〇", "一", "二两", "三", "四", "五", "六", "七", "八", "九"))
            for digit in digits}  # fmt: skip
@@ -118,7 +119,7 @@ def adjacent_numbers(number: str) -> tuple[str, str]:
     """The page numbers before and after one: of ``iii`` ii and iv, of ``A-4`` A-3 and A-5; "" where there are none."""
     if _SMALL_ROMAN.fullmatch(number):
         at = roman(number)
-        return _small_roman(at - 1), _small_roman(at + 1)
+        return small_roman(at - 1), small_roman(at + 1)
     match = _LAST_NUMBER.fullmatch(number)
     if match is None:
         return "", ""
@@ -135,9 +136,10 @@ def roman(written: str) -> int:
     return sum(-value if value < max(values[at:]) else value for at, value in enumerate(values))
 
 
-def _small_roman(number: int) -> str:
+def small_roman(number: int) -> str:
+    """Return a number as a Roman numeral in small letters, "" for 0."""
     numeral = ""
-    for value, letters in _SMALL:
+    for value, letters in _NUMERALS:
         numeral += letters * (number // value)
         number %= value
     return numeral

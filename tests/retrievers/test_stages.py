@@ -86,12 +86,12 @@ def test_rows_are_checked_by_name() -> None:
 def test_a_scored_outline_is_the_same_row_stopped_early(library: Engine, engines: list[Engine]) -> None:
     looked: list[str] = []
 
-    @stage("told")
-    def told(query: Query) -> Query:
+    @stage("look")
+    def record_question(query: Query) -> Query:
         looked.append(query.request.question)
         return query
 
-    engines.append(Engine(library.home, stages=inserted(told, "gather", STAGES)))
+    engines.append(Engine(library.home, stages=inserted(record_question, "gather", STAGES)))
     tree = run(engines[0].outline("corvane-optics-2023-10k.pdf", query=QUESTION))
     assert looked == [QUESTION]
     scores = {node.section.node_id: node.node_score for node in tree.nodes}

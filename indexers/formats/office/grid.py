@@ -167,5 +167,14 @@ class Grid:
         return row
 
 
+def hidden_notes(sheet: str, rows: int, columns: int) -> list[str]:
+    """Return the notes of a sheet with so many hidden rows and columns."""
+    return [
+        f"sheet '{sheet}': {count} {what} are hidden; they were read, too"
+        for count, what in ((rows, "rows"), (columns, "columns"))
+        if count
+    ]
+
+
 def _is_figure(cell: str) -> bool:
     return bool(_NUMBER.fullmatch(cell)) and not _YEAR.fullmatch(cell)

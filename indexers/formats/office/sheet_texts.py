@@ -15,7 +15,7 @@ from indexers.formats.flow.blocks import Block, Note, Paragraph
 from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.grid import Grid, Span
+from indexers.formats.office.grid import Grid, Span, hidden_notes
 from indexers.formats.office.number_formats import general
 
 _NS = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -76,9 +76,7 @@ def _ods_sheets(
             grid.apart += notes
             number += times
         columns = [at for at in _hidden_columns(table) if grid.first <= at <= grid.last]
-        for count, what in ((hidden, "rows"), (len(columns), "columns")):
-            if count:
-                warnings.append(f"sheet '{name}': {count} {what} are hidden; they were read, too")
+        warnings += hidden_notes(name, hidden, len(columns))
         for shape in table.findall(f"{_TABLE}shapes"):
             grid.apart += [(0, Paragraph(text)) for text in _descriptions(shape)]
             for paragraph in list(shape.iter(f"{_TEXT}p"))[:_MOST_REPEATED]:

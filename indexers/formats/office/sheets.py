@@ -20,7 +20,7 @@ from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits, plain_reason
 from indexers.formats.office.flat_odf import open_odf
-from indexers.formats.office.grid import Grid, Span
+from indexers.formats.office.grid import Grid, Span, hidden_notes
 from indexers.formats.office.number_formats import general, show
 from indexers.formats.office.ooxml import properties
 from indexers.formats.office.sheet_texts import read_ods, read_spreadsheetml
@@ -60,9 +60,7 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             warnings.append(f"sheet '{name}' is damaged, and was read only in part ({type(error).__name__})")
         else:
-            for count, what in ((hidden_rows, "rows"), (hidden_columns, "columns")):
-                if count:
-                    warnings.append(f"sheet '{name}': {count} {what} are hidden; they were read, too")
+            warnings += hidden_notes(name, hidden_rows, hidden_columns)
         book.unload_sheet(at)
         yield name, grid
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hybrid_core.text.identifiers import small_roman
+
 _HAN = "〇一二三四五六七八九"
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 _WIDE = str.maketrans("0123456789", "０１２３４５６７８９")
@@ -22,8 +24,8 @@ def written(number: int, kind: str) -> str:
         letter = chr(ord("a") + (number - 1) % 26) * min(((number - 1) // 26 + 1), 30) if number > 0 else ""
         return letter.upper() if kind == "upperLetter" else letter
     if kind in ("lowerRoman", "upperRoman"):
-        text = _roman(number)
-        return text.lower() if kind == "lowerRoman" else text
+        text = small_roman(number) if 0 < number < 4000 else str(number)
+        return text.upper() if kind == "upperRoman" else text
     if kind == "decimalZero":
         return f"{number:02}"
     if kind == "ordinal":
@@ -40,19 +42,6 @@ def written(number: int, kind: str) -> str:
     if kind.startswith(("chinese", "ideograph", "japanese", "taiwanese")) and 0 < number < 10_000:
         return _han(number)
     return "" if kind in _BULLETS else str(number)
-
-
-def _roman(number: int) -> str:
-    if not 0 < number < 4000:
-        return str(number)
-    numeral = ""
-    for value, letters in (
-        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"),
-        (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
-    ):  # fmt: skip
-        numeral += letters * (number // value)
-        number %= value
-    return numeral
 
 
 def _han(number: int) -> str:

@@ -12,7 +12,7 @@ from hybrid_core.errors import BrokenFileError, DocumentError
 from indexers.formats.flow.blocks import Block, Note
 from indexers.formats.flow.safety import Package
 from indexers.formats.limits import ParseLimits
-from indexers.formats.office.grid import Grid, Span
+from indexers.formats.office.grid import Grid, Span, hidden_notes
 from indexers.formats.office.number_formats import BUILT_IN, show
 from indexers.formats.office.ooxml import main_part, relations
 from indexers.formats.office.xlsx import drawn_blocks
@@ -91,9 +91,7 @@ class XlsbBook:
             elif kind == _COLUMN and unpack_from("<H", data, 16)[0] & _HIDDEN_COLUMN:
                 columns.append(unpack_from("<II", data))
         hidden = sum(any(first <= at <= last for first, last in columns) for at in seen)
-        for count, what in ((rows, "rows"), (hidden, "columns")):
-            if count:
-                self._warnings.append(f"sheet '{name}': {count} {what} are hidden; they were read, too")
+        self._warnings += hidden_notes(name, rows, hidden)
         grid.apart += self._apart(target, name)
         return grid
 

@@ -17,7 +17,7 @@ from indexers.formats.flow.linear import Piece, linear
 from indexers.formats.flow.safety import Package, read_xml
 from indexers.formats.limits import ParseLimits
 from indexers.formats.office.charts import is_chart
-from indexers.formats.office.grid import Grid, Span
+from indexers.formats.office.grid import Grid, Span, hidden_notes
 from indexers.formats.office.number_formats import BUILT_IN, show
 from indexers.formats.office.ooxml import R, choose_alternatives, drawn_lines, main_part, part, relations
 
@@ -77,10 +77,7 @@ class XlsxBook:
             self._warnings.append(
                 f"sheet '{name}': {rows.uncomputed} formulas have no stored value; the formulas are shown"
             )
-        if rows.hidden:
-            self._warnings.append(f"sheet '{name}': {rows.hidden} rows are hidden; they were read, too")
-        if columns := len(rows.hidden_columns):
-            self._warnings.append(f"sheet '{name}': {columns} columns are hidden; they were read, too")
+        self._warnings += hidden_notes(name, rows.hidden, len(rows.hidden_columns))
         grid.apart += rows.heads
         try:
             grid.apart += self._read_apart(target)

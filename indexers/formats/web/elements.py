@@ -8,8 +8,8 @@ from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
-          (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
+from hybrid_core.text.identifiers import small_roman
+
 _DEEPEST = 200  # formulas inside formulas
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 
@@ -51,10 +51,7 @@ def next_mark(item: LexborNode, above: list[Any]) -> str:
             letters = chr(97 + digit) + letters
         return f"{letters.upper() if kind == 'A' else letters}."
     if kind in ("i", "I") and 0 < number < 4000:
-        roman = ""
-        for worth, letters in _ROMAN:
-            roman += letters * (number // worth)
-            number %= worth
+        roman = small_roman(number)
         return f"{roman.upper() if kind == 'I' else roman}."
     return f"{number}."
 

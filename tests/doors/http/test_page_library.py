@@ -443,8 +443,8 @@ def test_a_view_looks_again_when_its_stream_begins_late(served: Serving, page: A
     with served.client() as client:
         client.post("/libraries", json={"name": "wharf"})
         streams: list[Any] = []
-        held = True
-        page.route("**/jobs/events*", lambda stream: streams.append(stream) if held else stream.continue_())
+        is_delayed = True
+        page.route("**/jobs/events*", lambda stream: streams.append(stream) if is_delayed else stream.continue_())
         page.goto(f"{served.url}/#token={START}")
         page.get_by_role("main").wait_for()
         with page.expect_response("**/bin"):
@@ -452,7 +452,7 @@ def test_a_view_looks_again_when_its_stream_begins_late(served: Serving, page: A
         client.delete("/libraries/wharf").raise_for_status()
         while not streams:
             page.wait_for_timeout(20)
-        held = False
+        is_delayed = False
         for stream in streams:
             stream.continue_()
 

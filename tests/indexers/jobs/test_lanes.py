@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,26 @@ from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.types.jobs import Advance, Job, JobRequest
 from indexers.jobs.file_stages import reading_lanes
 from indexers.jobs.report import Tally
-from indexers.jobs.runner import Runner, workplace
+from indexers.jobs.runner import Runner, Workplace, workplace
 from indexers.jobs.turn import Turn
+
+
+def run_until(place: Workplace, work: Callable[[Turn], Advance], ended: list[str], count: int) -> None:
+    """Work two jobs of a lane at a time until so many have ended, whose names go into ``ended``."""
+
+    def turn(job: Job) -> Turn:
+        return Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0))
+
+    runner = Runner(
+        place,
+        reading_lanes(2, work),
+        turn,
+        lambda turn, _: ended.append(turn.file.name),
+        only_awaited=False,
+        for_caller=False,
+    )
+    runner.run(lambda: len(ended) == count, threading.Event())
+    runner.close()
 
 
 def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Path) -> None:
@@ -35,24 +54,12 @@ def test_scans_wait_for_files_to_parse_and_hold_up_none_that_comes(tmp_path: Pat
             parsed.set()
         return Advance("done", result={})
 
-    def turn(job: Job) -> Turn:
-        return Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0))
-
     ended: list[str] = []
     with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:
         assert not place.queue.waits(place.worker.id, (), {"parse"})
         place.queue.enqueue(requests)
         assert place.queue.waits(place.worker.id, (), {"parse"})
-        runner = Runner(
-            place,
-            reading_lanes(2, work),
-            turn,
-            lambda turn, _: ended.append(turn.file.name),
-            only_awaited=False,
-            for_caller=False,
-        )
-        runner.run(lambda: len(ended) == len(requests) + 1, threading.Event())
-        runner.close()
+        run_until(place, work, ended, len(requests) + 1)
     catalog.close()
     first_scan = next(at for at, name in enumerate(begun) if name.startswith("scan"))
     assert {"text0.pdf", "text1.pdf"} == set(begun[:2]) and first_scan >= 4
@@ -74,9 +81,6 @@ def test_a_cancellation_is_heard_after_a_look_at_the_leases_failed(
         heard.append(turn.stop.asked.wait(30))
         return Advance("done", result={})
 
-    def turn(job: Job) -> Turn:
-        return Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0))
-
     with workplace(catalog, tmp_path / "tmp", "worker", (), 1) as place:
         leases = place.queue.leases
 
@@ -87,15 +91,6 @@ def test_a_cancellation_is_heard_after_a_look_at_the_leases_failed(
 
         monkeypatch.setattr(place.queue, "leases", fail_once)
         place.queue.enqueue([JobRequest("default", "index", "/text.pdf", "parse")])
-        runner = Runner(
-            place,
-            reading_lanes(2, work),
-            turn,
-            lambda turn, _: ended.append(turn.file.name),
-            only_awaited=False,
-            for_caller=False,
-        )
-        runner.run(lambda: bool(ended), threading.Event())
-        runner.close()
+        run_until(place, work, ended, 1)
     catalog.close()
     assert heard == [True], "nobody looks at the leases any more"

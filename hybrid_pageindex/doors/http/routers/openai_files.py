@@ -23,7 +23,12 @@ from hybrid_core.types.libraries import UPLOAD, Library
 from hybrid_pageindex.doors.http.errors import Fault, Refusal
 from hybrid_pageindex.doors.http.models import Strict
 from hybrid_pageindex.doors.http.replies import attachment_headers, content_responses, json_response, unix_seconds
-from hybrid_pageindex.doors.http.routers.vector_stores import file_payload, find_store_library, list_payload
+from hybrid_pageindex.doors.http.routers.vector_stores import (
+    bad_parameter,
+    file_payload,
+    find_store_library,
+    list_payload,
+)
 from hybrid_pageindex.doors.http.server import (
     AnyCaller,
     Server,
@@ -89,7 +94,7 @@ async def create_file(
     limit = server.engine.settings.max_upload_size
     async with server.uploads.take(), received_files(request, server.engine.home, None, limit) as uploads:
         if len(uploads) != 1:
-            raise _bad_parameter("file", "Send one file")
+            raise bad_parameter("file", "Send one file")
         [upload] = uploads
         digest = await _hash_file(upload.data)
         address = Upload(f"files-{digest[:12]}/{PurePosixPath(upload.name).name}", upload.data)
@@ -172,7 +177,7 @@ async def create_embeddings(server: ServerState, _: AnyCaller, body: EmbeddingBo
     except NotConfiguredError as error:
         raise Refusal(404, "model_not_found", error.message, error.advice) from error
     if body.dimensions not in (None, vectors.shape[1]):
-        raise _bad_parameter("dimensions", f"The vectors have {vectors.shape[1]} dimensions")
+        raise bad_parameter("dimensions", f"The vectors have {vectors.shape[1]} dimensions")
     encode = body.encoding_format == "base64"
     data = [
         {"object": "embedding", "index": number, "embedding": _encode_vector(row) if encode else row.tolist()}
@@ -249,7 +254,3 @@ def _waiting_file(file: str, path: str, size: int) -> dict[str, Any]:
         "id": file, "object": "file", "bytes": size, "created_at": 0, "filename": PurePosixPath(path).name,
         "purpose": "assistants", "status": "uploaded", "status_details": None, "expires_at": None,
     }  # fmt: skip
-
-
-def _bad_parameter(name: str, detail: str) -> Refusal:
-    return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])

@@ -33,7 +33,7 @@ from hybrid_pageindex.doors.http.routers.completions import (
     stop_when_left,
 )
 from hybrid_pageindex.doors.http.routers.conversations import begin_answer, find_own_conversation, owner_of
-from hybrid_pageindex.doors.http.routers.vector_stores import find_store_library
+from hybrid_pageindex.doors.http.routers.vector_stores import bad_parameter, find_store_library
 from hybrid_pageindex.doors.http.server import Server, ServerState, caller_of, readable_libraries
 
 router = APIRouter(prefix="/responses", tags=["openai"])
@@ -272,7 +272,7 @@ async def _begin_stored(
         )
         return await begin_answer(server, lambda: conversations.ask(talk.id, question))
     if exchanges:
-        raise _bad_input("previous_response_id", "Send new messages alone: the earlier ones are stored")
+        raise bad_parameter("previous_response_id", "Send new messages alone: the earlier ones are stored")
     try:
         previous = await _find_response(request, server, body.previous_response_id)
     except Refusal as error:
@@ -282,7 +282,7 @@ async def _begin_stored(
         ) from error
     scope = (await conversations.get(previous.conversation)).scope.libraries
     if {item.id for item in libraries} != set(scope):
-        raise _bad_input("model", "The previous response is about another library")
+        raise bad_parameter("model", "The previous response is about another library")
     return await begin_answer(server, lambda: conversations.ask(previous.conversation, question, after=previous.id))
 
 
@@ -333,10 +333,6 @@ def _chat_messages(body: ResponseBody) -> list[ChatMessage]:
         for item in body.input
         if isinstance(item, InputMessage)
     ]  # fmt: skip
-
-
-def _bad_input(name: str, detail: str) -> Refusal:
-    return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])
 
 
 class _Sequence:

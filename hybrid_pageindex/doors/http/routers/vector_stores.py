@@ -98,7 +98,7 @@ async def search_vector_store(
     queries = [body.query] if isinstance(body.query, str) else body.query
     question = " ".join(queries).strip()
     if not question or len(question) > QUESTION:
-        raise _bad_parameter("query", f"A query has 1 to {QUESTION:,} characters")
+        raise bad_parameter("query", f"A query has 1 to {QUESTION:,} characters")
     options = body.ranking_options or RankingOptions()
     where = _search_conditions(body.filters)
     work = retrieve(server.engine, question, library=library.name, top_k=body.max_num_results, where=where)
@@ -249,9 +249,10 @@ def _search_conditions(filters: dict[str, Any] | None) -> tuple[str, ...]:
         return tuple(each for item in inner for each in _search_conditions(item))
     key, value = filters.get("key"), filters.get("value")
     if filters.get("type") != "eq" or key not in _FILTER_FIELDS or not isinstance(value, str | int):
-        raise _bad_parameter("filters", f"Compare one of {', '.join(_FILTER_FIELDS)} by eq, or several joined by and")
+        raise bad_parameter("filters", f"Compare one of {', '.join(_FILTER_FIELDS)} by eq, or several joined by and")
     return (f"{key}={value}",)
 
 
-def _bad_parameter(name: str, detail: str) -> Refusal:
+def bad_parameter(name: str, detail: str) -> Refusal:
+    """Return the refusal of a field of the body, as OpenAI words it."""
     return Refusal(400, "invalid_value", f"{detail}.", faults=[Fault(name, "body", detail)])

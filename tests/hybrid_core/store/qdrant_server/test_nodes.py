@@ -60,8 +60,8 @@ def test_a_node_that_knows_a_collection_before_its_points_is_not_believed(
     running: list[Node], stranger: str, library: Library
 ) -> None:
     holders = connect(",".join(node.url for node in running), layout=Layout(shards=2, replicas=2))
-    made = opened(holders, library)
-    name, position = made.store.name, made.position  # type: ignore[attr-defined]
+    index_of_all = opened(holders, library)
+    name, position = index_of_all.store.name, index_of_all.position  # type: ignore[attr-defined]
     empty = connect(stranger)
     empty.call(lambda client: client.create_collection(name, vectors_config={}), writes=True)
     try:
@@ -77,7 +77,7 @@ def test_a_node_that_knows_a_collection_before_its_points_is_not_believed(
     finally:
         empty.call(lambda client: client.delete_collection(name), writes=True)
         empty.close()
-    made.store.drop()  # type: ignore[attr-defined]
+    index_of_all.store.drop()  # type: ignore[attr-defined]
     holders.close()
 
 
