@@ -111,6 +111,15 @@ def until(what: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
+def wait_for_held(page: Any, held: Sequence[Any]) -> None:
+    """Wait until a route of the page holds a request. Its handler may run later than the page shows that it waits."""
+    for _ in range(1200):
+        if held:
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("no request was held")
+
+
 Uploading = Callable[..., Any]
 
 

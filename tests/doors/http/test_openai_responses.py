@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hybrid_core.errors import NotFoundError
+from hybrid_core.types.libraries import Library
+from hybrid_pageindex.doors.http.routers.vector_stores import find_document
+from indexers.files.identity import usual_id
 from tests.doors.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, until, upload
 from tests.doubles.scripted_server import ScriptedServer
 
@@ -249,3 +254,31 @@ def test_embeddings_are_unit_vectors_in_order(sdk: Any, form: Any) -> None:
         assert [len(vector) for vector in vectors] == [64] * 3 and vectors[0] == vectors[2] != vectors[1]
         assert sum(value**2 for value in vectors[0]) == pytest.approx(1, abs=1e-5)
     assert [item.index for item in reply.data] == [0, 1, 2] and reply.usage.prompt_tokens > 0
+
+
+@pytest.mark.parametrize("queued", [True, False])
+async def test_a_file_is_found_while_its_job_ends(queued: bool) -> None:
+    """The job is listed while it runs; once it ended, its document is there, though the first look missed it."""
+    library = Library("lib", "mills")
+    document = SimpleNamespace(doc_id=usual_id("lib", "upload:a.md"), path="upload:a.md")
+    made: list[Any] = []
+
+    async def get(address: str, *, library: str) -> Any:
+        if made and address in (document.doc_id, document.path):
+            return made[0]
+        raise NotFoundError("There is no such document.")
+
+    async def jobs(**_: Any) -> Any:
+        view = SimpleNamespace(job=SimpleNamespace(subject=document.path))
+        if not queued:
+            made.append(document)
+        return SimpleNamespace(jobs=[view] if queued else [])
+
+    engine = SimpleNamespace(documents=SimpleNamespace(get=get), jobs=SimpleNamespace(list=jobs))
+    server: Any = SimpleNamespace(engine=engine)
+    for address in (document.doc_id, document.path):
+        made.clear()
+        assert await find_document(server, library, address) == (document.path if queued else document)
+    made.clear()
+    with pytest.raises(NotFoundError):
+        await find_document(server, library, "another")

@@ -15,7 +15,7 @@ import pytest
 
 import hybrid_pageindex.doors.http as door
 from hybrid_pageindex.doors.http.routers.web import page_file
-from tests.doors.http.conftest import START, Serving, wait_for_jobs
+from tests.doors.http.conftest import START, Serving, wait_for_held, wait_for_jobs
 
 PAGE = Path(door.__file__).parent / "page"
 PAGES = 1000
@@ -184,6 +184,7 @@ def test_page_900_of_1000_is_asked_for_before_all_else(served: Serving, page: An
     assert [one.split("/pages/")[1].split("?")[0] for one in drawn] == ["900/picture"], (
         "nothing is drawn before the page"
     )
+    wait_for_held(page, held)
     [picture] = held
     picture.continue_()
     page.locator('.sheet[data-ready][data-page="900"]').wait_for()

@@ -10,7 +10,7 @@ from typing import Any
 import pymupdf
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
+from tests.doors.http.conftest import START, Serving, serving, until, upload, wait_for_held, wait_for_jobs
 from tests.doors.http.many_rows import write_rows
 from tests.doubles import gated
 
@@ -158,6 +158,7 @@ def test_a_slow_and_a_failing_server_are_told_without_a_jump(served: Serving, pa
       location.hash = "#/library/slow";
     }""")
     page.get_by_text("The documents are being loaded").wait_for(state="attached")
+    wait_for_held(page, answers)
     answers.pop().fulfill(status=500, json={"code": "failed", "detail": "The disk is away.", "advice": ""})
     page.get_by_role("alert").get_by_text("The disk is away.").wait_for()
     page.unroute("**/rows")

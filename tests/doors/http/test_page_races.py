@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.http.conftest import START, Serving, until, upload
+from tests.doors.http.conftest import START, Serving, until, upload, wait_for_held
 
 
 class Holding:
@@ -28,11 +28,7 @@ class Holding:
         return self.held.append((route, route.fetch()))
 
     def wait(self) -> None:
-        for _ in range(600):
-            if self.held:
-                return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"nobody asked for {self.path}")
+        wait_for_held(self.page, self.held)
 
     def release(self) -> None:
         for route, answer in self.held:
@@ -185,8 +181,7 @@ def test_sources_that_were_refused_are_as_the_server_has_them(
     with page.expect_request(f"**/conversations/{talk}/messages"):
         page.keyboard.press("Enter")
     question.fill("And the beam?")
-    while not waiting:
-        page.wait_for_timeout(20)
+    wait_for_held(page, waiting)
     waiting[0].fulfill(status=500, json=refused)
     page.wait_for_timeout(300)
     assert question.input_value() == "And the beam?", "what was typed meanwhile stays"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -18,7 +17,6 @@ from starlette.responses import Response
 from hybrid_core.errors import NotConfiguredError, NotFoundError
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import UPLOAD, Library
 from hybrid_pageindex.doors.http.errors import Fault, Refusal
 from hybrid_pageindex.doors.http.models import Strict
@@ -26,6 +24,7 @@ from hybrid_pageindex.doors.http.replies import attachment_headers, content_resp
 from hybrid_pageindex.doors.http.routers.vector_stores import (
     bad_parameter,
     file_payload,
+    find_document,
     find_store_library,
     list_payload,
 )
@@ -123,16 +122,16 @@ async def list_files(
 
 @router.get("/files/{file}", response_model=dict[str, Any])
 async def show_file(request: Request, server: ServerState, file: FileId) -> Response:
-    _, document, path = await _find_file(request, server, file)
-    return json_response(_document_file(document) if document else _waiting_file(file, path, 0))
+    _, document = await _find_file(request, server, file)
+    return json_response(_waiting_file(file, document, 0) if isinstance(document, str) else _document_file(document))
 
 
 @router.delete("/files/{file}", response_model=dict[str, Any])
 async def delete_file(request: Request, server: ServerState, file: FileId) -> Response:
     """Move a document into the bin."""
-    library, document, _ = await _find_file(request, server, file)
+    library, document = await _find_file(request, server, file)
     require_role(request, "write", library.id)
-    if document is None:
+    if isinstance(document, str):
         raise Refusal(409, "conflict", "The file is being indexed.", "Delete it once it is processed.")
     await server.engine.documents.remove([document.doc_id], library=library.name)
     return json_response({"id": file, "object": "file", "deleted": True})
@@ -141,8 +140,8 @@ async def delete_file(request: Request, server: ServerState, file: FileId) -> Re
 @router.get("/files/{file}/content", responses=content_responses("application/octet-stream"), response_class=Response)
 async def read_file_content(request: Request, server: ServerState, file: FileId) -> Response:
     """Send the original bytes."""
-    library, document, _ = await _find_file(request, server, file)
-    if document is None:
+    library, document = await _find_file(request, server, file)
+    if isinstance(document, str):
         raise Refusal(409, "conflict", "The file is being indexed.", "Read it once it is processed.")
     data = await _original_bytes(server, library, document)
     return Response(data, headers=dict(attachment_headers(document.name)), media_type="application/octet-stream")
@@ -153,15 +152,15 @@ async def attach_file(request: Request, server: ServerState, vector_store: FileI
     """Index a file in a library, beside the one that it was uploaded to."""
     library = await find_store_library(request, vector_store)
     require_role(request, "write", library.id)
-    source, document, path = await _find_file(request, server, body.file_id)
+    source, document = await _find_file(request, server, body.file_id)
     if source.id == library.id:
         return json_response(file_payload(document, library, body.file_id))
-    if document is None:
+    if isinstance(document, str):
         raise Refusal(409, "conflict", "The file is still being indexed.", "Attach it once it is processed.")
     data = await _original_bytes(server, source, document)
-    await server.engine.upload([Upload(path.removeprefix(UPLOAD), data)], library=library.name)
+    await server.engine.upload([Upload(document.path.removeprefix(UPLOAD), data)], library=library.name)
     server.standby.wake()
-    return json_response(file_payload(None, library, body.file_id))
+    return json_response(file_payload(document.path, library, body.file_id))
 
 
 @router.post("/embeddings", response_model=dict[str, Any])
@@ -216,23 +215,18 @@ async def _hash_file(data: bytes | Path) -> str:
     return await asyncio.to_thread(work)
 
 
-async def _find_file(request: Request, server: Server, file: str) -> tuple[Library, Document | None, str]:
-    """Return the library, the document and the path of a file; no document while it is indexed for the first time.
+async def _find_file(request: Request, server: Server, file: str) -> tuple[Library, Document | str]:
+    """Return a file and its library, or its path while it is indexed for the first time.
 
-    Raise Refusal where it is unknown, or in libraries that may not be read.
+    Raise Refusal if it is unknown, or in libraries that may not be read.
     """
-    libraries: Sequence[Library] = await readable_libraries(request)
-    for library in libraries:
+    for library in await readable_libraries(request):
         try:
-            document = await server.engine.documents.get(file, library=library.name)
+            document = await find_document(server, library, file)
         except NotFoundError:
             continue
-        if document.doc_id == file:
-            return library, document, document.path
-    for library in libraries:
-        for view in (await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)).jobs:
-            if usual_id(library.id, view.job.subject) == file:
-                return library, None, view.job.subject
+        if isinstance(document, str) or document.doc_id == file:
+            return library, document
     detail = f"No such File object: {file[:200]}"
     raise Refusal(404, "not_found", detail, faults=[Fault("id", "path", detail)])
 

@@ -133,9 +133,8 @@ async def list_store_files(
 @router.get("/{vector_store}/files/{file}", response_model=dict[str, Any])
 async def show_store_file(request: Request, server: ServerState, vector_store: StoreId, file: StoreId) -> Response:
     library = await find_store_library(request, vector_store)
-    document: Document | None
     try:
-        document = await server.engine.documents.get(file, library=library.name)
+        document = await find_document(server, library, file)
     except NotFoundError:
         document = await _attached_document(request, server, library, file)
     return json_response(file_payload(document, library, file))
@@ -166,29 +165,34 @@ async def find_store_library(request: Request, name: str) -> Library:
     return await find_openai_library(request, name, "vector_store_not_found", detail, ("vector_store_id", "path"))
 
 
-async def _attached_document(request: Request, server: Server, library: Library, file: str) -> Document | None:
-    """Return the document that an attached file became in a library, None while it is made.
+async def find_document(server: Server, library: Library, address: str) -> Document | str:
+    """Return a document by its id or path, or its path while it is indexed for the first time.
+
+    Raise NotFoundError if it is neither there nor on its way.
+    """
+    try:
+        return await server.engine.documents.get(address, library=library.name)
+    except NotFoundError:
+        queued = await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)
+    for view in queued.jobs:
+        if address in (view.job.subject, usual_id(library.id, view.job.subject)):
+            return view.job.subject
+    return await server.engine.documents.get(address, library=library.name)  # its job ended between the two looks
+
+
+async def _attached_document(request: Request, server: Server, library: Library, file: str) -> Document | str:
+    """Return the document that an attached file became in a library, or its path while it is made.
 
     Raise Refusal for a file that is not there.
     """
-    for job in (await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)).jobs:
-        if usual_id(library.id, job.job.subject) == file:
-            return None
-    detail = f"No file found with id '{file[:200]}' in vector store '{library.name}'."
-    missing = Refusal(404, "not_found", detail, faults=[Fault("file_id", "path", detail)])
     for source in await readable_libraries(request):
         try:
             path = (await server.engine.documents.get(file, library=source.name)).path
+            return await find_document(server, library, path)
         except NotFoundError:
             continue
-        try:
-            return await server.engine.documents.get(path, library=library.name)
-        except NotFoundError:
-            jobs = await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)
-            if any(job.job.subject == path for job in jobs.jobs):
-                return None
-            raise missing from None
-    raise missing
+    detail = f"No file found with id '{file[:200]}' in vector store '{library.name}'."
+    raise Refusal(404, "not_found", detail, faults=[Fault("file_id", "path", detail)])
 
 
 async def _library_size(server: Server, library: Library) -> LibrarySize:
@@ -209,12 +213,12 @@ def _store_payload(size: LibrarySize) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def file_payload(document: Document | None, library: Library, file: str = "") -> dict[str, Any]:
+def file_payload(document: Document | str, library: Library, file: str = "") -> dict[str, Any]:
     """Return a document as a file of a vector store, by the id ``file`` that it was asked for by.
 
-    None is a document that is still made.
+    A path is a document that is still made.
     """
-    if document is None:
+    if isinstance(document, str):
         return {
             "id": file, "object": "vector_store.file", "created_at": 0, "vector_store_id": library.name,
             "status": "in_progress", "usage_bytes": 0, "last_error": None, "attributes": {},
