@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.types.scoring import ScoringConfig
+from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.doors.cli.parser import build_parser
-from hybrid_pageindex.doors.http.api import describe_api
+from hybrid_pageindex.http.api import describe_api
 
 FOLDER = Path(__file__).parent
-TOOLS = FOLDER.parent.parent / "tests" / "doors" / "mcp_tools.json"
+TOOLS = FOLDER.parent.parent / "tests" / "interfaces" / "mcp_tools.json"
 MADE = "<!-- Made by docs/reference/generate.py: change the code that it describes, not this page. -->\n"
 _GROUPS = {
     "Storage": "Storage", "Index": "Indexing", "Embedding": "Embedding", "Model": "Models", "Search": "Search",

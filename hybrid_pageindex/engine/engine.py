@@ -1,4 +1,4 @@
-"""The engine: each door (command line, Python, MCP, HTTP) calls its methods and those of its sub-engines."""
+"""The engine: each interface (command line, Python, MCP, HTTP) calls its methods and those of its sub-engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scored outline is a search that stops early: the same NodeScores through every door."""
+"""A scored outline is a search that stops early: the same NodeScores through every interface."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid_core.types.results import SearchResult
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.doors.cli import main
+from hybrid_pageindex.cli import main
 from hybrid_pageindex.engine.documents.contents import Outline
 from tests.work import examples
 
