@@ -454,7 +454,7 @@ def test_small_things_are_said_as_people_say_them(cli: Cli, tmp_path: Path) -> N
     path.unlink()
     for arguments in (("info", "a.pdf"), ("list",), ("index", other.parent)):
         said = cli(*arguments).stdout
-        assert "gone" in said and "prun" in said
+        assert "is missing" in said and "prun" in said
     assert "gone" not in cli("index", folder, "--prune").stdout
 
 

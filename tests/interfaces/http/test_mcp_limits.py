@@ -129,7 +129,7 @@ async def test_resources_and_completions_stay_within_too(shared: Shared, agent: 
     document = shared.theirs["document"]
     for path in ("", "/outline", "/page/1", "/page/1/image"):
         for library in ("theirs", HIDDEN, "mine"):
-            with pytest.raises(Exception, match=r"(?i)no (document|library)|not found|unknown"):
+            with pytest.raises(Exception, match=r"(?i)no (document|library)|not found|unknown|does not exist"):
                 await agent.read_resource(f"pageindex://{library}/{document}{path}")
     assert "sold to the town" in str(await agent.read_resource("pageindex://mine/mine-document.md/page/1"))
     template = ResourceTemplateReference(type="ref/resource", uri="pageindex://{library}/{document}")
