@@ -10,6 +10,7 @@ import socket
 import time
 from collections import namedtuple
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -68,7 +69,7 @@ async def test_a_server_looks_for_what_is_missing_once_for_many(monkeypatch: pyt
             await asyncio.sleep(0)
             return {"disk": "The disk is full."}
 
-    server = Server(Looking(), *[None] * 9)  # type: ignore[arg-type]
+    server = Server(SimpleNamespace(admin=Looking()), *[None] * 9)  # type: ignore[arg-type]
     now = [5.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     answers = await asyncio.gather(*(server.missing() for _ in range(20)))
