@@ -450,7 +450,7 @@ def test_small_things_are_said_as_people_say_them(cli: Cli, tmp_path: Path) -> N
     assert "Did you mean" not in cli("remove", "nope.pdf").stderr
     assert "Did you mean 'report.pdf'" in cli("remove", "reprot.pdf").stderr
     shown = cli("info", "a.pdf").stdout
-    assert re.search(r"mtime +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]", shown) and "is gone" not in shown
+    assert re.search(r"mtime +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]", shown) and "is missing" not in shown
     path.unlink()
     for arguments in (("info", "a.pdf"), ("list",), ("index", other.parent)):
         said = cli(*arguments).stdout

@@ -198,7 +198,7 @@ def test_originals_of_a_home_are_brought_to_the_bucket(
     data = pdfs.numbered(tmp_path / "made.pdf", 1, "albatross").read_bytes()
     run(before.index(data, name="albatross.pdf"))
     before.close()
-    with pytest.raises(DocumentError, match="is gone"):
+    with pytest.raises(DocumentError, match="is missing"):
         run(beta.documents.original("albatross.pdf"))
     assert [run(alpha.admin.upload_originals()) for _ in range(2)] == [1, 1]
     assert run(beta.documents.original("albatross.pdf")).read_bytes() == data

@@ -101,8 +101,8 @@ async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
     ("written", "token", "why"),
     [
         ("0.0.0.0:80", "", "no token is set"), ("example.org:80", "", "no token"), ("[::]:80", "", "no token"),
-        ("0.0.0.0:80", "short", "too short"), ("localhost", "", "no address"), (":80", "", "no address"),
-        ("127.0.0.1:99999", "", "no address"), ("127.0.0.1:x", "", "no address"),
+        ("0.0.0.0:80", "short", "too short"), ("localhost", "", "is not an address"), (":80", "", "is not an address"),
+        ("127.0.0.1:99999", "", "is not an address"), ("127.0.0.1:x", "", "is not an address"),
     ],
 )  # fmt: skip
 def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
@@ -114,8 +114,8 @@ def test_addresses_that_are_refused(written: str, token: str, why: str) -> None:
 
 def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, program: Cli) -> None:
     for options, why in (
-        (["--http", "0.0.0.0:0"], "PAGEINDEX_MCP_TOKEN"), (["--root", str(tmp_path / "none")], "is no folder"),
-        (["--install", "netscape"], "Choose claude-desktop"), (["--root", ""], "'' is no folder"),
+        (["--http", "0.0.0.0:0"], "PAGEINDEX_MCP_TOKEN"), (["--root", str(tmp_path / "none")], "is not a folder"),
+        (["--install", "netscape"], "Choose claude-desktop"), (["--root", ""], "'' is not a folder"),
         (["--install", "cursor", "--http", "127.0.0.1:80"], "--http"),
     ):  # fmt: skip
         done = program("mcp", *options)
@@ -124,7 +124,7 @@ def test_options_that_cannot_work_end_with_a_reason(tmp_path: Path, program: Cli
 
 def test_connections_that_ask_for_nothing_are_closed(library: Engine) -> None:
     """As many as are served at once, and more: whoever asks meanwhile is told so, and the place becomes free again."""
-    sooner = "from hybrid_pageindex import network; network.SECONDS = 6.0"
+    sooner = "from hybrid_pageindex.mcp import network; network.SECONDS = 6.0"
     with http(library.home, "--read-only", first=sooner) as url, contextlib.ExitStack() as silent:
         where = (url.split("/")[2].split(":")[0], int(url.split("/")[2].split(":")[1]))
 

@@ -54,7 +54,7 @@ def test_uploads_survive_prune_and_are_opened_like_files(engine: Engine, tmp_pat
 
 
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:
-    with pytest.raises(UsageError, match="no name"):
+    with pytest.raises(UsageError, match="no file name"):
         run(engine.index(_NOTES))
     with pytest.raises(UsageError, match="only bytes need one"):
         run(engine.index("notes.md", name="other.md"))
@@ -119,10 +119,10 @@ def test_a_file_of_the_web(web: str) -> None:
 @pytest.mark.parametrize(
     ("path", "error", "said"),
     [
-        ("/inside", DocumentError, "10.0.0.1, which is no public address"),
+        ("/inside", DocumentError, "10.0.0.1, which is not a public address"),
         ("/file", DocumentError, "not a web address that can be fetched"),
         ("/round", DocumentError, "redirects more than"),
-        ("/tool", DocumentError, "application/x-msdownload are not read"),
+        ("/tool", DocumentError, "application/x-msdownload are not supported"),
         ("/big.txt", LimitError, "max_download_size"),
         ("/nothing", DocumentError, "answered 404"),
     ],

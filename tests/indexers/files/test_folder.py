@@ -111,7 +111,7 @@ def test_an_empty_mount_point_takes_no_document_along(
     (share / "b.md").unlink()
     here.clear()
     unmounted = watch.look(10)
-    assert "1 document out of reach" in unmounted.notes[0] and not watch.look(200) and not watch.look(1000)
+    assert "1 document unreachable" in unmounted.notes[0] and not watch.look(200) and not watch.look(1000)
     (folder / "a.md").unlink()
     assert not watch.look(1010)
     gone_now = watch.look(1070).gone
