@@ -277,11 +277,13 @@ def _open_url(parts: SplitResult, url: str, allows: Allows) -> Iterator[http.cli
 
 
 def _resolved(host: str, port: int, url: str, allows: Allows) -> str:
-    """An IP address of a host, all of whose addresses are allowed: a name with a private one beside is a trap."""
+    """Return an IP address of a host if all its addresses are allowed: a name with a private one beside is a trap."""
     addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     refused = [ip for ip in addresses if not allows(ip)]
     if refused or not addresses:
-        raise DocumentError(f"{url}: {host} is {', '.join(refused) or 'nowhere'}, which is not a public address.")
+        leads = ", ".join(refused) or "no address"
+        detail = f"{host} is" if leads == host else f"{host} leads to {leads}, which is"
+        raise DocumentError(f"{url}: {detail} not a public address.")
     return addresses[0]
 
 
