@@ -26,11 +26,12 @@ from hybrid_pageindex.engine.concurrency import (
     read_in_thread,
     stoppable,
 )
+from hybrid_pageindex.engine.context import Context, sub_engine
 from hybrid_pageindex.engine.documents import contents, reading
 from hybrid_pageindex.engine.documents.comparison import compare
 from hybrid_pageindex.engine.documents.contents import Outline
 from hybrid_pageindex.engine.index.indexing import IndexCall, index_library
-from hybrid_pageindex.engine.parts import Context, Parts, sub_engine
+from hybrid_pageindex.engine.parts import Parts
 from hybrid_pageindex.engine.search.grep import GrepRequest
 from hybrid_pageindex.engine.search.indexes import Indexes
 from hybrid_pageindex.engine.search.searcher import libraries_of

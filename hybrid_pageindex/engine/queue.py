@@ -17,6 +17,7 @@ from hybrid_core.store.jobs.workers import JobOffers, Offer, Workers
 from hybrid_core.text.prose import counted
 from hybrid_core.types.jobs import ACTIVE, Job, JobStatus, Worker, WorkKind
 from hybrid_pageindex.engine.concurrency import ignore_progress, read_in_thread, stoppable
+from hybrid_pageindex.engine.context import SubEngine
 from hybrid_pageindex.engine.index.worker import work
 from hybrid_pageindex.engine.jobs import (
     STATUSES,
@@ -29,7 +30,6 @@ from hybrid_pageindex.engine.jobs import (
     JobView,
     state,
 )
-from hybrid_pageindex.engine.parts import SubEngine
 
 if TYPE_CHECKING:
     from indexers.jobs.report import IndexProgress

@@ -62,15 +62,15 @@ _TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")
 
 
 REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
-    "encrypted": (PasswordError, "encrypted.", "Save it without a password."),
+    "encrypted": (PasswordError, "the file is encrypted.", "Save it without a password."),
     "encrypted for a certificate": (
         PasswordError,
-        "encrypted for the owner of a certificate, not with a password.",
+        "the file is encrypted for the owner of a certificate, not with a password.",
         "Open it with that certificate and save it without encryption.",
     ),
     "protected by rights": (
         PasswordError,
-        "encrypted by a rights management service (IRM).",
+        "the file is encrypted by a rights management service (IRM).",
         "Open it with an account that has the rights, and save it without restrictions.",
     ),
     "ole": (UnsupportedFileError, "an Office file of an unsupported kind.", "Save it as DOCX, XLSX, PPTX or PDF."),

@@ -65,7 +65,7 @@ def test_it_is_searched_listed_outlined_and_paged(kept_from: object, home: Path,
     search, listed, page, outline, answer = read
     assert [call.code for call in read] == [0] * 5, read
     assert search.json["results"][0]["doc_name"] == "mill.md" and "4,200" in search.json["results"][0]["snippet"]
-    assert any(NOT_WRITTEN in note for note in search.json["notes"])
+    assert any("cannot be written" in note for note in search.json["notes"])
     assert not any("the search index lacks" in note for note in search.json["notes"]), "the copy of the index is whole"
     assert len(listed.json["documents"]) == 2 and "Price" in outline.out
     assert "4,200" in page.out and "4,200" in answer.out
@@ -162,7 +162,7 @@ def test_without_room_for_a_copy_of_the_index_words_find_the_pages_and_the_resul
     assert result.code == listed.code == 0 and result.json["results"][0]["doc_name"] == "mill.md"
     [note] = [note for note in result.json["notes"] if "the search index lacks" in note]
     assert "lacks 2 pages" in note and "needs" in note and "MB in a temporary folder" in note
-    assert "Set TMPDIR" in result.err
+    assert "Set the environment variable TMPDIR" in result.err
     assert doctor.code == 1 and "MB in a temporary folder" in doctor.out
 
 

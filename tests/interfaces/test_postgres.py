@@ -55,7 +55,10 @@ def test_a_catalog_moves_to_postgresql_and_back(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("postgresql://nobody:secret@127.0.0.1:1/none", "nobody:***@127.0.0.1:1/none: the database server does not answer"),
+        (
+            "postgresql://nobody:secret@127.0.0.1:1/none",
+            "@127.0.0.1:1/none: the database server does not answer",
+        ),
         ("mysql://localhost/x", "names mysql, not PostgreSQL"),
         ("rubbish", "is not a valid address"),
     ],

@@ -26,9 +26,10 @@ from hybrid_core.types.documents import unread_pages
 from hybrid_core.types.jobs import WANTED
 from hybrid_core.types.libraries import library_called
 from hybrid_pageindex.config.settings import Settings
+from hybrid_pageindex.engine.context import Context
 from hybrid_pageindex.engine.libraries.libraries import empty_bin, mark_used
 from hybrid_pageindex.engine.models.improvement import estimated, improvers, model_needs, unseen
-from hybrid_pageindex.engine.parts import Context, Parts
+from hybrid_pageindex.engine.parts import Parts
 
 if TYPE_CHECKING:
     from hybrid_core.embed.onnx_model import ExportReport

@@ -358,7 +358,7 @@ def test_wrong_calls(tmp_path: Path) -> None:
     assert all(name in caught.value.advice for name in NAMES)
     with pytest.raises(UsageError, match="needs documents and questions"):
         load("custom", docs=tmp_path)
-    with pytest.raises(UsageError, match="do not go with 'cuad'"):
+    with pytest.raises(UsageError, match="cannot be used with 'cuad'"):
         load("cuad", tmp_path, docs=tmp_path)
 
 
