@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
+import psutil
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, wait_for_jobs
+from tests.doors.http.conftest import START, Serving, serving, until, wait_for_jobs
 
 DROP = """() => {
     const files = new DataTransfer();
@@ -30,13 +31,16 @@ OBSERVE = """
 
 def test_who_opens_it_finds_the_worker_that_draws_pages_started(tmp_path: Path) -> None:
     with serving(tmp_path / "home", "--open", BROWSER="true") as made:
-        threads, until = Path(f"/proc/{made.process.pid}/task"), time.monotonic() + 60
-        begun: list[str] = []
-        while not any("indexers" in one for one in begun):
-            assert time.monotonic() < until, f"no worker was started: {begun}"
-            time.sleep(0.05)
-            ids = [child for one in threads.iterdir() for child in (one / "children").read_text().split()]
-            begun = [Path(f"/proc/{child}/cmdline").read_text() for child in ids if Path(f"/proc/{child}").is_dir()]
+        until(lambda: any("indexers" in command for command in children_of(made.process.pid)))
+
+
+def children_of(process: int) -> list[str]:
+    """Return the commands of the processes that a process started."""
+    commands = []
+    for child in psutil.Process(process).children():
+        with suppress(psutil.NoSuchProcess):
+            commands.append(" ".join(child.cmdline()))
+    return commands
 
 
 def test_a_first_start_shows_a_sample_that_goes_for_good(served: Serving, page: Any) -> None:

@@ -33,7 +33,7 @@ from hybrid_pageindex.doors.http.replies import (
     unix_seconds,
 )
 from hybrid_pageindex.doors.http.responses import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
-from hybrid_pageindex.doors.http.server import ServerState, find_openai_library, readable_libraries
+from hybrid_pageindex.doors.http.server import ServerState, find_openai_library, find_size, readable_libraries
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 
 _SOURCE_MARK = re.compile(r"\[\[source:(\d+)\]\]")
@@ -305,10 +305,8 @@ async def list_models(request: Request, server: ServerState) -> Response:
 
 
 @completions_router.get("/models/{model:path}", response_model=ModelOfOpenAI)
-async def show_model(request: Request, server: ServerState, model: str) -> Response:
-    library = await find_model_library(request, model)
-    sizes = await server.turn(server.reads, server.engine.libraries.list(library.name))
-    return json_response(next(_model_payload(size) for size in sizes if size.id == library.id))
+async def show_model(request: Request, model: str) -> Response:
+    return json_response(_model_payload(await find_size(request, await find_model_library(request, model))))
 
 
 @completions_router.post("/chat/completions", responses=EVENT_RESPONSES, response_model=CompletionOfOpenAI)
