@@ -11,7 +11,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.doors.http.conftest import START, Serving, serving, until, wait_for_jobs
+from tests.doors.http.conftest import START, Serving, serving, until, wait_for_held, wait_for_jobs
 
 DROP = """() => {
     const files = new DataTransfer();
@@ -181,8 +181,14 @@ def test_files_are_added_by_keys_alone_over_a_slow_line(served: Serving, page: A
     line = page.context.new_cdp_session(page)
     slow = {"offline": False, "latency": 300, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
     line.send("Network.emulateNetworkConditions", slow)
+    held: list[Any] = []
+    page.route("**/api/v1/libraries", lambda route: held.append(route))  # for as long as it takes to see what is busy
     page.reload(wait_until="commit")
     page.locator("[aria-busy=true]").first.wait_for()
+    wait_for_held(page, held)
+    for route in held:
+        route.continue_()
+    page.unroute("**/api/v1/libraries")
     page.get_by_role("link", name="reefs", exact=True).wait_for()
     assert page.evaluate("shifts") < 0.01
     line.send("Network.emulateNetworkConditions", {**slow, "latency": 0, "downloadThroughput": -1})
