@@ -305,7 +305,7 @@ class Vanishing:
 
 
 def request_of(libraries: Vanishing) -> Any:
-    server = Server(SimpleNamespace(libraries=libraries), *[None] * 4, Turns(1, 1), *[None] * 4)  # type: ignore[arg-type]
+    server = Server(SimpleNamespace(libraries=libraries), *[None] * 3, Turns(1, 1), *[None] * 5)  # type: ignore[arg-type]
     caller = Caller("c", "c", {EVERYWHERE: "admin"})
     return SimpleNamespace(
         app=SimpleNamespace(state=SimpleNamespace(server=server)), scope={"state": {"caller": caller}}
