@@ -17,7 +17,7 @@ from eval.runs.asking import judge_again
 from hybrid_core.errors import StoreError, UsageError
 from hybrid_core.text.prose import counted
 from hybrid_pageindex.config.settings import load_settings
-from hybrid_pageindex.doors.cli.output import dump
+from hybrid_pageindex.cli.output import dump
 
 
 def run_judges(options: argparse.Namespace) -> int:

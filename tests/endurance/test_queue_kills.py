@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.killing import AT_ONCE, Killing, answer, mixed_folder
+from tests.interfaces.killing import AT_ONCE, Killing, answer, mixed_folder
 from tests.doubles.scripted_server import scripted_server
 
 pytestmark = pytest.mark.endurance

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_pageindex.sample import write_sample_report
-from tests.doors.mcp_client import stdio
+from tests.interfaces.mcp_client import stdio
 from tests.frozen.records import condensed
 
 _GUIDE = """# Guide

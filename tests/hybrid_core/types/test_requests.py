@@ -13,7 +13,7 @@ from hybrid_core.types.requests import OPTIONS, SearchFields, SearchRequest, sea
 from hybrid_core.types.scoring import ScoringConfig
 from hybrid_pageindex import Engine, Settings, run
 from hybrid_pageindex.config.settings import usual_fields
-from hybrid_pageindex.doors.cli.parser import build_parser
+from hybrid_pageindex.cli.parser import build_parser
 
 
 def test_keyword_arguments_are_the_fields() -> None:
