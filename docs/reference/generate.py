@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from hybrid_core.types.scoring import ScoringConfig
+from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
-from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.http.api import describe_api
 
 FOLDER = Path(__file__).parent

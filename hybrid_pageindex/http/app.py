@@ -12,14 +12,14 @@ from functools import partial
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Standby, keep_up
 from hybrid_pageindex.http.api import ROUTES, build_api
 from hybrid_pageindex.http.guard import Guard, Hosts
 from hybrid_pageindex.http.identity import Callers, Identity, Proxy, Rates, Start, Turns
 from hybrid_pageindex.http.middleware import Conventions, Idempotency, McpMount, RequestRecorder
 from hybrid_pageindex.http.server import Feed, Metrics, Server
 from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.index.worker import Standby, keep_up
 
 _JSON_BYTES, _MCP_BYTES = 2**20, 4 * 2**20
 

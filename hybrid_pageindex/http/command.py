@@ -19,12 +19,12 @@ from types import FrameType
 import uvicorn
 
 from hybrid_core.errors import PageIndexError, StoreError, UsageError
+from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.http.app import Listening, build_app
 from hybrid_pageindex.http.identity import Proxy, Start
 from hybrid_pageindex.http.server import Server
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.network import Impatient, loopback, not_cut_off, web_origin
-from hybrid_pageindex.engine.engine import Engine
 
 _TOKEN_LENGTH = 16  # characters of one that a user chooses
 _CONNECTIONS = 1024  # at once; one more is answered 503

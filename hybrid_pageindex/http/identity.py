@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hybrid_core.llm.budget import charged
 from hybrid_core.store.access import secret_hash
 from hybrid_core.types.access import EVERYWHERE, Caller
+from hybrid_pageindex.engine.admin import Tokens
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.guard import SAFE
-from hybrid_pageindex.engine.admin import Tokens
 
 _REMEMBERED_CALLERS = 10_000  # whose rates are remembered
 _STATES = frozenset((method, path) for method in SAFE for path in ("/api/v1/health", "/api/v1/ready"))

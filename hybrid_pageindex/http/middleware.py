@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid_core.errors import DiskFullError, PageIndexError, ReadOnlyError
 from hybrid_core.types.access import Caller
+from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.http.errors import (
     Fault,
     Refusal,
@@ -34,7 +35,6 @@ from hybrid_pageindex.http.errors import (
 )
 from hybrid_pageindex.http.server import Metrics
 from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.engine.engine import Engine
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

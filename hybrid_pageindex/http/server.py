@@ -17,13 +17,13 @@ from hybrid_core.errors import NotFoundError, PageIndexError
 from hybrid_core.store.catalog.maintenance import HomeState
 from hybrid_core.types.access import EVERYWHERE, Caller, Role
 from hybrid_core.types.libraries import Library, library_called, no_library
+from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.engine.index.worker import Standby
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.guard import SLASH
 from hybrid_pageindex.http.identity import Callers, Turns
 from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.engine.engine import Engine
-from hybrid_pageindex.engine.index.worker import Standby
-from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 
 _BUCKET_BOUNDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0)  # seconds
 _METRIC_HELP = {

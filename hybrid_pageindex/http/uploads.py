@@ -17,8 +17,8 @@ from starlette.requests import ClientDisconnect, Request
 
 from hybrid_core.errors import StoreError
 from hybrid_core.store.home import advice_of, scratch_folder
-from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.engine.index.uploads import Upload
+from hybrid_pageindex.http.errors import Refusal
 
 if TYPE_CHECKING:
     from python_multipart.multipart import MultipartCallbacks

@@ -14,15 +14,8 @@ from pydantic import BaseModel
 from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.text.tokens import fold
 from hybrid_core.types.documents import Document
+from hybrid_pageindex.engine.jobs import JobView
 from hybrid_pageindex.mcp.builds import task_config
-from hybrid_pageindex.mcp.state import (
-    ToolState,
-    build_reporter,
-    check_length,
-    log_failures,
-    patience_over,
-    report_errors,
-)
 from hybrid_pageindex.mcp.payloads import (
     document_payload,
     fit_items,
@@ -34,7 +27,14 @@ from hybrid_pageindex.mcp.payloads import (
     without_empty,
 )
 from hybrid_pageindex.mcp.search import READ_ONLY
-from hybrid_pageindex.engine.jobs import JobView
+from hybrid_pageindex.mcp.state import (
+    ToolState,
+    build_reporter,
+    check_length,
+    log_failures,
+    patience_over,
+    report_errors,
+)
 
 JobAction = Literal["list", "show", "pause", "resume", "cancel", "retry", "forget", "rebuild"]
 _LISTED_JOBS = 50

@@ -10,7 +10,6 @@ from fastmcp.tools import ToolResult
 from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
 from hybrid_pageindex.mcp.builds import task_config
-from hybrid_pageindex.mcp.state import ToolState, Progress, check_length, report_errors, with_images
 from hybrid_pageindex.mcp.payloads import (
     count_json_tokens,
     cut_text,
@@ -26,6 +25,7 @@ from hybrid_pageindex.mcp.payloads import (
     untrusted_fields,
     without_empty,
 )
+from hybrid_pageindex.mcp.state import Progress, ToolState, check_length, report_errors, with_images
 
 _SUMMARY = 120  # tokens of one page's summary, so that a list of pages stays a list
 _AHEAD = 200  # pages that are read to fill one answer

@@ -13,9 +13,9 @@ from fastmcp.resources import ResourceContent, ResourceResult
 
 from hybrid_core.errors import PageIndexError, UsageError
 from hybrid_core.text.tokens import fold
-from hybrid_pageindex.mcp.state import ToolState
-from hybrid_pageindex.mcp.payloads import count_json_tokens, document_payload, fit_items, node_payload
 from hybrid_pageindex.engine.documents.reading import PageRead
+from hybrid_pageindex.mcp.payloads import count_json_tokens, document_payload, fit_items, node_payload
+from hybrid_pageindex.mcp.state import ToolState
 
 _COMPLETIONS = 100  # names that a completion may give
 

@@ -15,8 +15,12 @@ from hybrid_core.errors import NotFoundError, UsageError
 from hybrid_core.types.conversations import Citation, Conversation, ConversationMessage
 from hybrid_core.types.documents import Effort
 from hybrid_core.types.results import PageFound
+from hybrid_pageindex.engine.documents.comparison import SectionChange, SectionSide
+from hybrid_pageindex.engine.documents.contents import Outline
+from hybrid_pageindex.engine.documents.page_views import SHEET
+from hybrid_pageindex.engine.documents.reading import PageRead
+from hybrid_pageindex.engine.search.grep import GrepDocument, GrepPage
 from hybrid_pageindex.mcp.callers import tool_caller
-from hybrid_pageindex.mcp.state import ToolState, Progress, check_length, report_errors, with_content, with_images
 from hybrid_pageindex.mcp.payloads import (
     count_json_tokens,
     count_tokens,
@@ -40,12 +44,8 @@ from hybrid_pageindex.mcp.payloads import (
     untrusted_fields,
     without_empty,
 )
+from hybrid_pageindex.mcp.state import Progress, ToolState, check_length, report_errors, with_content, with_images
 from hybrid_pageindex.mcp.subscriptions import document_uri
-from hybrid_pageindex.engine.documents.comparison import SectionChange, SectionSide
-from hybrid_pageindex.engine.documents.contents import Outline
-from hybrid_pageindex.engine.documents.page_views import SHEET
-from hybrid_pageindex.engine.documents.reading import PageRead
-from hybrid_pageindex.engine.search.grep import GrepDocument, GrepPage
 
 _GREP_SECONDS = 2.0  # of one call; the next one goes on
 _MAX_LISTED = 50  # listed at once

@@ -22,17 +22,17 @@ from hybrid_core.errors import NotFoundError as NothingFoundError
 from hybrid_core.errors import UsageError
 from hybrid_core.llm.budget import charged
 from hybrid_pageindex import __version__
+from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.builds import Builds, add_task_extension
 from hybrid_pageindex.mcp.callers import LimitedEngine, tool_caller
-from hybrid_pageindex.mcp.state import ToolState, Heartbeat
 from hybrid_pageindex.mcp.libraries import register_library_tools
 from hybrid_pageindex.mcp.light import register_light_tools
 from hybrid_pageindex.mcp.payloads import ANSWER_TOKENS
 from hybrid_pageindex.mcp.resources import register_prompts, register_resources
 from hybrid_pageindex.mcp.search import register_conversation_tools, register_search_tools
+from hybrid_pageindex.mcp.state import Heartbeat, ToolState
 from hybrid_pageindex.mcp.subscriptions import Subscriptions, missing_resource, register_document_list
-from hybrid_pageindex.engine.engine import Engine
 
 INSTRUCTIONS = """\
 Finds the right pages of long documents in two stages. 1. search(question) names the best pages of the whole library \

@@ -22,10 +22,10 @@ from mcp_types import ContentBlock, TextContent
 from hybrid_core.errors import DocumentError, NotFoundError, PageIndexError, UsageError
 from hybrid_core.types.documents import Document
 from hybrid_core.types.results import ReasoningStep
-from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.builds import Build, BuildReport, Builds
 from hybrid_pageindex.engine.documents.page_views import MOST_BYTES, SIDE
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.builds import Build, BuildReport, Builds
 from indexers.jobs.report import FileResult
 
 _SILENCE = 0.7  # seconds: what is promised is one, and the loop may be busy

@@ -23,8 +23,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from hybrid_core.errors import NotFoundError, PageIndexError
 from hybrid_core.store.catalog.maintenance import HomeState
 from hybrid_core.types.documents import Document
-from hybrid_pageindex.mcp.state import ToolState
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.mcp.state import ToolState
 
 _LISTED = 100  # documents of one part of a list
 _POLL_SECONDS = 1.0

@@ -27,10 +27,10 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hybrid_core.errors import StoreError, UsageError
-from hybrid_pageindex.mcp.access import Access
-from hybrid_pageindex.mcp.server import build_server
-from hybrid_pageindex.mcp.network import SECONDS, Impatient, loopback, not_cut_off, split, web_origin
 from hybrid_pageindex.engine.engine import Engine
+from hybrid_pageindex.mcp.access import Access
+from hybrid_pageindex.mcp.network import SECONDS, Impatient, loopback, not_cut_off, split, web_origin
+from hybrid_pageindex.mcp.server import build_server
 
 SESSION_HEADER = "mcp-session-id"
 MCP_PATH = "/mcp"

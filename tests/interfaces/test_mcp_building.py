@@ -16,9 +16,9 @@ from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.mcp.builds import Build, Builds
 from tests import pdfs
+from tests.doubles.gated import PAGES
 from tests.interfaces.conftest import LongFile
 from tests.interfaces.mcp_client import Stdio, answer, refusal, stdio
-from tests.doubles.gated import PAGES
 
 pytestmark = pytest.mark.slow
 

@@ -21,16 +21,16 @@ from fastmcp import Client
 
 from hybrid_core.types.jobs import JobRequest
 from hybrid_pageindex import Engine, run
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.mcp.access import Access
 from hybrid_pageindex.mcp.server import build_server
-from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from indexers.jobs.runner import workplace
 from tests import pdfs
-from tests.interfaces.conftest import LongFile
-from tests.interfaces.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
 from tests.doubles.gated import PAGES
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.interfaces.conftest import LongFile
+from tests.interfaces.mcp_client import QUESTION, REVISION, Stdio, answer, program, refusal, stdio
 from tests.models_over_http import engine_with
 
 pytestmark = pytest.mark.slow

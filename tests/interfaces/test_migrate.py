@@ -13,8 +13,8 @@ from hybrid_core.errors import IndexDamagedError, NotFoundError, UnreachableErro
 from hybrid_core.store.index.catalog_source import CatalogSource
 from hybrid_core.store.index.edge.folders import read_state
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.cli.main import main
+from hybrid_pageindex.config.settings import Settings, load_settings
 from hybrid_pageindex.engine.search.handles import index_folder
 from tests import pdfs, qdrant_stub
 from tests.conftest import Cli

@@ -31,10 +31,10 @@ from indexers.jobs.report import IndexProgress, IndexReport
 from indexers.ocr.engines import NoOcr, find_tesseract
 from tests import pdfs
 from tests.conftest import Cli
-from tests.interfaces.conftest import LongFile
-from tests.interfaces.killing import AT_ONCE, Killing, answer, mixed_folder
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
+from tests.interfaces.conftest import LongFile
+from tests.interfaces.killing import AT_ONCE, Killing, answer, mixed_folder
 from tests.models_over_http import engine_with
 
 pytestmark = pytest.mark.slow

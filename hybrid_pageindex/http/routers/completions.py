@@ -21,6 +21,7 @@ from hybrid_core.types.libraries import Library
 from hybrid_core.types.usage import Usage
 from hybrid_pageindex.conversations.memory import Exchange
 from hybrid_pageindex.conversations.turns import Turn
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.models import QUESTION, Strict
 from hybrid_pageindex.http.prompts import errand_reply, find_question
@@ -34,7 +35,6 @@ from hybrid_pageindex.http.replies import (
 )
 from hybrid_pageindex.http.responses import CompletionOfOpenAI, ModelOfOpenAI, ModelsOfOpenAI
 from hybrid_pageindex.http.server import ServerState, find_openai_library, find_size, readable_libraries
-from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 
 _SOURCE_MARK = re.compile(r"\[\[source:(\d+)\]\]")
 _PARTIAL_MARK = re.compile(r"\[(?:\[(?:s(?:o(?:u(?:r(?:c(?:e(?::\d*\]?)?)?)?)?)?)?)?)?$")

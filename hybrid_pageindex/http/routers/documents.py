@@ -20,6 +20,11 @@ from hybrid_core.errors import DocumentError, LockedError, NotFoundError
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.locators import PageLayout
+from hybrid_pageindex.engine.documents.briefing import Briefing
+from hybrid_pageindex.engine.documents.contents import DefinedTerm, Matches
+from hybrid_pageindex.engine.documents.documents import MOST, DocumentSort, DocumentState, DocumentVersion
+from hybrid_pageindex.engine.documents.reading import PageRead, page_list
+from hybrid_pageindex.engine.index.uploads import Uploaded
 from hybrid_pageindex.http.models import QUESTION, Corrections, PasswordGiven
 from hybrid_pageindex.http.replies import (
     CHANGED_RESPONSES,
@@ -43,11 +48,6 @@ from hybrid_pageindex.http.responses import (
 )
 from hybrid_pageindex.http.server import DocumentName, ReadableLibrary, Server, ServerState, WritableLibrary
 from hybrid_pageindex.http.uploads import received_files
-from hybrid_pageindex.engine.documents.briefing import Briefing
-from hybrid_pageindex.engine.documents.contents import DefinedTerm, Matches
-from hybrid_pageindex.engine.documents.documents import MOST, DocumentSort, DocumentState, DocumentVersion
-from hybrid_pageindex.engine.documents.reading import PageRead, page_list
-from hybrid_pageindex.engine.index.uploads import Uploaded
 from indexers.jobs.report import FileResult
 
 router = APIRouter(prefix="/libraries/{library}/documents", tags=["documents"])

@@ -17,6 +17,7 @@ from hybrid_core.store.catalog.maintenance import HOME, HomeState
 from hybrid_core.types.access import EVERYWHERE, Role
 from hybrid_core.types.jobs import JobEvent, JobStatus
 from hybrid_core.types.sources import Source
+from hybrid_pageindex.engine.jobs import JobHistory, JobNews, at
 from hybrid_pageindex.http.models import JobsChosen, NewSource, PathsToIndex
 from hybrid_pageindex.http.replies import (
     EVENT_RESPONSES,
@@ -40,7 +41,6 @@ from hybrid_pageindex.http.server import (
     readable_libraries,
     require_role,
 )
-from hybrid_pageindex.engine.jobs import JobHistory, JobNews, at
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 _STREAM_SECONDS = 600.0  # after which a stream ends: its client comes back, with a token that is looked at again

@@ -21,6 +21,11 @@ from hybrid_core.store.home import make_file, scratch_folder, working_folder
 from hybrid_core.types.access import Role
 from hybrid_core.types.documents import DocumentRow
 from hybrid_core.types.libraries import Library
+from hybrid_pageindex.engine.documents.briefing import Briefing
+from hybrid_pageindex.engine.index.reindexing import Estimate
+from hybrid_pageindex.engine.index.uploads import Upload
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
+from hybrid_pageindex.engine.libraries.transfer import Imported
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.models import DocumentsChosen, LibraryNames, ModelNamed, NewLibrary
 from hybrid_pageindex.http.replies import (
@@ -47,11 +52,6 @@ from hybrid_pageindex.http.server import (
     require_role,
 )
 from hybrid_pageindex.http.uploads import received_files
-from hybrid_pageindex.engine.documents.briefing import Briefing
-from hybrid_pageindex.engine.index.reindexing import Estimate
-from hybrid_pageindex.engine.index.uploads import Upload
-from hybrid_pageindex.engine.libraries.libraries import LibrarySize
-from hybrid_pageindex.engine.libraries.transfer import Imported
 from hybrid_pageindex.sample import COMPANY, SAMPLE_QUESTIONS, write_sample_report
 
 router = APIRouter(prefix="/libraries", tags=["libraries"])

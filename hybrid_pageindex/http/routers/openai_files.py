@@ -18,6 +18,7 @@ from hybrid_core.errors import NotConfiguredError, NotFoundError, UsageError
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import UPLOAD, Library
+from hybrid_pageindex.engine.index.uploads import Upload
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.models import Strict
 from hybrid_pageindex.http.replies import attachment_headers, content_responses, json_response, unix_seconds
@@ -38,7 +39,6 @@ from hybrid_pageindex.http.server import (
 )
 from hybrid_pageindex.http.uploads import received_files
 from hybrid_pageindex.mcp.payloads import count_tokens
-from hybrid_pageindex.engine.index.uploads import Upload
 from indexers.files.identity import usual_id
 
 router = APIRouter(tags=["openai"])

@@ -18,6 +18,9 @@ from hybrid_core.types.access import AuditEntry, Role, Token
 from hybrid_pageindex import __version__
 from hybrid_pageindex.config.changes import SettingView
 from hybrid_pageindex.config.experts import PACKS, PackPreview
+from hybrid_pageindex.engine.admin import SESSION_SECONDS, NewToken, UsageReport
+from hybrid_pageindex.engine.libraries.libraries import HomeSize
+from hybrid_pageindex.engine.models.models import LocalServer, find_local_servers
 from hybrid_pageindex.http.errors import Refusal, error_payload
 from hybrid_pageindex.http.models import (
     EXPERT_PATTERN,
@@ -46,9 +49,6 @@ from hybrid_pageindex.http.responses import (
     SessionState,
 )
 from hybrid_pageindex.http.server import Admin, AnyCaller, Reader, ServerState
-from hybrid_pageindex.engine.admin import SESSION_SECONDS, NewToken, UsageReport
-from hybrid_pageindex.engine.libraries.libraries import HomeSize
-from hybrid_pageindex.engine.models.models import LocalServer, find_local_servers
 
 SOURCE_ADDRESS = "https://github.com/hybrid-pageindex/hybrid-pageindex"
 router = APIRouter(tags=["operations"])

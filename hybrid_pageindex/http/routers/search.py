@@ -19,6 +19,8 @@ from hybrid_core.types.answers import Answer
 from hybrid_core.types.conversations import Feedback, Note
 from hybrid_core.types.libraries import Library
 from hybrid_core.types.results import ReasoningStep, SearchResult
+from hybrid_pageindex.engine.documents.comparison import Comparison
+from hybrid_pageindex.engine.search.grep import GrepResult
 from hybrid_pageindex.http.errors import Refusal
 from hybrid_pageindex.http.models import (
     QUESTION,
@@ -50,8 +52,6 @@ from hybrid_pageindex.http.server import (
     find_library,
     readable_libraries,
 )
-from hybrid_pageindex.engine.documents.comparison import Comparison
-from hybrid_pageindex.engine.search.grep import GrepResult
 
 router = APIRouter(tags=["search"])
 notes_router = APIRouter(prefix="/libraries/{library}", tags=["notes"])

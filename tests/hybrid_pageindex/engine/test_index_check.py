@@ -19,8 +19,8 @@ from hybrid_core.store.index.edge.shard import Shard
 from hybrid_core.store.index.points import Point, naming_id
 from hybrid_core.store.index.server.collection import CollectionStore
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.cli.main import main
+from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.engine import health_checks
 from hybrid_pageindex.engine.health_checks import Check, DocumentList
 from hybrid_pageindex.engine.search.handles import index_folder

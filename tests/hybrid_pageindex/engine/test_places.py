@@ -24,8 +24,8 @@ from hybrid_pageindex import Engine, run
 from hybrid_pageindex.cli.documents import show_pages
 from hybrid_pageindex.cli.main import main
 from hybrid_pageindex.cli.search import StreamedAnswer, show_answer
-from hybrid_pageindex.mcp.payloads import page_payload, result_payload
 from hybrid_pageindex.engine.documents.reading import PlaceFound, find, places_of
+from hybrid_pageindex.mcp.payloads import page_payload, result_payload
 from tests.indexers.formats import packages
 
 _VOCABULARY = "tide harbour weir keeper lamp gull ebb flood 44 Lund café 潮汐 <fish> A&B".split()

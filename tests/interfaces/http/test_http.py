@@ -12,8 +12,8 @@ import httpx
 import yaml
 
 from eval.datasets.custom import read_custom as read_set
-from tests.interfaces.http.conftest import Serving, serving, upload, wait_for_jobs
 from tests.doubles.scripted_server import scripted_server
+from tests.interfaces.http.conftest import Serving, serving, upload, wait_for_jobs
 
 MILL = "# The mill\n\nThe mill was sold to the town in 1987.\n\n## Price\n\nIt cost 4,200 crowns.\n"
 ABOUT = {"text": "look again", "document": "mill.md", "page": 1}

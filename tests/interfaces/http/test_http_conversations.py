@@ -12,10 +12,10 @@ import pytest
 
 from hybrid_core.errors import NotFoundError
 from hybrid_pageindex.client import Client
-from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, serving_with, upload
-from tests.interfaces.http.test_http import events, read
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer
+from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, serving_with, upload
+from tests.interfaces.http.test_http import events, read
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
 

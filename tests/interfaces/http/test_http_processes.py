@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.interfaces.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import scripted_server
+from tests.interfaces.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.interfaces.http.conftest import MILL, SOLD, START, Serving, serving_with, upload
 from tests.doubles.scripted_server import ScriptedServer
+from tests.interfaces.http.conftest import MILL, SOLD, START, Serving, serving_with, upload
 
 openai = pytest.importorskip("openai", reason="the extra openai is not installed")
 

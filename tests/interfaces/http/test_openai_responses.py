@@ -17,8 +17,8 @@ from hybrid_pageindex.http.identity import Turns
 from hybrid_pageindex.http.routers.vector_stores import find_document
 from hybrid_pageindex.http.server import Server, find_size, read_each
 from indexers.files.identity import usual_id
-from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, until, upload
 from tests.doubles.scripted_server import ScriptedServer
+from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, until, upload
 
 openai = pytest.importorskip("openai", reason="the extra openai is not installed")
 PLAIN = "The mill was sold in 1987 [1]."

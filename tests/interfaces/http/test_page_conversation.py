@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.doubles.replies import FakeReply
+from tests.doubles.scripted_server import ScriptedServer
 from tests.interfaces.http.conftest import (
     GOOD,
     MILL,
@@ -21,8 +23,6 @@ from tests.interfaces.http.conftest import (
     wait_for_held,
     wait_for_jobs,
 )
-from tests.doubles.replies import FakeReply
-from tests.doubles.scripted_server import ScriptedServer
 
 
 @pytest.fixture(scope="module")

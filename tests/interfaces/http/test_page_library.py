@@ -10,9 +10,9 @@ from typing import Any
 import pymupdf
 import pytest
 
+from tests.doubles import gated
 from tests.interfaces.http.conftest import START, Serving, serving, until, upload, wait_for_held, wait_for_jobs
 from tests.interfaces.http.many_rows import write_rows
-from tests.doubles import gated
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from hybrid_pageindex.sample import write_sample_report
-from tests.interfaces.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 from tests.doubles.replies import FakeReply
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.interfaces.http.conftest import START, Serving, serving, until, upload, wait_for_jobs
 
 HARBOUR = """# Harbour
 

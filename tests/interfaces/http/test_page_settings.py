@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from hybrid_core.llm.chat import Request
-from tests.interfaces.http.conftest import START, Serving, serving, upload, wait_for_jobs
 from tests.doubles.scripted_server import ScriptedServer, scripted_server
+from tests.interfaces.http.conftest import START, Serving, serving, upload, wait_for_jobs
 from tests.tiny_models import embedding_server
 
 KEY = "a-key-that-is-never-shown-again"

@@ -17,8 +17,8 @@ import pytest
 
 from hybrid_core.errors import StoreError
 from hybrid_pageindex import Engine, run
-from hybrid_pageindex.http.server import Server
 from hybrid_pageindex.engine.search.indexes import Indexes
+from hybrid_pageindex.http.server import Server
 from tests.interfaces.http.conftest import START, serving, until
 from tests.qdrant_real import free_port
 
