@@ -19,6 +19,7 @@ from hybrid_core.types.access import EVERYWHERE, Caller, Role
 from hybrid_core.types.libraries import Library, library_called, no_library
 from hybrid_pageindex.engine.engine import Engine
 from hybrid_pageindex.engine.index.worker import Standby
+from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
 from hybrid_pageindex.http.guard import SLASH
 from hybrid_pageindex.http.identity import Callers, Turns
@@ -199,6 +200,25 @@ async def find_library(request: Request, name: str, role: Role) -> Library:
         raise no_library(name[:200], seen)
     require_role(request, role, library.id)
     return library
+
+
+async def find_size(request: Request, library: Library) -> LibrarySize:
+    """Return the size of a library. Raise NotFoundError where it was deleted meanwhile."""
+    server = server_of(request)
+    for part in (library.name, ""):  # it may have got another name
+        for size in await server.turn(server.reads, server.engine.libraries.list(part)):
+            if size.id == library.id:
+                return size
+    raise no_library(library.name, await readable_libraries(request))
+
+
+async def read_each(request: Request, read: Callable[[str], Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what ``read`` returns for the name of each readable library. One that is deleted meanwhile is left out."""
+    results = list[T]()
+    for library in await readable_libraries(request):
+        with suppress(NotFoundError):
+            results.append(await read(library.name))
+    return results
 
 
 async def find_openai_library(request: Request, name: str, code: str, detail: str, fault: tuple[str, str]) -> Library:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import mcp_types
@@ -107,7 +108,6 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
     @report_errors
     async def index_status(library: str = "") -> dict[str, Any]:
         """List what is being indexed, what failed, and the folders this server may read."""
-        sizes = [size for size in await state.engine.libraries.list() if library in ("", size.name, size.alias)]
         building = [
             {
                 "library": build.library,
@@ -117,9 +117,13 @@ def register_library_tools(server: FastMCP, state: ToolState) -> None:
             for build in state.builds.running()
             if library in ("", build.library)
         ]
+        # After the builds: what one of them ends meanwhile is in its library.
+        sizes = [size for size in await state.engine.libraries.list() if library in ("", size.name, size.alias)]
         failed = [{"path": str(build.files[0]), "error": why} for build, why in state.builds.failed(library or None)]
         for size in sizes:
-            if size.failed:
+            if not size.failed:
+                continue
+            with suppress(NotFoundError):  # it was deleted meanwhile
                 documents = await state.engine.documents.list(library=size.name)
                 failed += [{"path": d.path, "error": d.error} for d in documents if d.error]
         each = state.budget // 3

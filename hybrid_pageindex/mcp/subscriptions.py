@@ -143,9 +143,12 @@ async def _list_part(state: ToolState, cursor: str) -> tuple[list[tuple[str, Doc
         inner = inner if name == start else ""
         if len(documents) == _LISTED:
             return documents, _write_cursor(name, "")
-        part = await state.engine.documents.browse(
-            library=name, state="published", most=_LISTED - len(documents), cursor=inner
-        )
+        try:
+            part = await state.engine.documents.browse(
+                library=name, state="published", most=_LISTED - len(documents), cursor=inner
+            )
+        except NotFoundError:  # it was deleted meanwhile
+            continue
         documents += ((name, document) for document in part.documents)
         if part.cursor:
             return documents, _write_cursor(name, part.cursor)

@@ -49,7 +49,7 @@ def test_writers_that_wait_for_another_process_leave_connections_to_readers(tmp_
     other.execute("ROLLBACK")
     other.close()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     with catalog.snapshot() as snapshot:
         assert len(snapshot.libraries()) == len(threads)
     catalog.close()

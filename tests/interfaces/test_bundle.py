@@ -71,7 +71,7 @@ def test_the_server_in_the_bundle_starts_as_its_manifest_says(unpacked: Path, tm
     lines = request(1, "initialize", **client) + request(2, "tools/list")
     environment = os.environ | {"PYTHONPATH": str(unpacked)}
     process = subprocess.run(
-        command, input=lines, capture_output=True, text=True, timeout=300, env=environment, cwd=tmp_path
+        command, input=lines, capture_output=True, text=True, timeout=600, env=environment, cwd=tmp_path
     )
     replies = {reply["id"]: reply for reply in map(json.loads, process.stdout.splitlines()) if "id" in reply}
     assert replies[1]["result"]["serverInfo"]["name"] == "hybrid-pageindex", process.stderr

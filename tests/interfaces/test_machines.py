@@ -106,7 +106,7 @@ def test_pages_that_a_machine_had_read_when_it_died_are_not_read_again(
     environment = os.environ | shared | {"PAGEINDEX_MACHINE": "gamma"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     dies = subprocess.Popen(command, env=environment, process_group=0, **quiet)  # type: ignore[call-overload]
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while kept() < 2:
         assert dies.poll() is None and time.monotonic() < until
         time.sleep(0.05)

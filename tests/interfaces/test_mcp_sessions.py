@@ -36,7 +36,7 @@ class Caller:
     def _post(self, method: str, params: dict[str, Any], headers: dict[str, str]) -> httpx2.Response:
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         # No certificate is looked at: to load those of the world takes longer than the call.
-        return httpx2.post(self.url, json=message, headers=headers, timeout=60, verify=False)
+        return httpx2.post(self.url, json=message, headers=headers, timeout=600, verify=False)
 
     def status(self) -> int:
         return self._post("ping", {}, self._headers).status_code

@@ -7,12 +7,14 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from hybrid_core.errors import DocumentError, LimitError, UsageError
+from hybrid_core.store.jobs.queue import JobQueue
+from hybrid_core.types.jobs import Enqueued, JobRequest
 from hybrid_pageindex import Engine, run
 from hybrid_pageindex.config.settings import load_settings
 from hybrid_pageindex.engine.index.uploads import Upload, fetch, is_public
@@ -51,6 +53,29 @@ def test_uploads_survive_prune_and_are_opened_like_files(engine: Engine, tmp_pat
     names = [document.name for document in run(engine.documents.list())]
     assert names == ["a.md", "offer.eml", "offer.eml!/report.md"]
     assert all(check.ok for check in run(engine.admin.doctor(deep=True)).checks if "content" in check.name)
+
+
+def test_an_upload_names_its_job_though_a_worker_was_quicker(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file without a job is one that the library has already."""
+    enqueue = JobQueue.enqueue
+
+    def enqueue_and_work(queue: JobQueue, requests: Sequence[JobRequest], **options: str) -> list[Enqueued]:
+        enqueued = enqueue(queue, requests, **options)
+        with monkeypatch.context() as other:
+            other.setattr(JobQueue, "enqueue", enqueue)
+            run(engine.jobs.work(concurrency=1, enough=lambda: True))
+        return enqueued
+
+    def upload(*files: Upload) -> list[str]:
+        before = {view.job.id for view in run(engine.jobs.list()).jobs}
+        made = run(engine.upload(files)).files
+        statuses = {view.job.id: view.job.status for view in run(engine.jobs.list()).jobs if view.job.id not in before}
+        return [statuses[file.job or 0] for file in made]
+
+    monkeypatch.setattr(JobQueue, "enqueue", enqueue_and_work)
+    assert upload(Upload("notes.md", _NOTES), Upload("torn.pdf", b"%PDF-1.7 torn")) == ["done", "failed"]
+    assert upload(Upload("notes.md", b"# Another harvest"), Upload("new.md", b"# New")) == ["done", "done"]
+    assert upload(Upload("torn.pdf", b"%PDF-1.7 torn again")) == ["failed"]
 
 
 def test_bytes_need_a_name_and_nothing_else_does(engine: Engine) -> None:

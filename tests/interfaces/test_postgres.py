@@ -89,10 +89,10 @@ def test_a_server_that_dies_while_files_are_indexed_costs_nothing(tmp_path: Path
                     break
         server.stop(signal.SIGQUIT)
         server.start()
-        out, err = running.communicate(timeout=200)
+        out, err = running.communicate(timeout=600)
         assert "Traceback" not in err, err
         if running.returncode:  # it said that the server was gone: the same command completes it
-            again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
+            again = subprocess.run(command, env=env, capture_output=True, text=True, timeout=600, check=False)
             assert again.returncode == 0, (out, err, again.stderr)
         with catalog.snapshot() as snapshot:
             assert len(snapshot.published("default")) == 12

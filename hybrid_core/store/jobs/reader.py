@@ -105,6 +105,12 @@ class JobReader:
             statuses: dict[str, int] = {row.status: row.n for row in connection.execute(query)}
             return JobCounts(**statuses, stages={row.stage: row.n for row in connection.execute(stages)})
 
+    def active(self) -> dict[str, int]:
+        """Return the number of waiting and running jobs of each library that has any."""
+        query = select(jobs.c.library, func.count().label("n")).where(IS_ACTIVE).group_by(jobs.c.library)
+        with self._store.reading() as connection:
+            return {row.library: row.n for row in connection.execute(query)}
+
     def events(
         self,
         after: int = 0,

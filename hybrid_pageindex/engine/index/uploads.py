@@ -176,13 +176,17 @@ class Uploaded:
 
 
 def uploaded(catalog: Catalog, library: str, uploads: Sequence[Upload], report: IndexReport) -> Uploaded:
-    """Return the outcome of uploads that workers index."""
+    """Return the outcome of uploads that workers index, or have indexed by now."""
     paths = list(dict.fromkeys(upload.address for upload in uploads))
     with catalog.snapshot() as snapshot:
         entry = snapshot.library(library)
-    waiting = JobReader(catalog).listed(library=entry.id, subjects=paths, status=ACTIVE, limit=len(paths))
+    reader = JobReader(catalog)
+    waiting = reader.listed(library=entry.id, subjects=paths, status=ACTIVE, limit=len(paths))
     jobs = {job.subject: job.id for job in waiting}
     unchanged = {file.path: file.doc_id for file in report.files if file.status == "unchanged"}
+    for path in set(paths).difference(jobs, (file.path for file in report.files)):  # a worker was quicker
+        for job in reader.listed(library=entry.id, subjects=[path], limit=1):
+            jobs[path] = job.id
     files = tuple(UploadedFile(path, jobs.get(path), unchanged.get(path)) for path in paths)
     return Uploaded(entry.name, files, tuple(note for note in report.notes if "left to workers" not in note))
 

@@ -21,6 +21,7 @@ from hybrid_pageindex.http.server import (
     Server,
     ServerState,
     find_openai_library,
+    find_size,
     readable_libraries,
     require_role,
 )
@@ -72,12 +73,12 @@ async def list_vector_stores(
 async def create_vector_store(request: Request, server: ServerState, body: NewStore) -> Response:
     require_role(request, "write")
     library_made = await server.engine.libraries.create(body.name)
-    return json_response(_store_payload(await _library_size(server, library_made)))
+    return json_response(_store_payload(await find_size(request, library_made)))
 
 
 @router.get("/{vector_store}", response_model=dict[str, Any])
 async def show_vector_store(request: Request, server: ServerState, vector_store: StoreId) -> Response:
-    return json_response(_store_payload(await _library_size(server, await find_store_library(request, vector_store))))
+    return json_response(_store_payload(await find_size(request, await find_store_library(request, vector_store))))
 
 
 @router.delete("/{vector_store}", response_model=dict[str, Any])
@@ -193,11 +194,6 @@ async def _attached_document(request: Request, server: Server, library: Library,
             continue
     detail = f"No file found with id '{file[:200]}' in vector store '{library.name}'."
     raise Refusal(404, "not_found", detail, faults=[Fault("file_id", "path", detail)])
-
-
-async def _library_size(server: Server, library: Library) -> LibrarySize:
-    sizes = await server.engine.libraries.list(library.name)
-    return next(item for item in sizes if item.id == library.id)
 
 
 def _store_payload(size: LibrarySize) -> dict[str, Any]:

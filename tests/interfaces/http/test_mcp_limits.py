@@ -180,7 +180,7 @@ async def test_another_tokens_session_shows_what_ones_own_token_may_see(shared: 
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
         },
     }  # fmt: skip
-    async with httpx.AsyncClient(timeout=60) as http:
+    async with httpx.AsyncClient(timeout=600) as http:
         theirs = kinds | {"Authorization": f"Bearer {made['secret']}"}
         begun = await http.post(url, json=hello, headers=theirs)
         session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hybrid_core.errors import NotFoundError
+from hybrid_core.types.access import EVERYWHERE, Caller
 from hybrid_core.types.libraries import Library
+from hybrid_pageindex.http.identity import Turns
 from hybrid_pageindex.http.routers.vector_stores import find_document
+from hybrid_pageindex.http.server import Server, find_size, read_each
 from indexers.files.identity import usual_id
 from tests.doubles.scripted_server import ScriptedServer
 from tests.interfaces.http.conftest import GOOD, MILL, SOLD, START, Serving, serving, until, upload
@@ -282,3 +287,51 @@ async def test_a_file_is_found_while_its_job_ends(queued: bool) -> None:
     made.clear()
     with pytest.raises(NotFoundError):
         await find_document(server, library, "another")
+
+
+class Vanishing:
+    """Libraries of which one is deleted, or renamed, after it was named."""
+
+    def __init__(self, now: list[Library]) -> None:
+        self.now = now
+        self.before: list[Library] = [Library("a", "mills"), Library("b", "quays")]
+
+    async def named(self) -> list[Library]:
+        now, self.before = self.before, self.now
+        return now
+
+    async def list(self, part: str) -> list[Library]:
+        return [library for library in self.now if part in library.name]
+
+
+def request_of(libraries: Vanishing) -> Any:
+    server = Server(SimpleNamespace(libraries=libraries), *[None] * 3, Turns(1, 1), *[None] * 5)  # type: ignore[arg-type]
+    caller = Caller("c", "c", {EVERYWHERE: "admin"})
+    return SimpleNamespace(
+        app=SimpleNamespace(state=SimpleNamespace(server=server)), scope={"state": {"caller": caller}}
+    )
+
+
+async def test_a_library_that_goes_between_two_looks_is_not_there_and_one_that_is_renamed_is() -> None:
+    mills = Library("a", "mills")
+    assert (await find_size(request_of(Vanishing([Library("a", "wheels")])), mills)).name == "wheels"
+    with pytest.raises(NotFoundError, match="The library 'mills' does not exist"):
+        await find_size(request_of(Vanishing([])), mills)
+
+    async def read(name: str) -> str:
+        if name == "mills":
+            raise NotFoundError("It was deleted.")
+        return name
+
+    assert await read_each(request_of(Vanishing([])), read) == ["quays"]
+
+
+def test_files_that_come_together_make_their_library_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as made, ThreadPoolExecutor(8) as pool, made.client() as client:
+
+        def send(number: int) -> int:
+            file = {"file": (f"{number}.md", f"# {number}")}
+            return client.post(f"{made.url}/v1/files", files=file, data={"purpose": "assistants"}).status_code
+
+        assert list(pool.map(send, range(8))) == [200] * 8
+        until(lambda: len(client.get(f"{made.url}/v1/files").json()["data"]) == 8)
