@@ -46,8 +46,8 @@ def served(home: Path) -> Iterator[Stdio]:
     ("uri", "why"),
     [
         (f"{BASE}/page/99", "no page 99"),
-        (f"{BASE}/page/x", "no page number"),
-        ("pageindex://default/none.md", "No document"),
+        (f"{BASE}/page/x", "not a page number"),
+        ("pageindex://default/none.md", "no document"),
         ("pageindex://nowhere/mill.md/outline", "nowhere"),
         ("other://thing", "not found"),
     ],

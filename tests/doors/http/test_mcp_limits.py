@@ -218,7 +218,7 @@ async def test_what_each_role_may_change(name: str, shop: Serving) -> None:
 
 
 def _state(owner: httpx.Client, library: str) -> Any:
-    """What a change of a library shows; its documents but for the time of indexing, its names, pauses and jobs."""
+    """Return what a change of a library shows: its documents without times, its names, pauses and jobs."""
     documents = owner.get(f"/libraries/{library}/documents").json()["documents"]
     jobs = owner.get("/jobs", params={"library": library}).json()
     size = owner.get(f"/libraries/{library}").json()
