@@ -23,6 +23,7 @@ from hybrid_pageindex.cli.parser import build_parser
 from hybrid_pageindex.config import fields as groups
 from hybrid_pageindex.config.settings import Settings
 from hybrid_pageindex.http.api import describe_api
+from hybrid_pageindex.http.reference import describe_type
 
 FOLDER = Path(__file__).parent
 TOOLS = FOLDER.parent.parent / "tests" / "interfaces" / "mcp_tools.json"
@@ -168,17 +169,7 @@ def _route(method: str, path: str, operation: Mapping[str, Any]) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    if "$ref" in schema:
-        return f"`{schema['$ref'].rsplit('/', 1)[1]}`"
-    if "enum" in schema:
-        return " or ".join(f"`{value}`" for value in schema["enum"])
-    for several in ("anyOf", "oneOf", "allOf"):
-        if several in schema:
-            return " or ".join(_kind(choice) for choice in schema[several])
-    if schema.get("type") == "array":
-        return f"list of {_kind(schema.get('items', {}))}"
-    kind = schema.get("type", "any")
-    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+    return describe_type(schema, "`{}`".format, "`{}`".format)
 
 
 def tools() -> str:

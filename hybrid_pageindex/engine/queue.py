@@ -132,6 +132,13 @@ class JobsEngine(SubEngine, subject="jobs"):
         """Return the running and waiting jobs and the most recent ended ones, of one library or all."""
         return await read_in_thread(lambda: _Jobs(self._context.catalog).listed(library, status, most))
 
+    async def path(self, address: str, *, library: str) -> str | None:
+        """Return the path that a waiting or running job of a library indexes, given by itself or as a document's id.
+
+        Return None if there is no such job. Raise NotFoundError for an unknown library.
+        """
+        return await read_in_thread(lambda: _Jobs(self._context.catalog).path(address, library))
+
 
 class _Jobs:
     """Jobs of a catalog; its methods wait for it."""
@@ -153,6 +160,13 @@ class _Jobs:
         paused = [self._paused(scope, name, names) for scope, name in self._control.pauses()]
         workers = tuple(self._workers.all())
         return JobList(self._views(jobs, names, workers), self._reader.counts(library=id), tuple(paused), workers)
+
+    def path(self, address: str, library: str) -> str | None:
+        from indexers.files.identity import usual_id
+
+        id = self._library(library)
+        paths = self._reader.active_subjects(id)
+        return next((path for path in paths if address in (path, usual_id(id, path))), None)
 
     def history(self, id: int) -> JobHistory:
         """Return a job with its events. Raise NotFoundError for an unknown job."""

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from fastapi.telemetry import TelemetryConfig
 
 from hybrid_pageindex import __version__
+from hybrid_pageindex.http import reference
 from hybrid_pageindex.http.errors import OPENAI_RESPONSES, PROBLEM, PROBLEM_RESPONSES, register_error_handlers
 from hybrid_pageindex.http.identity import OPEN
 from hybrid_pageindex.http.middleware import Routes
@@ -37,6 +38,7 @@ from hybrid_pageindex.http.server import Server
 
 _CAMEL = re.compile(r"_(\w)")
 _PROBLEM_SCHEMA = "#/components/schemas/Problem"
+_TOO_LARGE = "The body is too large: the problem names the limit."
 _SIGN_IN = {
     "token": {
         "type": "http", "scheme": "bearer",
@@ -52,6 +54,7 @@ _TAGS = {
     "jobs": "Indexing under way.",
     "search": "Search, exhaustive search, comparison and answers.",
     "conversations": "Questions that go on from each other.",
+    "bin": "What was deleted within the last 30 days.",
     "settings": "Settings, models and packs.",
     "tokens": "Tokens of programs and users.",
     "operations": "State, metrics and the audit log.",
@@ -106,6 +109,7 @@ ROUTES = Routes(
         *(("/api/v1", router) for router in ROUTERS),
         *(("/v1", router) for router in OPENAI_ROUTERS),
         ("", web.router),
+        ("", reference.router),
     ]
 )
 FILE = Path(__file__).with_name("openapi.json")
@@ -126,6 +130,7 @@ def build_api(server: Server | None = None) -> Api:
     for router in OPENAI_ROUTERS:
         api.include_router(router, prefix="/v1", responses=OPENAI_RESPONSES)
     api.include_router(web.router)
+    api.include_router(reference.router)
     return api
 
 
@@ -157,6 +162,8 @@ def _finish_schema(schema: dict[str, Any]) -> dict[str, Any]:
             if (method.upper(), path) in OPEN:
                 operation["security"] = []
             _describe_errors(operation)
+            if "requestBody" in operation:
+                operation["responses"]["413"] = operation["responses"]["4XX"] | {"description": _TOO_LARGE}
             example = EXAMPLES.get(operation["operationId"])
             if example is not None:
                 operation["requestBody"]["content"]["application/json"]["example"] = example

@@ -103,6 +103,10 @@ class Builds:
         """Work on jobs until cancelled."""
         await self._standby.run()
 
+    def wake(self) -> None:
+        """Start the work on jobs that were queued."""
+        self._standby.wake()
+
     def start(self, files: tuple[Path, ...], library: str | None, sources: Sequence[Path] = ()) -> Build:
         """Begin to index files, or join the build that does so already. Raises StoreError once closed."""
         if self._closed:

@@ -68,6 +68,20 @@ def test_foreign_pages_and_huge_requests_are_refused(library: Engine) -> None:
         assert status() == 200
 
 
+def test_methods_that_are_not_served_are_told_those_that_are(library: Engine) -> None:
+    allowed = "DELETE, GET, HEAD, OPTIONS, POST"
+    with http(library.home, "--read-only", token=TOKEN) as url:
+        for method in ("PUT", "PATCH", "TRACE", "BREW"):
+            refused = httpx2.request(method, url)
+            assert (refused.status_code, refused.headers["allow"]) == (405, allowed), method
+        asked = httpx2.options(url)
+        assert (asked.status_code, asked.headers["allow"]) == (204, allowed)
+        assert httpx2.head(url).status_code == 401
+        signed = {"Authorization": f"Bearer {TOKEN}"}
+        head, got = httpx2.head(url, headers=signed), httpx2.get(url, headers=signed)
+        assert head.status_code == got.status_code and head.content == b""
+
+
 async def test_ending_a_server_ends_its_builds_and_leaves_nothing_half_done(
     tmp_path: Path, long_file: LongFile
 ) -> None:

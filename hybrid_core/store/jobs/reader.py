@@ -76,6 +76,12 @@ class JobReader:
                 listed += [tables.to_job(row, paused) for row in connection.execute(query)]
         return listed
 
+    def active_subjects(self, library: str) -> list[str]:
+        """Return the subjects of all jobs of a library that wait or run."""
+        query = select(jobs.c.subject).where(jobs.c.library == library, IS_ACTIVE)
+        with self._store.reading() as connection:
+            return list(connection.scalars(query))
+
     def waiting_stages(self, library: str, abilities: Collection[str]) -> dict[str, JobStage]:
         """Return the stage that waits for each file (subject) of a library that was indexed in part.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import http.client
 import ipaddress
 import mimetypes
@@ -22,6 +21,7 @@ from hybrid_core.errors import DocumentError, LimitError, UsageError
 from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.documents import Original
 from hybrid_core.store.jobs.reader import JobReader
+from hybrid_core.system import content_digest
 from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import UPLOAD, WEB
 from hybrid_core.types.requests import several
@@ -150,9 +150,7 @@ def _keep_file(
             data.replace(file)
         else:
             file.write_bytes(data)
-        with file.open("rb") as bytes_of_it:
-            sha256 = hashlib.file_digest(bytes_of_it, "sha256").hexdigest()
-        catalog.keep(library, "", [Original(address, "", file, sha256)])
+        catalog.keep(library, "", [Original(address, "", file, content_digest(file))])
     return address
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -15,6 +14,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from hybrid_core.errors import NotConfiguredError, NotFoundError, UsageError
+from hybrid_core.system import content_digest
 from hybrid_core.types.access import EVERYWHERE
 from hybrid_core.types.documents import Document
 from hybrid_core.types.libraries import UPLOAD, Library
@@ -45,6 +45,7 @@ router = APIRouter(tags=["openai"])
 FileId = Annotated[str, PathParam(max_length=200)]
 _INPUTS = 2048  # texts of one request
 _TEXT_LENGTH = 200_000  # characters
+_PURPOSES = ("assistants", "user_data")
 _UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -53,7 +54,10 @@ _UPLOAD_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["file", "purpose"],
-                    "properties": {"file": {"type": "string", "format": "binary"}, "purpose": {"type": "string"}},
+                    "properties": {
+                        "file": {"type": "string", "format": "binary"},
+                        "purpose": {"type": "string", "enum": [*_PURPOSES]},
+                    },
                 }
             }
         },
@@ -91,12 +95,18 @@ async def create_file(
 ) -> Response:  # fmt: skip
     """Upload a file into a library, by default the server's one, which indexes it. Files of a name stay apart."""
     target = await _upload_library(request, server, library)
-    limit = server.engine.settings.max_upload_size
-    async with server.uploads.take(), received_files(request, server.engine.home, None, limit) as uploads:
+    limit, fields = server.engine.settings.max_upload_size, dict[str, str]()
+    async with server.uploads.take(), received_files(request, server.engine.home, None, limit, fields) as uploads:
+        if "purpose" not in fields:
+            detail = "Missing required parameter: 'purpose'"
+            faults = [Fault("purpose", "body", detail, "missing")]
+            raise Refusal(400, "invalid_request", f"{detail}.", faults=faults)
+        if fields["purpose"] not in _PURPOSES:
+            raise bad_parameter("purpose", f"This server takes files for {' or '.join(_PURPOSES)}")
         if len(uploads) != 1:
             raise bad_parameter("file", "Send one file")
         [upload] = uploads
-        digest = await _hash_file(upload.data)
+        digest = await asyncio.to_thread(content_digest, upload.data)
         address = Upload(f"files-{digest[:12]}/{PurePosixPath(upload.name).name}", upload.data)
         size = upload.data.stat().st_size if isinstance(upload.data, Path) else len(upload.data)
         await server.engine.upload([address], library=target.name)
@@ -212,16 +222,6 @@ async def _upload_library(request: Request, server: Server, name: str) -> Librar
 
 async def _named_library(server: Server, name: str) -> Library | None:
     return next((item for item in await server.engine.libraries.named() if item.name == name), None)
-
-
-async def _hash_file(data: bytes | Path) -> str:
-    def work() -> str:
-        if isinstance(data, bytes):
-            return hashlib.sha256(data).hexdigest()
-        with data.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-    return await asyncio.to_thread(work)
 
 
 async def _find_file(request: Request, server: Server, file: str) -> tuple[Library, Document | str]:

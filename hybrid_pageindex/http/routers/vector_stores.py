@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from hybrid_core.errors import NotFoundError
 from hybrid_core.types.documents import Document
-from hybrid_core.types.jobs import ACTIVE
 from hybrid_core.types.libraries import Library
 from hybrid_pageindex.engine.libraries.libraries import LibrarySize
 from hybrid_pageindex.http.errors import Fault, Refusal
@@ -26,7 +25,6 @@ from hybrid_pageindex.http.server import (
     require_role,
 )
 from hybrid_pageindex.retrieval import retrieve
-from indexers.files.identity import usual_id
 
 router = APIRouter(prefix="/vector_stores", tags=["openai"])
 StoreId = Annotated[str, PathParam(max_length=200)]
@@ -174,10 +172,9 @@ async def find_document(server: Server, library: Library, address: str) -> Docum
     try:
         return await server.engine.documents.get(address, library=library.name)
     except NotFoundError:
-        queued = await server.engine.jobs.list(library=library.name, status=list(ACTIVE), most=1000)
-    for view in queued.jobs:
-        if address in (view.job.subject, usual_id(library.id, view.job.subject)):
-            return view.job.subject
+        path = await server.engine.jobs.path(address, library=library.name)
+    if path is not None:
+        return path
     return await server.engine.documents.get(address, library=library.name)  # its job ended between the two looks
 
 

@@ -230,6 +230,19 @@ def test_files_are_documents_that_can_be_attached(sdk: Any) -> None:
         sdk.files.retrieve(file.id)
 
 
+@pytest.mark.parametrize("fields", [{}, {"purpose": ""}, {"purpose": "fine-tune"}, {"purpose": "assistants" * 1000}])
+def test_a_file_needs_a_purpose_that_is_served(mills: Serving, fields: dict[str, str]) -> None:
+    with mills.client() as client:
+        url = f"{mills.url}/v1/files?library=other"
+        refused = client.post(url, files={"file": ("a.md", b"# A\n\nText.\n")}, data=fields)
+        assert refused.status_code == 400, refused.text
+        error = refused.json()["error"]
+        assert error["type"] == "invalid_request_error"
+        if len(fields.get("purpose", "")) < 1000:
+            missing = "missing_required_parameter" if not fields else "invalid_value"
+            assert (error["param"], error["code"]) == ("purpose", missing)
+
+
 def test_files_of_one_name_stay_apart(sdk: Any) -> None:
     made = [
         sdk.files.create(
@@ -273,13 +286,12 @@ async def test_a_file_is_found_while_its_job_ends(queued: bool) -> None:
             return made[0]
         raise NotFoundError("There is no such document.")
 
-    async def jobs(**_: Any) -> Any:
-        view = SimpleNamespace(job=SimpleNamespace(subject=document.path))
+    async def path(address: str, *, library: str) -> str | None:
         if not queued:
             made.append(document)
-        return SimpleNamespace(jobs=[view] if queued else [])
+        return document.path if queued and address in (document.doc_id, document.path) else None
 
-    engine = SimpleNamespace(documents=SimpleNamespace(get=get), jobs=SimpleNamespace(list=jobs))
+    engine = SimpleNamespace(documents=SimpleNamespace(get=get), jobs=SimpleNamespace(path=path))
     server: Any = SimpleNamespace(engine=engine)
     for address in (document.doc_id, document.path):
         made.clear()
