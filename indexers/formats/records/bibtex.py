@@ -12,8 +12,8 @@ _BARE = re.compile(r"[^\s,#{}\"]{1,200}")
 _PIECE = re.compile(r"\s*#\s*")
 _STEP = re.compile(r"[{}\"\\]")
 _MONTHS = {name: number for number, names in enumerate(
-    "jan january|feb february|mar march|apr april|may|jun june|jul july|aug august|sep september|oct october|nov november|"
-    "dec december".split("|"), 1) for name in names.split()}  # fmt: skip
+    "jan january|feb february|mar march|apr april|may|jun june|jul july|aug august|sep september|oct october|"
+    "nov november|dec december".split("|"), 1) for name in names.split()}  # fmt: skip
 
 
 def read_bibtex(text: str) -> tuple[list[dict[str, str]], list[str], bool]:
@@ -115,9 +115,10 @@ _ACCENTS = {"`": "\u0300", "'": "\u0301", "^": "\u0302", "~": "\u0303", "=": "\u
             '"': "\u0308", "r": "\u030a", "H": "\u030b", "v": "\u030c", "d": "\u0323", "c": "\u0327", "k": "\u0328",
             "b": "\u0331"}  # fmt: skip
 _LETTERS = {"ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å", "AA": "Å", "l": "ł",
-            "L": "Ł", "i": "i", "j": "j", "textendash": "–", "textemdash": "—", "ldots": "…", "dots": "…", "copyright": "©",
+            "L": "Ł", "i": "i", "j": "j", "textendash": "–", "textemdash": "—", "ldots": "…", "dots": "…",
+            "copyright": "©",
             "S": "§", "P": "¶", "dag": "†", "pounds": "£", "euro": "€", "textquoteright": "’", "textbackslash": "\\",
-            "slash": "/", "LaTeX": "LaTeX", "TeX": "TeX", "th": "þ", "TH": "Þ", "dh": "ð", "DH": "Ð", "dj": "đ"}  # fmt: skip
+            "slash": "/", "LaTeX": "LaTeX", "TeX": "TeX", "th": "þ", "TH": "Þ", "dh": "ð", "DH": "Ð"}  # fmt: skip
 _ACCENT = re.compile(
     r"\\([`'^~=.\"]|[urHvdckb](?![A-Za-z]))\s*(?:\{\s*(\\[ij]|[A-Za-z])\s*\}|(\\[ij](?![A-Za-z])|[A-Za-z]))"
 )
@@ -143,8 +144,8 @@ def _plain(text: str) -> str:
     return text.replace("\u0001", "{").replace("\u0002", "}")
 
 
-_FORMS = frozenset("emph textit textbf textsc textrm textsf texttt textsuperscript textsubscript mbox url href em it bf "
-                   "sc rm tt enquote uppercase lowercase ensuremath mathrm noopsort relax newblock".split())  # fmt: skip
+_FORMS = frozenset("emph textit textbf textsc textrm textsf texttt textsuperscript textsubscript mbox url href em it "
+                   "bf sc rm tt enquote uppercase lowercase ensuremath mathrm noopsort newblock".split())  # fmt: skip
 
 
 def _accented(match: re.Match[str]) -> str:

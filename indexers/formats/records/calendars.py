@@ -19,9 +19,9 @@ _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(?:\d\d)?(Z?))?")
 _DURATION = re.compile(r"[+-]?P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _UNITS = ("week", "day", "hour", "minute", "second")
 _TECHNICAL = frozenset(
-    "UID DTSTAMP SEQUENCE TRANSP CREATED LAST-MODIFIED CLASS PRODID VERSION CALSCALE METHOD GEO RECURRENCE-ID REV PHOTO "
-    "LOGO SOUND KEY PROFILE MAILER CLIENTPIDMAP TZ SORT-STRING RELATED-TO ATTACH DTSTART DTEND DUE DURATION RRULE EXDATE "
-    "RDATE SUMMARY DESCRIPTION ORGANIZER ATTENDEE COMPLETED EXRULE FN N XML".split()
+    "UID DTSTAMP SEQUENCE TRANSP CREATED LAST-MODIFIED CLASS PRODID VERSION CALSCALE METHOD GEO RECURRENCE-ID REV "
+    "PHOTO LOGO SOUND KEY PROFILE MAILER CLIENTPIDMAP TZ SORT-STRING RELATED-TO ATTACH DTSTART DTEND DUE DURATION "
+    "RRULE EXDATE RDATE SUMMARY DESCRIPTION ORGANIZER ATTENDEE COMPLETED EXRULE FN N XML".split()
 )
 _LABELS = {"LOCATION": "Place", "URL": "Link", "CATEGORIES": "Categories", "STATUS": "Status", "CONTACT": "Contact",
            "PRIORITY": "Priority", "PERCENT-COMPLETE": "Done (%)", "COMMENT": "Comment", "ORG": "Organisation",
@@ -159,7 +159,8 @@ def _field_lines(record: Component) -> list[str]:
         text = ", ".join(filter(None, entry.parts(";"))) if entry.name in ("ADR", "ORG", "GENDER") else entry.text
         text = ", ".join(entry.parts(",")) if entry.name in ("CATEGORIES", "NICKNAME") else text
         text = re.sub(r"^(?:tel|mailto):", "", text.strip(), flags=re.I)
-        kinds = [kind for kind in re.split(r"[,\s]", f"{entry.parameters.get('TYPE', '')},{','.join(entry.parameters)}".lower())
+        named_kinds = f"{entry.parameters.get('TYPE', '')},{','.join(entry.parameters)}".lower()
+        kinds = [kind for kind in re.split(r"[,\s]", named_kinds)
                  if kind in _TYPES]  # fmt: skip
         label = named.get(entry.group, "").strip("_$!<>") or _LABELS.get(entry.name) or entry.name.capitalize()
         if text:

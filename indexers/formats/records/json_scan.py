@@ -32,7 +32,7 @@ class Object(list[tuple[str, Any]]):
 
 @dataclass(slots=True)
 class Scan:
-    """``line`` is the first that is no strict JSON, 0 where all are; ``cut`` and ``deep`` say why it is read in part."""
+    """``line`` is the first that is no strict JSON, 0 where all are; ``cut`` and ``deep``: why only a part is read."""
 
     values: list[Any] = field(default_factory=list)
     line: int = 0

@@ -15,8 +15,8 @@ _DAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
 
 def in_words(rule: str) -> str:
     """Return a rule in words, or as it is written where it is no rule."""
-    parts = {name.strip().upper(): value.strip() for name, sign, value in (part.partition("=") for part in rule.split(";"))
-             if sign}  # fmt: skip
+    named = (part.partition("=") for part in rule.split(";"))
+    parts = {name.strip().upper(): value.strip() for name, sign, value in named if sign}
     unit = _UNITS.get(parts.pop("FREQ", "").upper())
     if unit is None:
         return rule.strip()

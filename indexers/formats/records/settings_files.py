@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from indexers.formats.decode import read_text
@@ -105,7 +106,7 @@ def _flow(lines: Sequence[str], sections: Sections, language: str, warnings: lis
 def _blocks(lines: Sequence[str], sections: Sections, language: str) -> Iterator[Block]:
     """Yield the text in pieces: a section's heading, then its lines as they are written."""
     starts = [0, *(line for line, _, _ in sections), len(lines)]
-    for at, (first, end) in enumerate(zip(starts, starts[1:], strict=False)):
+    for at, (first, end) in enumerate(pairwise(starts)):
         if at:
             yield Heading(sections[at - 1][2], sections[at - 1][1][:_LONGEST_NAME], place=f"line {first + 1}")
         yield from _pieces(lines, first, end, language)

@@ -33,8 +33,8 @@ class _Entry:
         sources = (self.parts.get("msgid", ""), self.parts.get("msgid_plural", ""))
         translations = (text for name, text in self.parts.items() if name.startswith("msgstr"))
         remarks = (*self.remarks, *self.others)
-        return (" / ".join(filter(None, sources)), " / ".join(filter(None, translations)), self.parts.get("msgctxt", ""),
-                "; ".join(remarks))  # fmt: skip
+        texts = (" / ".join(filter(None, texts)) for texts in (sources, translations))
+        return (*texts, self.parts.get("msgctxt", ""), "; ".join(remarks))
 
 
 def read_po(path: Path, limits: ParseLimits) -> Flow:

@@ -112,9 +112,9 @@ class LineWriter:
 
     def _inline(self, element: etree._Element, kind: str, level: int, lists: int, deep: int, form: Piece) -> None:
         """Read words inside a paragraph whose form carries meaning, or an element of no kind."""
-        if kind in ("note", "cross") or element.get("rid") or element.get("target"):
-            if self._refers(element, kind, form):
-                return
+        names = kind in ("note", "cross") or element.get("rid") or element.get("target")
+        if names and self._refers(element, kind, form):
+            return
         if kind == "math":
             self._say(f" {equation(element)} ", form)
         elif kind in ("person", "fields") and self._stands_apart(element):

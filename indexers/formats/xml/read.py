@@ -22,7 +22,8 @@ from indexers.formats.xml.vocabularies import KINDS, children, tag, vocabulary_o
 
 _DECLARATION = re.compile(r"\s*<\?xml\b[^>]{0,1000}\?>", re.I)
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_AMPERSAND = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))|&(?!#\d{1,7};|#x[\da-f]{1,6};|[^\W\d][\w.:-]*;)",
+_AMPERSAND = re.compile(r"(<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z))"
+                        r"|&(?!#\d{1,7};|#x[\da-f]{1,6};|[^\W\d][\w.:-]*;)",
                         re.I | re.S)  # fmt: skip
 _OUTSIDE = re.compile(r"<!ENTITY\s{1,20}([\w:.-]{1,60})\s{1,20}(?:SYSTEM|PUBLIC)\b")
 _INCLUDE = "{http://www.w3.org/2001/XInclude}include"

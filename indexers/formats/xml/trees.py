@@ -69,9 +69,8 @@ class TreeReader:
             yield from self._paragraph("\n".join((*words, element.text or "")))
             yield from self._inside(element, inside, level, deep, title)
 
-    def _inside(
-        self, element: etree._Element, inside: Sequence[etree._Element], level: int, deep: int, title: etree._Element | None
-    ) -> Iterator[Block]:  # fmt: skip
+    def _inside(self, element: etree._Element, inside: Sequence[etree._Element], level: int, deep: int,
+                title: etree._Element | None) -> Iterator[Block]:  # fmt: skip
         if _is_short_record(element, inside):
             yield from self._paragraph("\n".join(inline(child).strip() for child in inside if child is not title))
             return

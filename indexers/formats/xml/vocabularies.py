@@ -38,8 +38,8 @@ KINDS: dict[str, dict[str, str]] = {
         "sect2info sect3info sect4info sect5info refentryinfo glossaryinfo bibliographyinfo referenceinfo",
         abstract="abstract", references="bibliography bibliodiv bibliolist", reference="biblioentry bibliomixed",
         title="title refentrytitle", para="para simpara formalpara blockquote epigraph attribution subtitle "
-        "refname refpurpose refclass cmdsynopsis funcsynopsis question answer glossterm glossdef glossentry term bridgehead "
-        "literallayout-line caption titleabbrev equation informalequation releaseinfo remark member",
+        "refname refpurpose refclass cmdsynopsis funcsynopsis question answer glossterm glossdef glossentry term "
+        "bridgehead literallayout-line caption titleabbrev equation informalequation releaseinfo remark member",
         list="itemizedlist orderedlist simplelist calloutlist variablelist segmentedlist glosslist procedure substeps",
         item="listitem step callout", figure="figure informalfigure example informalexample sidebar note warning tip "
         "caution important danger mediaobject inlinemediaobject task", table="table informaltable", row="row tr",
@@ -62,10 +62,11 @@ KINDS: dict[str, dict[str, str]] = {
         "learningOverview learningContent map bookmap",
         transparent="dita body conbody taskbody refbody bodydiv sectiondiv related-links troublebody", front="prolog",
         title="title glossterm booktitle", para="p shortdesc abstract lq cmd info stepresult stepxmp tutorialinfo "
-        "stepsection prereq context result postreq tasktroubleshooting dt dd ddhd dthd pt pd glossdef link linktext desc draft-comment "
-        "required-cleanup navtitle mainbooktitle booktitlealt cause remedy condition titlealts",
+        "stepsection prereq context result postreq tasktroubleshooting dt dd ddhd dthd pt pd glossdef link linktext "
+        "desc draft-comment required-cleanup navtitle mainbooktitle booktitlealt cause remedy condition titlealts",
         list="ul ol sl steps steps-unordered substeps choices dl parml linklist topichead topicgroup",
-        item="li sli step substep choice stepsection topicref chapter appendix", figure="fig note hazardstatement image",
+        item="li sli step substep choice stepsection topicref chapter appendix",
+        figure="fig note hazardstatement image",
         table="table simpletable properties choicetable", row="row strow sthead property prophead chrow chhead",
         code="codeblock pre screen msgblock lines", note="fn", menu="menucascade", quote="q",
         dropped="indexterm index-base resourceid data", alternative="alt", cross="xref",

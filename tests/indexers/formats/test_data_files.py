@@ -20,7 +20,8 @@ JSON = (
         "config.json",
         '{"name": "tidewatch", "server": {"port": 8080, "tls": {"on": true, "key": null}}, "hosts": ["a1", "b2"], '
         '"price": 1.50, "id": 12345678901234567890123}',
-        shows=("name: tidewatch", "hosts: a1, b2", "price: 1.50", "id: 12345678901234567890123", "# server", "port: 8080",
+        shows=("name: tidewatch", "hosts: a1, b2", "price: 1.50", "id: 12345678901234567890123", "# server",
+               "port: 8080",
                "tls.on: true", "tls.key: null"),
         tree=("# server",),
         metadata=("title=tidewatch",),
@@ -62,7 +63,8 @@ JSON = (
     Case("latin.json", '{"stadt": "Größe und Möwe in der Straße"}'.encode("latin-1"), ("stadt: Größe und Möwe",),
          notes=("not UTF-8",)),
     Case("bare.json", '"only words"', ("only words",)),
-    Case("data.json", json.dumps({"logo": "iVBORw0KGgo" * 400, "name": "Port"}), ("name: Port",), hides=("iVBORw0KGgo",),
+    Case("data.json", json.dumps({"logo": "iVBORw0KGgo" * 400, "name": "Port"}), ("name: Port",),
+         hides=("iVBORw0KGgo",),
          notes=("1 encoded value",)),
     Case("empty.json", '{"a": {}, "b": [], "c": ""}', ("a: {}", "b: []", "c:")),
     Case("two.json", '{"a": 1}\n{"a": 2}\n', ("a: 1", "a: 2"), tree=("# Record 1", "# Record 2")),
@@ -82,7 +84,8 @@ LINES = (
         notes=("1 line of it is not JSON",),
     ),
     Case("cut.jsonl", '{"text": "whole"}\n{"text": "ha', ("text: whole", '{"text": "ha'), notes=("1 line",)),
-    Case("array.jsonl", '[{"text": "one array", "n": 1},\n {"text": "in a file", "n": 2}]\n', ("one array", "in a file")),
+    Case("array.jsonl", '[{"text": "one array", "n": 1},\n {"text": "in a file", "n": 2}]\n',
+         ("one array", "in a file")),
     Case("chat.jsonl", '{"messages": [{"role": "user", "content": "When is high tide?"}, {"role": "assistant", "cont'
     'ent": '
          '"At noon."}]}\n', ("user", "When is high tide?", "assistant", "At noon.")),
@@ -119,7 +122,8 @@ TOML = (
                'name = "Kim"'),
         tree=("# tool.ruff", "# people", "# people"),
     ),
-    Case("text.toml", 'a = """\n[not a table]\nwords"""\n[b]\nc = 1979-05-27T07:32:00Z\n', ("[not a table]", "# b", "1979-05-27"),
+    Case("text.toml", 'a = """\n[not a table]\nwords"""\n[b]\nc = 1979-05-27T07:32:00Z\n',
+         ("[not a table]", "# b", "1979-05-27"),
          tree=("# b",)),
     Case("wrong.toml", "a = \n[b\nkelp\n", ("a =", "kelp"), notes=("not valid TOML",)),
     Case("flat.toml", "a = 1\nb = [1, 2]\n", ("a = 1", "b = [1, 2]"), tree=()),
@@ -134,7 +138,9 @@ def test_data_shows_what_a_reader_must_see(tmp_path: Path, case: Case) -> None:
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from(["kelp", "5 €", "价格 up", "a\nb", ""]),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("port name x tide".split()), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
+        st.sampled_from("port name x tide".split()), inner, max_size=4
+    ),
     max_leaves=30,
 )  # fmt: skip
 

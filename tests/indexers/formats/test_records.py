@@ -31,7 +31,8 @@ CALENDARS = (
               "EXDATE;TZID=Europe/Oslo:20260317T090000", "CATEGORIES:work,crew", "STATUS:CONFIRMED", "BEGIN:VALARM",
               "ACTION:DISPLAY", "TRIGGER:-PT15M", "DESCRIPTION:Reminder", "END:VALARM"),
         shows=("# Port", "## Crew meeting", "2026-03-03 09:00", "10:30", "Europe/Oslo",
-               "every 2 weeks on Tuesday and Thursday, 10 times", "2026-03-17 09:00", "Harbour office, room 2", "work, crew",
+               "every 2 weeks on Tuesday and Thursday, 10 times", "2026-03-17 09:00", "Harbour office, room 2",
+               "work, crew",
                "Kelp, Ada", "ada@x.example", "Kim", "Bring the log.\nTea is served."),
         hides=("1@x", "DTSTAMP"),
         tree=("# Port", "## Crew meeting"),
@@ -104,7 +105,8 @@ CARDS = (
          ("# Al", "Home page: https://a.example")),
     Case("no-name.vcf", "BEGIN:VCARD\nVERSION:3.0\nORG:Port Authority\nEND:VCARD\n", ("# Port Authority",)),
     Case("cut.vcf", "BEGIN:VCARD\nFN:Half\nTEL:12", ("# Half", "12"), notes=("ends in the middle",)),
-    Case("latin.vcf", "BEGIN:VCARD\nVERSION:2.1\nFN:Jürgen Möwe Größe\nEND:VCARD\n".encode("latin-1"), ("# Jürgen Möwe",),
+    Case("latin.vcf", "BEGIN:VCARD\nVERSION:2.1\nFN:Jürgen Möwe Größe\nEND:VCARD\n".encode("latin-1"),
+         ("# Jürgen Möwe",),
          notes=("not UTF-8",)),
 )  # fmt: skip
 
@@ -143,21 +145,24 @@ RIS = (
         "VL  - 12\r\nIS  - 3\r\nSP  - 4\r\nEP  - 9\r\nAB  - It grows.\r\nKW  - kelp\r\nKW  - sea\r\nDO  - 10.1000/7\r"
         "\n"
         "ER  - \r\n\r\nTY  - BOOK\r\nA1  - Tern, C.\r\nT1  - Waves\r\nER  - \r\n",
-        ("# Kelp, Ada; Gull, Bo (2001): Deep kelp", "Journal of Kelp", "12", "kelp, sea", "10.1000/7", "4–9", "It grows.",
+        ("# Kelp, Ada; Gull, Bo (2001): Deep kelp", "Journal of Kelp", "12", "kelp, sea", "10.1000/7", "4–9",
+         "It grows.",
          "# Tern, C.: Waves"),
     ),
-    Case("long.ris", "TY  - RPRT\nTI  - A title that\n goes on\nAB  - One.\nTwo.\nER  -\n", ("A title that goes on", "One.", "Two.")),
+    Case("long.ris", "TY  - RPRT\nTI  - A title that\n goes on\nAB  - One.\nTwo.\nER  -\n",
+         ("A title that goes on", "One.", "Two.")),
     Case("mark.ris", "\ufeffTY  - GEN\nTI  - Mark\nXX  - odd field\nER  - \n", ("# Mark", "odd field")),
     Case("cut.ris", "TY  - JOUR\nTI  - Half", ("# Half",), notes=("ends in the middle",)),
     Case("empty-fields.ris", "TY  - JOUR\nAU  - \nTI  - T\nN1  - A note\nER  - \n", ("# T", "A note")),
 )  # fmt: skip
 
-_CSL = [{"id": "k", "type": "article-journal", "title": "Deep <i>kelp</i>", "author": [{"family": "Kelp", "given": "Ada"},
+_CSL = [{"id": "k", "type": "article-journal", "title": "Deep <i>kelp</i>", "author": [
+         {"family": "Kelp", "given": "Ada"},
          {"literal": "Port Group"}], "issued": {"date-parts": [[2001, 3]]}, "container-title": "Journal", "volume": 12,
          "page": "4-9", "DOI": "10.1000/7", "abstract": "It grows."}]  # fmt: skip
 CSL = (
-    Case("refs.json", json.dumps(_CSL), ("# Kelp, Ada; Port Group (2001): Deep kelp", "Journal", "12", "4–9", "10.1000/7",
-                                         "It grows.")),
+    Case("refs.json", json.dumps(_CSL), ("# Kelp, Ada; Port Group (2001): Deep kelp", "Journal", "12", "4–9",
+                                         "10.1000/7", "It grows.")),
     Case("single.json", json.dumps(_CSL[0]), ("# Kelp, Ada; Port Group (2001): Deep kelp",)),
     Case("items.json", json.dumps({"items": _CSL}), ("Deep <i>kelp</i>", "Ada")),
     Case("loose.json", json.dumps([{"id": 1, "type": "book", "title": "T", "author": [{"family": "X"}], "issued":
@@ -176,7 +181,8 @@ PO = (
         'msgid ""\n"Close "\n"it"\nmsgstr "Schließen"\n\nmsgid "one boat"\nmsgid_plural "%d boats"\nmsgstr[0] "ein B'
         'oot"\n'
         'msgstr[1] "%d Boote"\n\n#~ msgid "old"\n#~ msgstr "alt"\n',
-        ("Tidewatch 2", "Open the %s", "Öffne %s", "On the menu", "Close it", "Schließen", "door", "one boat", "%d boats",
+        ("Tidewatch 2", "Open the %s", "Öffne %s", "On the menu", "Close it", "Schließen", "door", "one boat",
+         "%d boats",
          "ein Boot", "%d Boote"),
         hides=("msgid", "src/a.c", "charset"),
     ),
@@ -236,7 +242,8 @@ def test_long_records_stay_quick(tmp_path: Path) -> None:
         ("a.bib", "@misc{a, title={" + "{" * 200_000), ("b.bib", "@a{b,c={x}}\n" * 20_000), ("c.bib", "@" * 200_000),
         ("a.ics", "BEGIN:VEVENT\n" * 100_000), ("a.vcf", "BEGIN:VCARD\nFN:A\nEND:VCARD\n" * 5_000),
         ("a.po", 'msgid "a"\nmsgstr "b"\n' * 20_000), ("b.po", 'msgid "' + "\\" * 200_001),
-        ("a.ris", "TY  - JOUR\nTI  - A\nER  - \n" * 5_000), ("b.ics", "BEGIN:VEVENT\nSUMMARY" + ";A=\"" * 100_000 + ":x\n"),
+        ("a.ris", "TY  - JOUR\nTI  - A\nER  - \n" * 5_000),
+        ("b.ics", "BEGIN:VEVENT\nSUMMARY" + ";A=\"" * 100_000 + ":x\n"),
         ("c.ics", "BEGIN:VEVENT\nSUMMARY:" + "a\n " * 200_000),
     ):  # fmt: skip
         (tmp_path / name).write_text(content)

@@ -191,7 +191,8 @@ OUTLINES = (
         "le/'/>"
         "</outline><outline text='Ideas' _note='Write them down'><outline text='Row'><outline text='Fast'/></outline>"
         "</outline></body></opml>",
-        shows=("# Reading list", "Ada", "## News", "- Port", "https://p.example/rss", "## Ideas", "Write them down", "- Row",
+        shows=("# Reading list", "Ada", "## News", "- Port", "https://p.example/rss", "## Ideas", "Write them down",
+               "- Row",
                "  - Fast"),
         tree=("# Reading list", "## News", "## Ideas"),
         metadata=("title=Reading list",),

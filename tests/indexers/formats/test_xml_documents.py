@@ -153,11 +153,12 @@ DOCBOOK = (
         "book.xml",
         f"""{_XML}<book {_DB}><info><title>Pump Guide</title><author><personname><firstname>Ada</firstname>
 <surname>Kelp</surname></personname></author><pubdate>2020-05-01</pubdate><abstract><para>How pumps work.</para>
-</abstract></info><chapter><title>Parts</title><section><title>Valve</title><para>A valve<footnote><para>Of brass.</para>
-</footnote> opens.</para><indexterm><primary>valve index</primary></indexterm></section></chapter>
+</abstract></info><chapter><title>Parts</title><section><title>Valve</title><para>A valve<footnote>
+<para>Of brass.</para></footnote> opens.</para><indexterm><primary>valve index</primary></indexterm></section></chapter>
 <appendix><title>Sizes</title><table><title>Bolts</title><tgroup cols="3"><colspec colname="a"/><colspec colname="b"/>
-<colspec colname="c"/><thead><row><entry>Name</entry><entry namest="b" nameend="c">Size</entry></row></thead><tbody><row>
-<entry morerows="1">M6</entry><entry>6</entry><entry>mm</entry></row><row><entry>0.24</entry><entry>in</entry></row>
+<colspec colname="c"/><thead><row><entry>Name</entry><entry namest="b" nameend="c">Size</entry></row></thead><tbody>
+<row><entry morerows="1">M6</entry><entry>6</entry><entry>mm</entry></row>
+<row><entry>0.24</entry><entry>in</entry></row>
 </tbody></tgroup></table></appendix></book>""",
         shows=(
             "# Pump Guide",
@@ -243,8 +244,8 @@ TEI = (
     Case(
         "letters.xml",
         f"""{_XML}<TEI {_TEI}>{_TEI_HEADER}<text><body><div type="part"><head>Part One</head><div><head>Storm</head>
-<p>The wind rose<note place="foot" n="1">From the west.</note> at <hi rend="sup">th</hi> noon.</p><p>Second <choice><sic>teh
-</sic><corr>the</corr></choice> line.</p></div></div></body></text></TEI>""",
+<p>The wind rose<note place="foot" n="1">From the west.</note> at <hi rend="sup">th</hi> noon.</p><p>Second <choice>
+<sic>teh</sic><corr>the</corr></choice> line.</p></div></div></body></text></TEI>""",
         shows=(
             "# Tides of Port",
             "Ada Kelp",
