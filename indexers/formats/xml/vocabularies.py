@@ -75,7 +75,7 @@ KINDS: dict[str, dict[str, str]] = {
 BLOCKS = frozenset("section transparent front abstract references reference title para list item figure table code "
                    "line".split())  # fmt: skip
 
-_DOCBOOK, _TEI = "http://docbook.org/ns/docbook", "http://www.tei-c.org/ns/1.0"
+_DOCBOOK, _TEI = "{http://docbook.org/ns/docbook", "{http://www.tei-c.org/ns/1.0"
 _JATS_PARTS = frozenset("front body back book-meta book-body front-stub collection-meta floats-group".split())
 _DITA_TITLES = frozenset(("title", "glossterm", "booktitle", "mainbooktitle"))
 
@@ -91,7 +91,7 @@ def children(element: etree._Element) -> Iterator[etree._Element]:
 
 def vocabulary_of(root: etree._Element) -> str:
     """Return the vocabulary of a file: a name in ``KINDS``, "feed", "outline" or "xliff"; "" for any other."""
-    name, space = tag(root), etree.QName(root).namespace or ""
+    name, space = tag(root), str(root.tag).rpartition("}")[0]
     inside = {tag(child) for child in children(root)}
     if name in ("rss", "channel") or (name == "feed" and "Atom" in space) or (name == "RDF" and "channel" in inside):
         return "feed"

@@ -89,6 +89,12 @@ GENERIC = (
         ("Kelp & Sons, A&B", "gull"),
         notes=("not well-formed",),
     ),
+    Case(
+        "prefix.xml",
+        "<n0:foo><n1:bar>kelp</n1:bar><x>gull</x></n0:foo>",
+        ("kelp", "gull"),
+        notes=("read only in part",),
+    ),
     Case("unclosed.xml", "<d><p>kelp<p>gull</d>", ("kelp", "gull"), notes=("read only in part",)),
     Case(
         "control.xml",

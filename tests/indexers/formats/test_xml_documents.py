@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree
 
+from tests.indexers.formats.packages import text_of
 from tests.indexers.formats.written import Case, check_case, roles_of
 
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -424,3 +430,39 @@ def test_code_keeps_its_lines_and_tables_are_tables(tmp_path: Path) -> None:
         (tmp_path / case.name).write_text(str(case.content))
     assert roles_of(tmp_path / "article4.dbk")["tide --port 80"] == "code"
     assert roles_of(tmp_path / "reference.dita")["| E1 | No water |"] == "table"
+
+
+_WORD = st.sampled_from("tide pump Größe 1984 价格 лодка a1 x".split())
+_NAMES = {
+    "jats": "sec p title list list-item bold sup table-wrap table tr td fig caption fn ref-list ref disp-quote x label",
+    "docbook": "section para title itemizedlist listitem emphasis table tgroup tbody row entry footnote note x term",
+    "tei": "div p head list item hi table row cell note lg l figure persName choice x",
+    "dita": "section p title ul li b table simpletable strow stentry fn note dl dt dd x",
+    "": "a b c title name item p row",
+}
+_ROOTS = {
+    "jats": "<article><front/><body>{}</body></article>", "docbook": '<article version="5.0" xmlns="http://docbook.org/ns/'
+    'docbook">{}</article>', "tei": '<TEI xmlns="http://www.tei-c.org/ns/1.0"><text><body>{}</body></text></TEI>',
+    "dita": "<topic><title>t0</title><body>{}</body></topic>", "": "<doc>{}</doc>",
+}  # fmt: skip
+
+
+def trees_of(names: str) -> st.SearchStrategy[str]:
+    return st.recursive(
+        _WORD,
+        lambda inner: st.tuples(st.sampled_from(names.split()), st.lists(inner, min_size=1, max_size=4)).map(
+            lambda made: f"<{made[0]}> {' '.join(made[1])} </{made[0]}>"
+        ),
+        max_leaves=20,
+    )
+
+
+@pytest.mark.parametrize("vocabulary", _NAMES)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_word_is_lost(tmp_path: Path, vocabulary: str, data: st.DataObject) -> None:
+    parts = data.draw(st.lists(trees_of(_NAMES[vocabulary]), min_size=1, max_size=5))
+    source = _ROOTS[vocabulary].format(" ".join(parts))
+    (tmp_path / "a.xml").write_text(source)
+    words = Counter(re.findall(r"\w+", " ".join(etree.fromstring(source).itertext())))
+    assert not words - Counter(re.findall(r"\w+", text_of(tmp_path / "a.xml"))), source
