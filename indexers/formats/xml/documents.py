@@ -60,7 +60,8 @@ class DocumentWriter(LineWriter):
             self._written.append(Heading(own, _DEFAULT[kind], place=self._place()))
         self._walk(element, own, 0, deep)
         self._flush()
-        self._label, self._item = "", before
+        self._write_label()
+        self._item = before
 
     def _titled_before(self, element: etree._Element) -> bool:
         """Return whether the section that an element fills has a title itself."""
@@ -135,7 +136,7 @@ class DocumentWriter(LineWriter):
         else:
             self._walk(element, level, 0, 0)
         self._flush()
-        self._label = ""
+        self._write_label()
 
     def _paragraph(self, element: etree._Element, kind: str, level: int, lists: int, deep: int) -> None:
         self._flush()
@@ -152,7 +153,7 @@ class DocumentWriter(LineWriter):
             self._walk(element, level, lists, deep)
         self._flush()
         if kind == "figure":
-            self._label = ""
+            self._write_label()
         if before is None:
             self._item = None
 

@@ -58,6 +58,12 @@ class LineWriter:
         if text:
             self._write_notes()
 
+    def _write_label(self) -> None:
+        """Write a label that no words followed."""
+        if self._label:
+            self._written.append(Paragraph(self._label, self._place()))
+        self._label = ""
+
     def _write_notes(self) -> None:
         if self._outer is not None:  # of words inside a line, which the line's own paragraph writes
             self._outer._notes += self._notes

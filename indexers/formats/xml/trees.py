@@ -66,7 +66,8 @@ class TreeReader:
                 yield self._heading(level, attribute if title is None else " ".join(inline(title).split()))
                 level += 1
             words = [value for value in worded(element) if value != attribute]
-            yield from self._paragraph("\n".join((*words, element.text or "")))
+            after = "" if title is None else title.tail or ""
+            yield from self._paragraph("\n".join((*words, element.text or "", after)))
             yield from self._inside(element, inside, level, deep, title)
 
     def _inside(self, element: etree._Element, inside: Sequence[etree._Element], level: int, deep: int,
