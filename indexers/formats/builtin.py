@@ -146,7 +146,7 @@ FLOWS = (
     _flow("tomldoc", "TOML", "toml", "records.settings_files:read_toml", "lines"),
     _flow("icalendar", "calendar", "ics ical ifb", "records.calendars:read_calendar", "events"),
     _flow("vcards", "visiting cards", "vcf vcard", "records.calendars:read_cards", "cards"),
-    _flow("citations", "bibliography", "bib bibtex ris", "records.citations:read_citations", "entries"),
+    _flow("bibliography", "bibliography", "bib bibtex ris", "records.citations:read_citations", "entries"),
     _flow("gettext", "translations", "po pot", "records.translations:read_po", "entries"),
     _flow("eml", "mail", _MAILS, "mail.message:read_eml", "message", "mail.message:eml_members", version=4),
     _flow("mbox", "mailbox", "mbox", "mail.message:read_mbox", "message", "mail.message:mbox_members", version=4),

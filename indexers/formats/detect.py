@@ -58,11 +58,11 @@ _MAIL = re.compile(
     r"reply-to|dkim-signature|sender|cc|authentication-results)\s?:.*\r?\n(?:[ \t].*\r?\n)*){2}",
     re.I,
 )
-_MARKED = ("", "xmldoc", "jsondoc", "yamldoc", "tomldoc", "icalendar", "vcards", "citations", "gettext")
+_MARKED = ("", "xmldoc", "jsondoc", "yamldoc", "tomldoc", "icalendar", "vcards", "bibliography", "gettext")
 _MARKS = (  # beginnings of texts that are told without a name, or with another one of these formats
     (re.compile(r"\s*BEGIN:VCALENDAR\b", re.I), "icalendar"),
     (re.compile(r"\s*BEGIN:VCARD\b", re.I), "vcards"),
-    (re.compile(r"\s*TY {1,2}- [A-Z]+\s*\n"), "citations"),
+    (re.compile(r"\s*TY {1,2}- [A-Z]+\s*\n"), "bibliography"),
 )
 _JSON = re.compile(r"""\s*(?:\{\s*(?:"[^"\n]{0,200}"\s*:|\})|\[\s*[\[{"\]\d-])""")
 _NAMED_PLAIN = ("word97", "docx", "rtf", "odt", "msg")  # formats of texts, as which plain texts are sent
