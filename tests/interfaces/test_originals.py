@@ -98,6 +98,8 @@ def test_standard_input(tmp_path: Path) -> None:
 _ANSWERS: dict[str, tuple[int, dict[str, str], bytes]] = {
     "/report.md": (200, {"Content-Type": "text/markdown"}, _NOTES),
     "/page?id=3": (200, {"Content-Type": "text/html; charset=utf-8"}, b"<h1>Kelp</h1><p>Gulls."),
+    "/feed": (200, {"Content-Type": "application/rss+xml"}, b"<rss><channel><title>Kelp</title></channel></rss>"),
+    "/data": (200, {"Content-Type": "application/xml; charset=utf-8"}, b"<a><b>kelp</b></a>"),
     "/moved": (302, {"Location": "/report.md"}, b""),
     "/inside": (302, {"Location": "http://10.0.0.1/secret.md"}, b""),
     "/file": (302, {"Location": "file:///etc/passwd"}, b""),
@@ -139,6 +141,8 @@ def test_a_file_of_the_web(web: str) -> None:
     assert (found.address, found.data) == (f"web:/{host}/report.md", _NOTES)
     assert fetch(f"{web}/moved", 10_000, _local).data == _NOTES
     assert fetch(f"{web}/page?id=3", 10_000, _local).address == f"web:/{host}/page?id=3.html"
+    assert fetch(f"{web}/feed", 10_000, _local).address == f"web:/{host}/feed.rss"
+    assert fetch(f"{web}/data", 10_000, _local).address == f"web:/{host}/data.xml"
 
 
 @pytest.mark.parametrize(

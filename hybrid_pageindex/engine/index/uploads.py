@@ -193,7 +193,17 @@ _REDIRECTS, _SECONDS, _TOGETHER = 5, 15.0, 120.0
 _PIECE = 2**16
 _REDIRECT_CODES = (301, 302, 303, 307, 308)
 _PORTS = {"http": 80, "https": 443}
-_KINDS = {"text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md"}
+_KINDS = {  # endings of types that the standard library does not know, or knows by another ending
+    "text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt", "text/markdown": ".md",
+    "application/xml": ".xml", "text/xml": ".xml", "application/rss+xml": ".rss", "application/atom+xml": ".atom",
+    "application/rdf+xml": ".xml", "application/jats+xml": ".xml", "application/tei+xml": ".tei",
+    "application/docbook+xml": ".dbk", "application/x-xliff+xml": ".xlf", "text/x-opml": ".opml",
+    "application/x-ndjson": ".jsonl", "application/jsonl": ".jsonl", "application/geo+json": ".geojson",
+    "application/ld+json": ".jsonld", "application/vnd.citationstyles.csl+json": ".json",
+    "application/yaml": ".yaml", "application/x-yaml": ".yaml", "text/yaml": ".yaml", "application/toml": ".toml",
+    "text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf", "application/x-bibtex": ".bib",
+    "text/x-bibtex": ".bib", "application/x-research-info-systems": ".ris", "text/x-gettext-translation": ".po",
+}  # fmt: skip
 _GENERIC_TYPES = ("", "application/octet-stream", "binary/octet-stream")  # then the address' ending tells
 
 Allows = Callable[[str], bool]
