@@ -163,9 +163,10 @@ def _route(method: str, path: str, operation: Mapping[str, Any]) -> str:
         lines.append(f"- {parameter['in']} `{parameter['name']}` ({_kind(parameter.get('schema', {}))}{needed}){about}")
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
         lines.append(f"- body `{media}`: {_kind(content.get('schema', {}))}")
-    replies = [f"`{code}` {' '.join(reply.get('description', '').split())}".strip()
+    replies = [f"`{code}` {' '.join(reply.get('description', '').split()).rstrip('.')}".strip()
                for code, reply in operation.get("responses", {}).items() if not code.endswith("XX")]  # fmt: skip
-    return "\n".join([*lines, f"- replies: {'; '.join(replies)}", ""])
+    lines.append(textwrap.fill(f"- replies: {'; '.join(replies)}", 120, subsequent_indent="  "))
+    return "\n".join([*lines, ""])
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
