@@ -61,7 +61,7 @@ class _File:
     sha256: str
     format: Format
     doc_id: str = ""
-    made: SmallContent | None = None
+    result: SmallContent | None = None
 
 
 class SmallFiles:
@@ -92,7 +92,7 @@ class SmallFiles:
         """
         with self._publisher.parser.work() as work, ExitStack() as locks:
             files = self._new_contents(self._copies(turns, work, alone), locks, alone)
-            files = self._made(files, alone)
+            files = self._build(files, alone)
             if files:
                 self._publish(files, end, alone)
 
@@ -140,13 +140,13 @@ class SmallFiles:
             new.append(file)
         return new
 
-    def _made(self, files: Sequence[_File], alone: Callable[[Turn], None]) -> list[_File]:
+    def _build(self, files: Sequence[_File], alone: Callable[[Turn], None]) -> list[_File]:
         """Return the files whose contents one worker has made. Those that are to stop leave at once."""
         if not files:
             return []
 
-        def on_part(number: int, made: SmallContent | PageIndexError) -> None:
-            files[number].made = made if isinstance(made, SmallContent) and not made.unread else None
+        def on_part(number: int, result: SmallContent | PageIndexError) -> None:
+            files[number].result = result if isinstance(result, SmallContent) and not result.unread else None
 
         stop, left = Stop(), list(files)
         small = tuple(SmallFile(file.copy, file.turn.file.name, file.sha256, file.format.name) for file in files)
@@ -161,9 +161,9 @@ class SmallFiles:
                 self._pool.end(stop)
         left = _going_on(left, alone)
         for file in left:
-            if file.made is None:
+            if file.result is None:
                 alone(file.turn)
-        return [file for file in left if file.made is not None]
+        return [file for file in left if file.result is not None]
 
     def _publish(
         self, files: Sequence[_File], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]
@@ -171,10 +171,10 @@ class SmallFiles:
         results: dict[int, FileResult] = {}
         publications: list[JobPublication] = []
         for file in files:
-            turn, made = file.turn, file.made
-            if made is None:
+            turn, built = file.turn, file.result
+            if built is None:
                 continue
-            content = made.content
+            content = built.content
             pages, sections = len(content.pages), len(content.sections)
             note = published_note(turn, content, file.stamp, system_stat(turn.source))
             result = turn.timed(FileResult(str(turn.file), "indexed", None, file.doc_id, pages, sections, note=note))
@@ -182,7 +182,7 @@ class SmallFiles:
             version = self._publisher.stored.of_format(file.sha256, file.format)
             new = Publication(
                 library=turn.library, doc_id=file.doc_id, path=str(turn.file), version=version, content=content,
-                card=made.card, stamp=file.stamp, orders=made.orders,
+                card=built.card, stamp=file.stamp, orders=built.orders,
             )  # fmt: skip
             results[turn.job.id] = result
             publications.append(JobPublication(new, version.new_id(), turn.job.fence, self._ending(turn, result)))

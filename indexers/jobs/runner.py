@@ -435,12 +435,12 @@ def _units(lane: Lane, turns: Sequence[Turn], threads: int) -> list[list[Turn]]:
         return [[turn] for turn in turns]
     keys = {turn: lane.batching.key(turn) for turn in turns}
     small = sum(key is not None for key in keys.values())
-    most = min(_BATCH_FILES, -(-small // max(threads, 1)))
+    limit = min(_BATCH_FILES, -(-small // max(threads, 1)))
     units: list[list[Turn]] = []
     filling: dict[str, list[Turn]] = {}
     for turn, key in keys.items():
         unit = None if key is None else filling.get(key)
-        if key is None or unit is None or len(unit) >= most or sum(of.unshown for of in unit) > _BATCH_BYTES:
+        if key is None or unit is None or len(unit) >= limit or sum(of.unshown for of in unit) > _BATCH_BYTES:
             units.append(unit := [])
             if key is not None:
                 filling[key] = unit

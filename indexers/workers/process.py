@@ -123,19 +123,19 @@ class _Worker:
     def _make_batch(self, batch: BatchTask) -> None:
         """Send a reply for each file. A file that cannot be read costs only itself."""
         for number, file in enumerate(batch.files):
-            made: SmallContent | PageIndexError
+            result: SmallContent | PageIndexError
             task = ParseTask(file.path, None, 1, 0, file.path, batch.limits)
             try:
                 spool, parsed = self._parse(task, lambda _: None)
                 self._close()
                 content = build_content(file.name, file.sha256, file.format, [spool], batch.chunks)
                 card = read_card(file.name, content.metadata, content.title, [page.text for page in content.pages])
-                made = SmallContent(content, card, page_orders(content), bool(parsed.unread))
+                result = SmallContent(content, card, page_orders(content), bool(parsed.unread))
             except PageIndexError as error:
-                made = portable(error, task)
+                result = portable(error, task)
             except Exception as error:  # noqa: BLE001 - as in ``work``
-                made = portable(_explained(error, task), task)
-            send(self._replies, Reply("part", (number, made)))
+                result = portable(_explained(error, task), task)
+            send(self._replies, Reply("part", (number, result)))
 
     def _tell_page(self, pages: int) -> None:
         send(self._replies, Reply("page", pages))
