@@ -81,13 +81,15 @@ def stored(engine: Engine) -> dict[str, list[Any]]:
         }
 
 
-def test_a_batch_stores_what_single_documents_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_stores_what_single_documents_store(
+    tmp_path: Path, databases: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = mixed_files(tmp_path / "in")
     seen: list[tuple[dict[str, list[Any]], list[Any], list[Any]]] = []
     for alone in (False, True):
         if alone:
             monkeypatch.setattr(file_stages, "batch_key", lambda _: None)
-        engine = Engine(settings=settings_of(tmp_path / f"home-{alone}", postgres_url=""))
+        engine = Engine(settings=settings_of(tmp_path / f"home-{alone}", postgres_url=databases()))
         report = run(engine.index(folder))
         files = sorted((file.path, file.status, file.error, file.doc_id, file.pages) for file in report.files)
         hits = [
