@@ -24,7 +24,6 @@ from hybrid_core.store.jobs.reader import JobReader
 from hybrid_core.types.jobs import Advance, Job, JobRequest
 from hybrid_pageindex import Engine, run
 from indexers.jobs import file_stages
-from indexers.jobs.batches import batch_key
 from indexers.jobs.report import IndexProgress, Tally
 from indexers.jobs.runner import Lane, Runner, workplace
 from indexers.jobs.turn import Turn
@@ -166,8 +165,9 @@ def test_changed_documents_replace_what_they_were(engine: Engine, tmp_path: Path
     assert len(run(engine.search("marigold")).results) > 0
 
 
-def held_batches(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, Callable[[], None]]:
-    """Hold every batch in its worker until the returned function is called; the event tells of the first."""
+def held_batches(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, list[BatchTask], Callable[[], None]]:
+    """Hold every batch, and list it, until the returned function is called; the event tells of the first."""
+    tasks: list[BatchTask] = []
     begun, released = threading.Event(), threading.Event()
     waiting_tasks = list[tuple[Future[object], Callable[[], Future[object]]]]()
     submit = pool.WorkerPool.submit
@@ -177,6 +177,7 @@ def held_batches(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, Call
             return submit(workers, task, *args, **named)
         waiting: Future[object] = Future()
         waiting_tasks.append((waiting, lambda: submit(workers, task, *args, **named)))
+        tasks.append(task)
         begun.set()
         return waiting
 
@@ -187,20 +188,21 @@ def held_batches(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, Call
                 begin().add_done_callback(lambda done, waiting=waiting: waiting.set_result(done.result()))  # type: ignore[misc]
 
     monkeypatch.setattr(pool.WorkerPool, "submit", hold)
-    return begun, release
+    return begun, tasks, release
 
 
 def test_one_file_of_a_batch_is_cancelled_at_once_and_the_others_go_on(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = small_files(tmp_path / "in", 60)
-    begun, release = held_batches(monkeypatch)
+    begun, tasks, release = held_batches(monkeypatch)
     reader, control = JobReader(engine._catalog()), JobControl(engine._catalog())
     took: list[float] = []
 
     def cancel_one() -> None:
-        assert begun.wait(60)
-        job = next(job for job in reader.listed(status=["running"]) if batch_key_of(job))
+        assert begun.wait(500)
+        name = tasks[0].files[0].name
+        job = next(job for job in reader.listed(status=["running"]) if Path(job.subject).name == name)
         start = time.monotonic()
         control.cancel([job.id])
         while reader.job(job.id).status != "cancelled" and time.monotonic() < start + 60:
@@ -218,10 +220,6 @@ def test_one_file_of_a_batch_is_cancelled_at_once_and_the_others_go_on(
     assert states.count("indexed") == 59 and len(states) == 60
 
 
-def batch_key_of(job: Job) -> str | None:
-    return batch_key(Turn(job, Path(job.subject), Tally(lambda _: None, 0, 0)))
-
-
 def _patience() -> float:
     """Return how many seconds one second may take on this machine now."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
@@ -229,12 +227,12 @@ def _patience() -> float:
 
 def test_a_pause_gives_a_batch_back_at_once(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = small_files(tmp_path / "in", 40)
-    begun, release = held_batches(monkeypatch)
+    begun, _, release = held_batches(monkeypatch)
     reader, control = JobReader(engine._catalog()), JobControl(engine._catalog())
     took: list[float] = []
 
     def pause() -> None:
-        assert begun.wait(60)
+        assert begun.wait(500)
         start = time.monotonic()
         control.pause("all")
         while reader.listed(status=["running"]) and time.monotonic() < start + 60:
