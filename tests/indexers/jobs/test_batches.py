@@ -21,7 +21,7 @@ from hybrid_core.store.catalog.catalog import Catalog
 from hybrid_core.store.catalog.frequencies import frequencies
 from hybrid_core.store.jobs.control import JobControl
 from hybrid_core.store.jobs.reader import JobReader
-from hybrid_core.types.jobs import Advance, Job, JobRequest
+from hybrid_core.types.jobs import Advance, JobRequest
 from hybrid_pageindex import Engine, run
 from indexers.jobs import file_stages
 from indexers.jobs.report import IndexProgress, Tally
