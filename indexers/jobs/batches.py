@@ -153,7 +153,7 @@ class SmallFiles:
         future = self._pool.submit(
             BatchTask(small, self._limits, self._chunks), self._pool.allowance(stop), on_part=on_part
         )
-        while not wait([future], _LOOK).done:
+        while not future.cancelled() and not wait([future], _LOOK).done:
             left = _going_on(left, alone)
             if not left and not stop.asked.is_set():
                 stop.ask("cancelled")
