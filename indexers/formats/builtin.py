@@ -19,6 +19,7 @@ _FLOW_LIMITS = frozenset(
 
 
 _ILLUSTRATED = frozenset("docx pptx word97 powerpoint97 odt odp html epub fb2 ipynb eml mbox msg".split())
+_PLAIN = frozenset("html txt csv subtitles ipynb rtf fb2".split())
 _PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rtf".split())
 
 
@@ -86,6 +87,7 @@ MARKDOWN = Format(
     place="lines",
     illustrated=True,
     nearby=True,
+    plain=True,
 )
 
 
@@ -93,7 +95,7 @@ def _flow(name: str, title: str, suffixes: str, read: str, place: str, members: 
     return Format(
         name, title, tuple(f".{suffix}" for suffix in suffixes.split()), f"{name}-{version}", _flow_opener(read),
         whole=True, limits=_FLOW_LIMITS, place=place, members=_late(members) if members else None,
-        illustrated=name in _ILLUSTRATED, nearby=name == "html", printed=name in _PRINTED,
+        illustrated=name in _ILLUSTRATED, nearby=name == "html", printed=name in _PRINTED, plain=name in _PLAIN,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,9 +66,7 @@ class Publisher:
                 return self.switch(turn, stamp, shared.version, None, card, result)
             version = self.make(turn, sha256, ocr_seconds, on_page)
             content = version.content
-            note = "; ".join((*turn.notes, *content.warnings))
-            if (now := system_stat(turn.source)) is None or not stamp.fits(now):
-                note = "; ".join(filter(None, (note, "the file has changed since it was read: index it again")))
+            note = published_note(turn, content, stamp, system_stat(turn.source))
             unread = 0 if version.scans.stopped else version.scans.left
             pages, sections = len(content.pages), len(content.sections)
             result = FileResult(
@@ -141,3 +140,11 @@ class Publisher:
             with self.parser.copy(turn.file, sha256, turn.source) as copy:
                 self.parser.opens(copy)
         return stored
+
+
+def published_note(turn: Turn, content: IndexedContent, stamp: FileStamp, stat: os.stat_result | None) -> str:
+    """Return the note about a file that is published. ``stat`` is its present status, None if the system gives none."""
+    note = "; ".join((*turn.notes, *content.warnings))
+    if stat is None or not stamp.fits(stat):
+        note = "; ".join(filter(None, (note, "the file has changed since it was read: index it again")))
+    return note

@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from hybrid_core.errors import Advice, NotFoundError
 from hybrid_core.store.database import parts
 from hybrid_core.store.jobs import claims, fencing, tables
-from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, jobs
+from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, job_waiters, jobs
 from hybrid_core.store.leases import Transactions
 from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStage, JobStatus
 
@@ -99,6 +99,25 @@ class JobReader:
         """Return how many jobs wait before each of these, where libraries and then their owners take turns."""
         with self._store.reading() as connection:
             return claims.ahead(connection, list(ids))
+
+    def awaited(self, waiter: str) -> int:
+        """Return how many jobs a worker waits for, ended ones too."""
+        with self._store.reading() as connection:
+            return connection.scalar(select(func.count()).where(job_waiters.c.worker_id == waiter)) or 0
+
+    def active_awaited(self, waiter: str) -> tuple[frozenset[int], bool]:
+        """Return the jobs that a worker waits for and that have not ended, and whether some of them are paused."""
+        query = select(jobs.c.id, jobs.c.library).where(IS_ACTIVE, jobs.c.id.in_(awaited_by(waiter)))
+        with self._store.reading() as connection:
+            paused = tables.Paused(connection)
+            rows = connection.execute(query).all()
+        return frozenset(row.id for row in rows), any(map(paused.holds, rows))
+
+    def has_files_left(self, library: str) -> bool:
+        """Return whether a job of a library other than its embedding waits or runs."""
+        query = select(jobs.c.id).where(IS_ACTIVE, jobs.c.library == library, jobs.c.stage != "embed").limit(1)
+        with self._store.reading() as connection:
+            return connection.scalar(query) is not None
 
     def counts(self, *, library: str | None = None, waiter: str | None = None) -> JobCounts:
         query = select(jobs.c.status, func.count().label("n")).group_by(jobs.c.status)
