@@ -217,11 +217,11 @@ class FileStages:
 
 
 def reading_lanes(at_once: int, work: Callable[[Turn], Advance]) -> list[Lane]:
-    """Return the lanes that read files. Scans are read only while no file waits to be parsed."""
+    """Return the lanes that read files. Scans are read while no file waits to be parsed, trees refined after both."""
     return [
         Lane(frozenset({"parse"}), at_once, work),
         Lane(frozenset({"ocr"}), at_once, work, behind=True),
-        Lane(frozenset({"refine"}), 1, work),  # its pages go side by side
+        Lane(frozenset({"refine"}), 1, work, last=True),  # its pages go side by side
     ]
 
 

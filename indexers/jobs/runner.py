@@ -199,13 +199,15 @@ class Lane:
     """Stages that share ``at_once`` threads. ``work`` runs a turn and returns the next state of its job, or raises
     Cancelled.
 
-    ``behind`` means that the lane takes no job while the lane before it is full.
+    ``behind`` means that the lane takes no job while the lane before it is full. ``last``: it takes none while a lane
+    before it works, and gives back what it has when one begins.
     """
 
     stages: frozenset[JobStage]
     at_once: int
     work: Callable[[Turn], Advance]
     behind: bool = False
+    last: bool = False
 
 
 class Runner:
@@ -263,15 +265,19 @@ class Runner:
             self._settle(future)
 
     def _take(self) -> None:
-        full = False
+        full = busy = False
         for lane, threads in self._lanes:
             if lane.behind and full:
+                continue
+            if lane.last and busy:
+                self._yield(lane)
                 continue
             free = lane.at_once - self._running_in(lane)
             if lane in self._brief:  # taking several together costs as much as taking one
                 free += lane.at_once if free >= 0 else 0
             full = free <= 0
             if full:
+                busy = True
                 continue
             for job in self._queue.claim(
                 self._place.worker.id, self._place.worker.abilities, stages=lane.stages,
@@ -281,6 +287,13 @@ class Runner:
                 self._leases.begin(turn)
                 self._running[threads.submit(_done, lane, turn)] = turn, lane
             full = self._running_in(lane) >= lane.at_once
+            busy = busy or self._running_in(lane) > 0
+
+    def _yield(self, lane: Lane) -> None:
+        """Have the jobs of a lane go back to the queue."""
+        for turn, of in self._running.values():
+            if of is lane:
+                turn.stop.ask("yielding")
 
     def _running_in(self, lane: Lane) -> int:
         return sum(of is lane for _, of in self._running.values())
