@@ -291,7 +291,10 @@ def _without_model(monkeypatch: pytest.MonkeyPatch, _: list[int]) -> None:
     monkeypatch.setattr(refiner, "find_spec", lambda name: absent if name == "pymupdf" else find_spec(name))
 
 
-def _failing(error: PageIndexError) -> Callable[[pytest.MonkeyPatch, list[int]], None]:
+Fault = Callable[[pytest.MonkeyPatch, list[int]], None]
+
+
+def _failing(error: PageIndexError) -> Fault:
     def patch(monkeypatch: pytest.MonkeyPatch, tries: list[int]) -> None:
         submit = WorkerPool.submit
 
@@ -309,7 +312,7 @@ def _failing(error: PageIndexError) -> Callable[[pytest.MonkeyPatch, list[int]],
 
 
 @pytest.mark.parametrize(
-    ("fault", "most"),
+    ("fault", "tries_limit"),
     [
         (_without_runtime, 0), (_without_model, 0),
         (_failing(ModelError("the layout model cannot be loaded (no such file).")), 3),  # one file, a few at a time
@@ -317,7 +320,7 @@ def _failing(error: PageIndexError) -> Callable[[pytest.MonkeyPatch, list[int]],
     ],
 )  # fmt: skip
 def test_by_default_nothing_changes_and_nothing_is_said_where_the_layout_model_cannot_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Callable[[pytest.MonkeyPatch, list[int]], None], most: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault, tries_limit: int
 ) -> None:
     _estimated(monkeypatch, 1.0)
     tries: list[int] = []
@@ -328,7 +331,8 @@ def test_by_default_nothing_changes_and_nothing_is_said_where_the_layout_model_c
             report = run(engine.index(paths, workers=1))
             assert [(file.status, file.note) for file in report.files] == [(status, "")] * 2
             assert not [note for note in report.notes if "layout" in note]
-        assert {document.outline for document in run(engine.documents.list())} == {"fast"} and len(tries) <= 2 * most
+        assert {document.outline for document in run(engine.documents.list())} == {"fast"}
+        assert len(tries) <= 2 * tries_limit
         [check] = [check for check in run(engine.admin.doctor()).checks if check.name == "section trees"]
     assert check.ok and ("without the layout model" in check.detail) and "\n" not in check.detail
 
@@ -405,10 +409,10 @@ def test_a_search_sees_the_old_tree_or_the_new_one(
     notes: list[tuple[str, ...]] = []
     paths: list[tuple[str, tuple[str, ...]]] = []
     with closing(Engine(settings=settings_of(home))) as engine, closing(Engine(settings=settings_of(home))) as reader:
-        over = threading.Event()
+        ended = threading.Event()
 
         def look() -> None:
-            while not over.is_set():
+            while not ended.is_set():
                 outline = run(reader.outline(path.name))
                 nodes = [node.section for node in outline.nodes]
                 seen.append([(section.node_id, section.title, section.start_page) for section in nodes])
@@ -420,7 +424,7 @@ def test_a_search_sees_the_old_tree_or_the_new_one(
         looking = threading.Thread(target=look)
         looking.start()
         run(engine.index(path, workers=1))
-        over.set()
+        ended.set()
         looking.join()
         nodes = run(engine.outline(path.name)).nodes
         new = [(node.section.node_id, node.section.title, node.section.start_page) for node in nodes]
