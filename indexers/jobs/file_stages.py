@@ -27,7 +27,7 @@ from indexers.jobs.members import MemberJobs, MemberKeeper, holds_members
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.publisher import Publisher
 from indexers.jobs.reader import Maker, Parser, ScanOptions, ScanReader
-from indexers.jobs.refiner import Refiner, refinable
+from indexers.jobs.refiner import Refiner, refinable, unrefined
 from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.runner import Lane, Workplace
 from indexers.jobs.turn import Turn
@@ -182,6 +182,7 @@ class FileStages:
             self._members.follow(turn, sha256, keep=not same)
         if document is not None and same:
             self._stamps.add(document, stamp)
+            turn.rough = self._is_rough(document)
             return replace(unchanged(file, document), note="; ".join(turn.notes))
         machine = self._options.machine
         for moved in () if document else moved_from(self._catalog, library, sha256, target.format, machine):
@@ -207,6 +208,12 @@ class FileStages:
         named = any(source.kind == "file" for source in sources)
         folders = () if named else (Path(os.path.realpath(source.root)) for source in sources)
         return replace(self._options.reach, folders=tuple(folders))
+
+    def _is_rough(self, document: Document) -> bool:
+        """Return whether the layout model has work on a published document, so that others need no turn for it."""
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.version(document.content_id)
+        return stored is not None and unrefined(document, stored.version, self._options)
 
     def _serves(self, turn: Turn, document: Document, target: ContentVersion) -> bool:
         if turn.anew:
