@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -405,7 +406,7 @@ def test_a_search_sees_the_old_tree_or_the_new_one(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _estimated(monkeypatch, 1.0)
-    path, home = pdfs.numbered(tmp_path / "book.pdf", 20, "harbour"), tmp_path / "home"
+    path, home = pdfs.numbered(tmp_path / "book.pdf", 7, "harbour"), tmp_path / "home"
     old = index(home, path, "fast")[1]
     seen: list[list[tuple[str, str, int]]] = []
     notes: list[tuple[str, ...]] = []
@@ -414,7 +415,7 @@ def test_a_search_sees_the_old_tree_or_the_new_one(
         ended = threading.Event()
 
         def look() -> None:
-            while not ended.is_set():
+            while not ended.wait(0.2):
                 outline = run(reader.outline(path.name))
                 nodes = [node.section for node in outline.nodes]
                 seen.append([(section.node_id, section.title, section.start_page) for section in nodes])
@@ -440,10 +441,10 @@ def test_a_document_whose_time_is_over_keeps_what_was_read(
     tmp_path: Path, read: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _estimated(monkeypatch, 1.0)
-    path, home = pdfs.numbered(tmp_path / "book.pdf", 40, "harbour"), tmp_path / "home"
-    monkeypatch.setattr("indexers.workers.pool.Allowance.left", lambda self: 0.0 if len(read) >= 8 else 60.0)
+    path, home = pdfs.numbered(tmp_path / "book.pdf", 9, "harbour"), tmp_path / "home"
+    read_pages = refiner.Refiner._read
+    monkeypatch.setattr(refiner.Refiner, "_read", lambda *options: islice(read_pages(*options), 3))
     with closing(Engine(settings=settings_of(home))) as engine:
         [file] = run(engine.index(path, workers=1)).files
-    monkeypatch.undo()
-    assert (file.status, file.note) == ("indexed", "") and 1 <= len(read) < 40
+    assert (file.status, file.note) == ("indexed", "") and 3 <= len(read) < 9
     assert published(home).version.outline == f"{refiner.layout_model()}/300"
