@@ -179,11 +179,12 @@ class Engine:
         pages, which are fetched if the setting ``fetch_web`` allows it. Files in archives and mails become documents of
         their own ("offer.eml!/report.pdf").
 
-        Every file is first published as the rules read it, then improved by the configured models. ``outline`` ("fast",
-        "refined") chooses whether a layout model refines the section trees of PDFs. ``vision`` ("auto", "always",
-        "never") chooses the pages that a vision model sees. ``enrich`` ("auto", "never", "estimate") chooses whether
-        models are called; "estimate" calls none and reports the expected ``usage``. Files with unchanged size, times
-        and inode are skipped; ``check_hashes`` reads them anyway. ``on_progress`` is called from worker threads.
+        Every file is first published as the rules read it, then improved by the configured models. ``outline`` ("auto",
+        "fast", "refined") chooses the PDFs whose section trees a layout model improves, after all files are published.
+        ``vision`` ("auto", "always", "never") chooses the pages that a vision model sees. ``enrich`` ("auto", "never",
+        "estimate") chooses whether models are called; "estimate" calls none and reports the expected ``usage``. Files
+        with unchanged size, times and inode are skipped; ``check_hashes`` reads them anyway. ``on_progress`` is called
+        from worker threads.
 
         Cancelling the task stops work that no other caller waits for; published documents stay. ``detach`` only queues
         the files for workers. ``upload`` stores copies of the files, so that workers on other machines can read them.

@@ -28,7 +28,7 @@ from indexers.jobs.members import MemberJobs, MemberKeeper, holds_members
 from indexers.jobs.options import IndexOptions
 from indexers.jobs.publisher import Publisher
 from indexers.jobs.reader import Maker, Parser, ScanOptions, ScanReader
-from indexers.jobs.refiner import Refiner, refinable
+from indexers.jobs.refiner import Refiner, refinable, unrefined
 from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.runner import Batching, Lane, Workplace
 from indexers.jobs.turn import Turn
@@ -194,6 +194,7 @@ class FileStages:
             self._members.follow(turn, sha256, keep=not same)
         if document is not None and same:
             self._stamps.add(document, stamp)
+            turn.rough = self._is_rough(document)
             return replace(unchanged(file, document), note="; ".join(turn.notes))
         machine = self._options.machine
         for moved in () if document else moved_from(self._catalog, library, sha256, target.format, machine):
@@ -230,6 +231,12 @@ class FileStages:
 
         return reach_of
 
+    def _is_rough(self, document: Document) -> bool:
+        """Return whether the layout model has work on a published document, so that others need no turn for it."""
+        with self._catalog.snapshot() as snapshot:
+            stored = snapshot.version(document.content_id)
+        return stored is not None and unrefined(document, stored.version, self._options)
+
     def _serves(self, turn: Turn, document: Document, target: ContentVersion) -> bool:
         if turn.anew:
             return False
@@ -239,11 +246,11 @@ class FileStages:
 
 
 def reading_lanes(at_once: int, work: Callable[[Turn], Advance], batching: Batching | None = None) -> list[Lane]:
-    """Return the lanes that read files. Scans are read only while no file waits to be parsed."""
+    """Return the lanes that read files. Scans are read while no file waits to be parsed, trees refined after both."""
     return [
         Lane(frozenset({"parse"}), at_once, work, batching=batching),
         Lane(frozenset({"ocr"}), at_once, work, behind=True),
-        Lane(frozenset({"refine"}), 1, work),  # its pages go side by side
+        Lane(frozenset({"refine"}), 1, work, last=True),  # its pages go side by side
     ]
 
 

@@ -358,8 +358,9 @@ def _work(run: IndexRun, requests: Mapping[Path, JobRequest], tally: Tally, done
         runner.run(batch.has_ended, run.cancelled)
         batch.settle()
         if run.cancelled.is_set():
-            raise Cancelled(
-                f"Indexing was stopped; {done + len(batch.results)} of {done + len(requests)} files are done and stay.",
-                "Index them again to complete the rest.",
-            )
+            ended, files = done + len(batch.results), done + len(requests)
+            stays = f"{ended} of {files} files are done and stay"
+            if tally.files_done >= tally.files > ended:
+                stays = f"all {files} files can be searched, and {ended} are complete"
+            raise Cancelled(f"Indexing was stopped; {stays}.", "Index them again to complete the rest.")
         return batch.results

@@ -201,8 +201,9 @@ class Lane:
     """Stages that share ``at_once`` threads. ``work`` runs a turn and returns the next state of its job, or raises
     Cancelled.
 
-    ``behind`` means that the lane takes no job while the lane before it is full. ``batching`` runs small turns
-    together, several on one thread.
+    ``behind`` means that the lane takes no job while the lane before it is full. ``last``: it takes none while a lane
+    before it works, and gives back what it has when one begins. ``batching`` runs small turns together, several on one
+    thread.
     """
 
     stages: frozenset[JobStage]
@@ -210,6 +211,7 @@ class Lane:
     work: Callable[[Turn], Advance]
     behind: bool = False
     batching: Batching | None = None
+    last: bool = False
 
 
 class Batching(Protocol):
@@ -278,9 +280,12 @@ class Runner:
             self._settle(future)
 
     def _take(self) -> None:
-        full = False
+        full = busy = False
         for lane, threads in self._lanes:
             if lane.behind and full:
+                continue
+            if lane.last and busy:
+                self._yield(lane)
                 continue
             free = lane.at_once - self._running_in(lane)
             size = self._batch_size.get(lane, 1)
@@ -288,6 +293,7 @@ class Runner:
                 free += lane.at_once if free >= 0 else 0
             full = free <= 0
             if full:
+                busy = True
                 continue
             jobs = self._queue.claim(
                 self._place.worker.id, self._place.worker.abilities, stages=lane.stages,
@@ -295,6 +301,13 @@ class Runner:
             )  # fmt: skip
             self._start(lane, threads, [self._begin(job) for job in jobs], free)
             full = self._running_in(lane) >= lane.at_once
+            busy = busy or self._running_in(lane) > 0
+
+    def _yield(self, lane: Lane) -> None:
+        """Have the jobs of a lane go back to the queue."""
+        for turn, of in self._running.values():
+            if of is lane:
+                turn.stop.ask("yielding")
 
     def _start(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn], free: int) -> None:
         """Start turns on ``free`` threads: small ones in batches, the others alone. Give back those without a thread.

@@ -34,8 +34,10 @@ from indexers.workers.protocol import (
 )
 from indexers.workers.threads import PageReading, TaskThreads, Verdict, Watch, resident_bytes
 
-Reason = Literal["cancelled", "paused", "lost", "closing"]
-"""``lost``: another process has taken the job over. ``closing``: this one ends, and the job goes back."""
+Reason = Literal["cancelled", "paused", "lost", "closing", "yielding"]
+"""``lost``: another process has taken the job over. ``closing``: this one ends, and the job goes back. ``yielding``:
+more urgent work came, and the job goes back.
+"""
 
 
 class Stop:
@@ -137,9 +139,9 @@ class WorkerPool:
         self._busy: dict[subprocess.Popen[bytes], Stop] = {}
         self._closed = False
 
-    def allowance(self, stop: Stop | None = None) -> Allowance:
-        """Return the time allowance for a new file."""
-        return Allowance(self._limits.seconds_per_file, stop or Stop())
+    def allowance(self, stop: Stop | None = None, seconds: float | None = None) -> Allowance:
+        """Return the time allowance for a new file, ``seconds`` or that of the limits."""
+        return Allowance(self._limits.seconds_per_file if seconds is None else seconds, stop or Stop())
 
     def end(self, stop: Stop) -> None:
         """Kill the workers that still process a stopped file, with their child processes."""

@@ -12,7 +12,8 @@ from hybrid_core.store.database import parts
 from hybrid_core.store.jobs import claims, fencing, tables
 from hybrid_core.store.jobs.tables import IS_ACTIVE, IS_WAITING, awaited_by, job_waiters, jobs
 from hybrid_core.store.leases import Transactions
-from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobStage, JobStatus
+from hybrid_core.store.tables import clean
+from hybrid_core.types.jobs import Job, JobCounts, JobEvent, JobRequest, JobStage, JobStatus
 
 
 class JobReader:
@@ -94,6 +95,13 @@ class JobReader:
             paused = tables.Paused(connection)
             waiting = connection.execute(query).all()
         return {row.subject: row.stage for row in waiting if tables.words(row.needs) <= able and not paused.holds(row)}
+
+    def stage(self, library: str, subject: str) -> JobStage | None:
+        """Return the stage at which a file's job waits or runs, None without a job."""
+        key = clean(JobRequest(library, "index", subject, "refine").dedupe_key)
+        with self._store.reading() as connection:
+            stage: JobStage | None = connection.scalar(select(jobs.c.stage).where(jobs.c.key == key, IS_ACTIVE))
+        return stage
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
         """Return how many jobs wait before each of these, where libraries and then their owners take turns."""

@@ -187,7 +187,7 @@ def index_paths(
         mark_used(home, library_id)
     empty_bin(catalog, parts.indexes, home, expired=True)
     unmet = tuple(note for note in unseen(parts.chat, settings) if note not in report.notes)
-    if settings.outline != "fast" and report.files and (lacks := missing()):
+    if settings.outline == "refined" and report.files and (lacks := missing()):
         unmet += (lacks,)
     failed = tuple(FileResult(path, "failed", why) for path, why in lost)
     report = replace(
@@ -230,6 +230,7 @@ def index_options(
         ocr_seconds=settings.ocr_seconds,
         outline="fast" if missing() else settings.outline,
         outline_pages=settings.outline_pages,
+        outline_seconds=settings.outline_seconds,
         machine=settings.own_machine,
         needs=_ocr_needs(settings),
         enrich_needs=model_needs(overrides["models"] if overrides else names),
