@@ -94,10 +94,13 @@ def _value(text: str, at: int, strings: dict[str, str]) -> tuple[str, int, bool]
         at = piece.end()
 
 
+_SIGNS = re.compile(r"[{}()\"\\]")
+
+
 def _braced(text: str, at: int, opened: str) -> tuple[str, int, bool]:
     """Return what stands up to the bracket or quotation mark that closes, the place behind it, and if there is one."""
     depth, start, end = 0, at, {"{": "}", "(": ")"}.get(opened, '"')
-    while (step := re.compile(r"[{}()\"\\]").search(text, at)) is not None:
+    while (step := _SIGNS.search(text, at)) is not None:
         sign, at = step[0], step.end()
         if sign == "\\":
             at += 1

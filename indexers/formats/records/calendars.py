@@ -46,8 +46,7 @@ def read_cards(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _components(path: Path, limits: ParseLimits, title: str) -> tuple[Component, list[str]]:
-    size = path.stat().st_size
-    limits.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+    limits.check_file(path)
     text, warnings = read_text(path)
     root, whole = read_components(text.removeprefix("\ufeff"))
     if not root.inner:

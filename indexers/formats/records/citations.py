@@ -32,8 +32,7 @@ _LONGEST_TITLE = 250
 
 def read_citations(path: Path, limits: ParseLimits) -> Flow:
     """Read a bibliography in BibTeX or RIS. Raise DocumentError if it has no entry."""
-    size = path.stat().st_size
-    limits.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+    limits.check_file(path)
     text, warnings = read_text(path)
     text = text.removeprefix("\ufeff")
     is_ris = path.suffix.lower() == ".ris" or re.match(r"\s*TY {1,2}- ", text) is not None

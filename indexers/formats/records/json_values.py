@@ -28,8 +28,7 @@ _LINES = (".jsonl", ".ndjson")
 
 def read_json(path: Path, limits: ParseLimits) -> Flow:
     """Read a JSON file, or one with a value on each line. Raise DocumentError if it holds none."""
-    size = path.stat().st_size
-    limits.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+    limits.check_file(path)
     text, warnings = read_text(path)
     text = text.removeprefix("\ufeff")
     writer = _Writer()

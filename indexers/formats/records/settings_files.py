@@ -48,8 +48,7 @@ def read_toml(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _text_of(path: Path, limits: ParseLimits) -> tuple[str, list[str]]:
-    size = path.stat().st_size
-    limits.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+    limits.check_file(path)
     text, warnings = read_text(path)
     return text.removeprefix("\ufeff"), warnings
 

@@ -39,8 +39,7 @@ class _Entry:
 
 def read_po(path: Path, limits: ParseLimits) -> Flow:
     """Read translations of gettext. Raise DocumentError if there is none."""
-    size = path.stat().st_size
-    limits.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+    limits.check_file(path)
     data = path.read_bytes()
     if not data:
         raise EmptyFileError(f"{path}: the file is empty.")

@@ -18,7 +18,7 @@ from indexers.formats.web.html import declared_label
 from indexers.formats.xml.documents import DocumentWriter
 from indexers.formats.xml.feeds import feed_blocks, outline_blocks
 from indexers.formats.xml.trees import TreeReader
-from indexers.formats.xml.vocabularies import KINDS, children, tag, vocabulary_of
+from indexers.formats.xml.vocabularies import KINDS, tag, vocabulary_of
 
 _DECLARATION = re.compile(r"\s*<\?xml\b[^>]{0,1000}\?>", re.I)
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
@@ -60,8 +60,7 @@ def _never_empty(blocks: Iterator[Block], root: etree._Element) -> list[Block]:
 
 def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str]]:
     """Return the root of a file, and warnings. What is not well-formed is mended where only ``&`` is wrong."""
-    size = path.stat().st_size
-    limits.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
+    limits.check_file(path)
     data = path.read_bytes()
     if not data:
         raise EmptyFileError(f"{path}: the file is empty.")
@@ -97,6 +96,3 @@ def _parts_outside(root: etree._Element, head: str, text: str) -> int:
     if tag(root) in _MAPS:
         parts += sum(1 for entry in root.iter() if tag(entry) in _MAP_ENTRIES and entry.get("href"))
     return parts
-
-
-__all__ = ["children", "read_root", "read_xml_file"]

@@ -61,6 +61,13 @@ def test_the_whole_front_end_is_light() -> None:
     assert sum(sizes[name] for name in FIRST_VIEW) <= 60_000, sizes
 
 
+def hold(page: Any, address: str) -> list[Any]:
+    """Hold the requests of an address, and return the list into which they come."""
+    held: list[Any] = []
+    page.route(address, lambda route: held.append(route))
+    return held
+
+
 def test_the_first_view_takes_few_requests(served: Serving, window: Any) -> None:
     """From an empty cache to the libraries, with all that follows while nobody does anything."""
     with served.client() as client:
@@ -77,8 +84,7 @@ def test_the_first_view_takes_few_requests(served: Serving, window: Any) -> None
         wire.send("Network.setCacheDisabled", {"cacheDisabled": True})
         wire.on("Network.requestWillBeSent", lambda event, into=requests: into.append(event["request"]["url"]))
         wire.on("Network.loadingFinished", lambda event, into=sizes: into.append(event["encodedDataLength"]))
-        held: list[Any] = []  # other views are fetched after a while, whether the first one is there by then or not
-        page.route("**/bundle/views.js", lambda route, into=held: into.append(route))
+        held = hold(page, "**/bundle/views.js")  # they are fetched after a while, whatever has come by then
         page.goto(address)
         page.locator(".library-card").first.wait_for()
         shown, size = [one for one in requests if not one.endswith("/bundle/views.js")], sum(sizes)
