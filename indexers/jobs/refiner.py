@@ -54,7 +54,7 @@ def missing() -> str:
     package = find_spec("pymupdf")
     folders = (package and package.submodule_search_locations) or ()
     if not any((Path(folder) / "layout").is_dir() for folder in folders):
-        return f"{_WITHOUT}this PyMuPDF has none (pip install --upgrade pymupdf)"
+        return f"{_WITHOUT}this version of PyMuPDF has none, and a newer one has it"
     return ""
 
 
