@@ -54,6 +54,18 @@ export const docLink = (library, doc) => link(["doc", library, doc]);
 /** @param {string} library @param {string} doc @param {number} page @param {string} [highlight] */
 export const pageLink = (library, doc, page, highlight) => link(["doc", library, doc, "page", page], { hl: highlight });
 
+/** The view of the page, with what it shows: the rest of the address changes while one reads. */
+const view = () => JSON.stringify([place().name, ...place().parts.slice(0, 2)]);
+
+/** Go on after a wait, unless the reader has gone elsewhere meanwhile: take it before the wait. */
+export function leadFromHere() {
+  const from = view();
+  return (/** @type {string} */ href, replace = false) => void (view() === from && go(href, replace));
+}
+
+/** Whether the address still names this document. @param {string} library @param {string} doc */
+export const isAtDoc = (library, doc) => place().name === "doc" && place().parts[0] === library && place().parts[1] === doc;
+
 /** @param {string} href @param {boolean} [replace] whether 'back' shall not return here */
 export function go(href, replace = false) {
   if (replace) {

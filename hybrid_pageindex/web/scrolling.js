@@ -14,7 +14,8 @@ export function useScrollPlace(ready, given) {
   useEffect(() => {
     if (!ready) return;
     let timer = 0;
-    const keep = () => history.replaceState({ ...history.state, scroll: scrollY }, "");
+    const from = location.hash;
+    const keep = () => void (location.hash === from && history.replaceState({ ...history.state, scroll: scrollY }, ""));
     const scrolled = () => {
       clearTimeout(timer);
       timer = setTimeout(keep, PAUSE);

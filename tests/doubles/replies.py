@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ class FakeReply:
     finish: str = "stop"  # "length": max_tokens cut it off; "content_filter"
     refusal: str = ""
     wait: float = 0.0  # seconds before it answers, in a stream before each piece
+    hold: threading.Event | None = None  # the last piece of a stream waits for it
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     break_after: int | None = None

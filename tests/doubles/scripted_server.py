@@ -145,9 +145,12 @@ def _stream(
     handler.close_connection = True
     length = 0
     events = list((_anthropic_events if anthropic else _openai_events)(made, body))
+    last = max((number for number, (_, _, text) in enumerate(events, start=1) if text), default=0)
     for number, (event, data, text) in enumerate(events, start=1):
         if text:
             server.released.wait(made.wait)
+            if number == last and made.hold:
+                made.hold.wait(600)
             length += len(text)
         if made.break_after is not None and length > made.break_after:
             return

@@ -45,7 +45,9 @@ def shared(postgres_url: str) -> Iterator[dict[str, str]]:
 def machines(tmp_path: Path, shared: dict[str, str]) -> Iterator[Machines]:
     """One that is asked, and one that works."""
     made = [
-        Engine(settings=load_settings(tmp_path / name, {**shared, "PAGEINDEX_MACHINE": name}))
+        Engine(
+            settings=load_settings(tmp_path / name, {**shared, "PAGEINDEX_MACHINE": name, "PAGEINDEX_OUTLINE": "fast"})
+        )
         for name in ("alpha", "beta")
     ]
     yield made[0], made[1]
@@ -103,7 +105,7 @@ def test_pages_that_a_machine_had_read_when_it_died_are_not_read_again(
         return sum(map(len, listed))
 
     command = [sys.executable, "-m", "hybrid_pageindex", "--home", str(tmp_path / "gamma"), "worker"]
-    environment = os.environ | shared | {"PAGEINDEX_MACHINE": "gamma"}
+    environment = os.environ | shared | {"PAGEINDEX_MACHINE": "gamma", "PAGEINDEX_OUTLINE": "fast"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     dies = subprocess.Popen(command, env=environment, process_group=0, **quiet)  # type: ignore[call-overload]
     until = time.monotonic() + 600

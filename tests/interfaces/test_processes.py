@@ -119,10 +119,11 @@ def test_one_process_indexes_while_another_searches(tmp_path: Path) -> None:
     while process.poll() is None:
         document = searches % 12
         word = pdfs.landmark(topic(document, 0), 2)
-        results = run(engine.search(f"word for this page: {word}", top_k=1, effort="fast")).results
+        found = run(engine.search(f"word for this page: {word}", top_k=1, effort="fast"))
+        results = found.results
         assert results, "the first document holds most of these words from the beginning"
         if results[0].doc_name == f"{document:02}.pdf":
-            assert results[0].page == 2
+            assert results[0].page == 2, found
             seen.add(document)
         else:
             assert document not in seen, "what was found once stays found"

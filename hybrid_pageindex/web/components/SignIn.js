@@ -1,6 +1,6 @@
 import { post } from "../api.js";
 import { t } from "../i18n.js";
-import { html, useEffect, useState } from "../ui.js";
+import { html, useLayoutEffect, useState } from "../ui.js";
 
 /** @param {{ done: (session: any) => void }} props */
 export function SignIn({ done }) {
@@ -13,7 +13,7 @@ export function SignIn({ done }) {
       setWrong(/** @type {Error} */ (error).message);
     }
   };
-  useEffect(() => { // the link that the program showed, opened where this page is open
+  useLayoutEffect(() => { // the link that the program showed, opened where this page is open; heard from the first moment on
     const moved = (/** @type {HashChangeEvent} */ event) => {
       const linked = event.newURL.split("#token=")[1];
       if (linked) enter(decodeURIComponent(linked));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -56,19 +57,23 @@ def ask(page: Any, question: str) -> None:
     page.keyboard.press("Enter")
 
 
-def slowly(model: ScriptedServer, times: int = 40, wait: float = 0.05) -> None:
-    """The next answer comes in pieces, each after ``wait`` seconds: of a question that was not asked before, since
-    replies are kept.
+def slowly(model: ScriptedServer, times: int = 40, wait: float = 0.05) -> threading.Event:
+    """Stream the next answer in pieces, each after ``wait`` seconds, and the last one after the returned event.
+
+    The question must be new, because replies are cached.
     """
-    model.replies.append(FakeReply(f"{GOOD} " * times, wait=wait))
+    end = threading.Event()
+    model.replies.append(FakeReply(f"{GOOD} " * times, wait=wait, hold=end))
+    return end
 
 
 def test_an_answer_streams_through_a_reload_and_its_citation_opens_the_place(at: Any, model: ScriptedServer) -> None:
-    slowly(model)
+    end = slowly(model)
     ask(at, SOLD)
     at.locator(".answer[aria-busy=true] .markdown").get_by_text("The mill was sold").first.wait_for()
     at.reload()
     at.locator(".answer[aria-busy=true] .markdown").get_by_text("The mill was sold").first.wait_for()
+    end.set()
     at.locator(".answer[data-status=complete]").wait_for()
     assert at.locator(".answer .markdown").inner_text().count("sold in 1987") == 40, "nothing twice, nothing lost"
     at.locator(".answer .markdown button.chip").first.click()
@@ -101,11 +106,12 @@ def test_a_citation_names_its_title_and_shows_its_lines_to_who_points_at_it(at: 
 
 
 def test_an_answer_is_stopped_and_made_again(at: Any, model: ScriptedServer) -> None:
-    slowly(model, wait=0.5)
+    end = slowly(model, wait=0.5)
     ask(at, "Which year was the mill sold?")
     at.locator(".answer .markdown").get_by_text("The mill was sold").first.wait_for()
     at.get_by_role("button", name="Stop").click()
     at.get_by_text("Stopped. What there was").wait_for()
+    end.set()
     at.locator(".remark").get_by_role("button", name="Answer again").click()
     at.locator(".answer[data-status=complete]").wait_for()
 
@@ -127,9 +133,10 @@ def test_two_tabs_tell_the_same(at: Any, model: ScriptedServer) -> None:
     other = at.context.new_page()
     other.goto(at.url)
     field(other).wait_for()
-    slowly(model, 20)
+    end = slowly(model, 20)
     ask(at, "In which year was the mill sold to the town?")
     other.locator(".answer[aria-busy=true]").get_by_text("The mill was sold").first.wait_for()
+    end.set()
     for one in (at, other):
         one.locator(".answer[data-status=complete]").wait_for()
     at.go_back()

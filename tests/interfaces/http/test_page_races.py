@@ -246,3 +246,50 @@ def test_sources_that_were_refused_are_as_the_server_has_them(
     waiting[0].fulfill(status=500, json=refused)
     page.wait_for_timeout(300)
     assert question.input_value() == "And the beam?", "what was typed meanwhile stays"
+
+
+def test_a_link_that_is_opened_as_the_sign_in_appears_signs_in(served: Serving, page: Any) -> None:
+    page.add_init_script(f"""new MutationObserver(() => {{
+        if (window.linked || !document.querySelector("input[type=password]")) return;
+        window.linked = true;
+        location.hash = "token={START}";
+    }}).observe(document, {{ childList: true, subtree: true }})""")
+    page.goto(f"{served.url}/?from=mail")
+    page.get_by_role("heading", name="Libraries").wait_for()
+    assert START not in page.url
+
+
+def test_who_leaves_a_document_while_it_loads_is_not_brought_back(
+    served: Serving, page: Any, at: Callable[[str], Any]
+) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "weir"}).raise_for_status()
+        upload(client, "weir", weir="# The weir\n\nIt holds the river.\n")
+    page.evaluate("addEventListener('hashchange', (event) => window.deaf && event.stopImmediatePropagation(), true)")
+    at("notes")
+    page.get_by_role("heading", name="Notes", exact=True).wait_for()
+    holding = Holding(page, "**/documents/weir.md")
+    at("doc/weir/weir.md")
+    holding.wait()
+    page.evaluate("window.deaf = true")
+    page.go_back()
+    holding.release()
+    assert page.url.endswith("#/notes")
+    page.evaluate("window.deaf = false; dispatchEvent(new HashChangeEvent('hashchange'))")
+    page.get_by_role("heading", name="Notes", exact=True).wait_for()
+
+
+def test_who_goes_elsewhere_while_a_conversation_is_made_stays_there(
+    served: Serving, page: Any, at: Callable[[str], Any]
+) -> None:
+    with served.client() as client:
+        client.post("/libraries", json={"name": "fen"}).raise_for_status()
+        upload(client, "fen", fen="# The fen\n\nIt is wet.\n")
+    at("conversations")
+    holding = Holding(page, "**/api/v1/conversations", "POST")
+    page.get_by_role("button", name="New conversation").click()
+    holding.wait()
+    at("notes")
+    page.get_by_role("heading", name="Notes", exact=True).wait_for()
+    holding.release()
+    assert page.url.endswith("#/notes")

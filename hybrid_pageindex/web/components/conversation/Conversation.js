@@ -1,7 +1,7 @@
 import { get } from "../../api.js";
 import { t } from "../../i18n.js";
 import { stateOf, useLibraries } from "../../libraries.js";
-import { go, link } from "../../router.js";
+import { leadFromHere, link } from "../../router.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../ui.js";
 import { Icon, IconButton } from "../viewer/Icons.js";
 import { address } from "../viewer/addresses.js";
@@ -93,6 +93,7 @@ export function Conversation({ id }) {
       setFailed(problem);
     }
   };
+  const remove = (/** @type {(href: string) => void} */ lead) => void acts.remove().then(() => lead(link([])), setFailed);
   const read = (library, doc) => { setPlace({ library, doc, page: 1, boxes: [], visit: Date.now() }); setPane("page"); };
   if (talk.state === "lost") return html`<div class="viewer"><div class="state" role="alert"><${Icon} name="warn" /><h1>${t("conversation.lost")}</h1><p>${t("conversation.lost_more")}</p><a href="#/">${t("conversation.home")}</a></div></div>`;
   const loading = talk.state === "loading", scopeName = talk.scope?.libraries.length === 1 ? libraries.get(talk.scope.libraries[0]) : libraries.size === 1 ? [...libraries.values()][0] : "";
@@ -100,7 +101,7 @@ export function Conversation({ id }) {
     <nav class="panes" aria-label=${t("conversation.panes")}>${PANES.map((one) => html`<button type="button" key=${one} aria-pressed=${String(pane === one)} onClick=${() => setPane(one)}>${t(`conversation.${one}`)}</button>`)}</nav>
     <div class="pane pane-sources">${!loading && libraries.size > 0 && html`<${Sources} scope=${talk.scope} libraries=${libraries} state=${state} onNarrow=${acts.narrow} onRead=${read} />`}</div>
     <section class="pane pane-middle">
-      ${!loading && html`<${Heading} talk=${talk} path=${path} onRename=${acts.rename} onRemove=${() => acts.remove().then(() => go(link([])), setFailed)} />`}
+      ${!loading && html`<${Heading} talk=${talk} path=${path} onRename=${acts.rename} onRemove=${() => remove(leadFromHere())} />`}
       <div class="log" ref=${log} tabindex="0" role="log" aria-live="off" aria-label=${t("conversation.middle")} onScroll=${(event) => (below.current = event.target.scrollHeight - event.target.scrollTop - event.target.clientHeight < 60)}>
         ${loading && html`<div class="lines" aria-busy="true"><i /><i /><i /></div>`}
         ${!loading && !talk.messages.length && html`<div class="empty"><h2>${t("conversation.empty")}</h2><p>${t("conversation.empty_more")}</p>

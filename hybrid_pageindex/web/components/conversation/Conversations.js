@@ -3,7 +3,7 @@ import { useAnswer } from "../../answers.js";
 import { at, change, get, post, query } from "../../api.js";
 import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
-import { go, link } from "../../router.js";
+import { leadFromHere, link } from "../../router.js";
 import { html, useMemo, useState } from "../../ui.js";
 import { IconButton } from "../viewer/Icons.js";
 
@@ -44,7 +44,10 @@ export function Conversations() {
   useNews(look);
   const more = () => list.extend((signal) => get("/conversations" + query({ find: words.trim(), most: MOST, before: found.next }), signal),
     (now, next) => ({ ...next, conversations: [...now.conversations, ...next.conversations] }));
-  const begin = () => post("/conversations", { all_libraries: true }).then((talk) => go(link(["conversation", talk.id])), setFailed);
+  const begin = () => {
+    const lead = leadFromHere();
+    post("/conversations", { all_libraries: true }).then((talk) => lead(link(["conversation", talk.id])), setFailed);
+  };
   return html`<div class="view kept">
     <header class="row"><h1 class="grow">${t("frame.conversations")}</h1><button type="button" class="primary" disabled=${!libraries.size} onClick=${begin}>${t("conversation.new")}</button></header>
     <input type="search" value=${words} placeholder=${t("conversation.find")} aria-label=${t("conversation.find")} onInput=${(/** @type {any} */ event) => setWords(event.target.value)} />

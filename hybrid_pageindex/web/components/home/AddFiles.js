@@ -1,7 +1,7 @@
 // Files that came to no library yet: which one they go to, or what a new one is called.
 import { post } from "../../api.js";
 import { bytes, t } from "../../i18n.js";
-import { go, link } from "../../router.js";
+import { leadFromHere, link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { Dialog } from "../Dialog.js";
 import { uploadsOf } from "../library/uploading.js";
@@ -15,10 +15,11 @@ export function AddFiles({ files, libraries, onClose }) {
   const [wrong, setWrong] = useState("");
   const add = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    const lead = leadFromHere();
     try {
       const library = chosen || (await post("/libraries", { name: name.trim() })).name;
       uploadsOf(library).add(files);
-      go(link(["library", library]));
+      lead(link(["library", library]));
     } catch (/** @type {any} */ error) {
       setWrong(`${error.message} ${error.advice}`);
     }

@@ -1,7 +1,7 @@
 // A library is begun: what it is called.
 import { post } from "../../api.js";
 import { t } from "../../i18n.js";
-import { go, link } from "../../router.js";
+import { leadFromHere, link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { Dialog } from "../Dialog.js";
 
@@ -12,9 +12,10 @@ export function NewLibrary({ onClose }) {
   const [wrong, setWrong] = useState("");
   const create = async (/** @type {Event} */ event) => {
     event.preventDefault();
+    const lead = leadFromHere();
     try {
       const made = await post("/libraries", { name: name.trim(), alias: alias.trim() });
-      go(link(["library", made.name]));
+      lead(link(["library", made.name]));
     } catch (/** @type {any} */ error) {
       setWrong(`${error.message} ${error.advice}`);
     }

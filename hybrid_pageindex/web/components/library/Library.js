@@ -3,7 +3,7 @@ import { useAnswer } from "../../answers.js";
 import { at, get } from "../../api.js";
 import { number, t } from "../../i18n.js";
 import { useRights } from "../../rights.js";
-import { go, link, usePlace } from "../../router.js";
+import { go, leadFromHere, link, usePlace } from "../../router.js";
 import { html, useCallback, useEffect, useMemo, useState } from "../../ui.js";
 import { Briefing } from "../briefing/Briefing.js";
 import { Search } from "../Search.js";
@@ -129,9 +129,9 @@ export function Library({ name }) {
 }
 
 /** To a library that is called otherwise now. @param {string} id @param {URLSearchParams} given */
-const follow = (id, given) => get("/libraries").then((all) => {
+const follow = (id, given, lead = leadFromHere()) => get("/libraries").then((all) => {
   const renamed = all.find((/** @type {any} */ one) => one.id === id);
-  if (renamed) go(link(["library", renamed.name], Object.fromEntries(given)), true);
+  if (renamed) lead(link(["library", renamed.name], Object.fromEntries(given)), true);
 }, () => null);
 
 /** As high as what will stand there, so that nothing jumps. */

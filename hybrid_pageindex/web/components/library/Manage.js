@@ -4,7 +4,7 @@ import { useAnswer } from "../../answers.js";
 import { at, change, get, post } from "../../api.js";
 import { bytes, t } from "../../i18n.js";
 import { renounce } from "../../libraries.js";
-import { go, link } from "../../router.js";
+import { leadFromHere, link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { offerUndo } from "../Undo.js";
 import { Sources } from "./Sources.js";
@@ -15,9 +15,10 @@ export function Manage({ name, size, may, close, changed }) {
   const owns = may("admin", size?.id);
   const everywhere = may("admin");
   const path = at("libraries", name);
+  const lead = leadFromHere();
   const removed = (/** @type {string} */ gone) => {
     renounce(gone);
-    go(link([""]), true);
+    lead(link([""]), true);
   };
   return html`<section class="card manage" aria-labelledby="manage-title" onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close()}>
     <div class="row"><h2 id="manage-title" class="grow">${t("manage.title")}</h2>
@@ -61,10 +62,11 @@ function Names({ size, attempt, path }) {
   const [alias, setAlias] = useState(size.alias);
   const save = (/** @type {Event} */ event) => {
     event.preventDefault();
+    const lead = leadFromHere();
     attempt(async () => {
       await change("PATCH", path, { name, alias });
       renounce(size.name);
-      if (name !== size.name) go(link(["library", name], { manage: 1 }), true);
+      if (name !== size.name) lead(link(["library", name], { manage: 1 }), true);
     }, t("manage.named"));
   };
   return html`<form class="manage-part" onSubmit=${save}><h3>${t("manage.names")}</h3>

@@ -1,6 +1,6 @@
 // What is asked of where, as addresses and requests have it, and the questions that were asked before.
 import { at, post } from "../../api.js";
-import { go, link } from "../../router.js";
+import { go, leadFromHere, link } from "../../router.js";
 import * as storage from "../../storage.js";
 
 /** @typedef {{ q: string, library: string, documents: string[], effort: string }} Asked `library` "" is all of them */
@@ -46,10 +46,11 @@ export const request = (one) => ({ question: one.q, top_k: TOP, ...about(one), .
 
 /** Begin a conversation with a question. @param {Asked} one */
 export async function converse(one) {
+  const lead = leadFromHere();
   const talk = await post("/conversations", about(one));
   remember(one.q);
   await post(at("conversations", talk.id, "messages"), { question: one.q, ...(one.effort !== "auto" && { effort: one.effort }) });
-  go(link(["conversation", talk.id]));
+  lead(link(["conversation", talk.id]));
 }
 
 /** @returns {string[]} the last one first */

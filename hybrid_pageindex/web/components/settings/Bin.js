@@ -5,7 +5,7 @@ import { at, change, get, post } from "../../api.js";
 import { useNews } from "../../feed.js";
 import { ago, t } from "../../i18n.js";
 import { renounce } from "../../libraries.js";
-import { go, link } from "../../router.js";
+import { leadFromHere, link } from "../../router.js";
 import { html, useState } from "../../ui.js";
 import { Sure } from "../library/Manage.js";
 
@@ -16,9 +16,10 @@ export function Bin({ may }) {
   const { answer: entries, wrong, look } = useAnswer((signal) => get("/bin", signal), []);
   useNews(look);
   const [attempt, said] = useAttempt(look);
+  const lead = leadFromHere();
   const cleared = () => {
     renounce();
-    go(link([""]), true);
+    lead(link([""]), true);
   };
   return html`<section class="card stack">
     ${wrong && html`<p class="bad" role="alert">${wrong.message}</p>`}

@@ -1,6 +1,6 @@
 import { at, post } from "../../api.js";
 import { t } from "../../i18n.js";
-import { go, pageLink } from "../../router.js";
+import { go, isAtDoc, pageLink } from "../../router.js";
 import { remember, remembered } from "../../storage.js";
 import { told as toldOf } from "../../translation.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../ui.js";
@@ -97,6 +97,7 @@ export function Viewer({ library, doc, page: given = 0, highlight = "", boxes = 
     if (embedded || state !== "ready") return;
     clearTimeout(written.current.timer);
     const write = () => {
+      if (!isAtDoc(library, doc)) return; // the reader has gone elsewhere, and the address is not this view's
       written.current.at = Date.now();
       history.replaceState({ ...history.state, reading: { base, ...anchor } }, "", pageLink(library, doc, number, number === opened ? highlight : ""));
       keepPage(base, number);
