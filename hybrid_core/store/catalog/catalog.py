@@ -366,7 +366,10 @@ class Catalog:
         self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
-        """Delete those of the files that no document uses, a part at a time, so that others write in between."""
+        """Delete the unused files among these.
+
+        Several transactions do so, to let other processes write in between.
+        """
         for some in parts(list(files)):
             unused = set(some) - self._used(some)
             if unused:

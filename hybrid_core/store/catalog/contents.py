@@ -228,7 +228,7 @@ class ContentSnapshot:
     def _single_pages(
         self, table: Table, names: tuple[str, ...], keys: Sequence[tuple[str, int]]
     ) -> Iterator[Row[Any]]:
-        """Yield rows of single pages by few statements: a search looks at hundreds, of as many documents."""
+        """Yield rows of single pages with few statements, since a search reads hundreds of pages of many documents."""
         for some in parts(keys, _PAGES_AT_ONCE):
             size = 1 << (len(some) - 1).bit_length()
             padded = [*some, *[some[-1]] * (size - len(some))]
