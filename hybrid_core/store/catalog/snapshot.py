@@ -263,7 +263,7 @@ class Snapshot(ContentSnapshot):
         return sum(row.pages for row in self._where(pages, schema.documents.c.doc_id, doc_ids))
 
     def page_counts(self, library: str, after: str, limit: int) -> list[tuple[str, str, int]]:
-        """Return (doc_id, content_id, pages) of the published documents that follow a doc_id, in order."""
+        """Return (doc_id, content_id, pages) of up to ``limit`` published documents after a doc_id, ordered by id."""
         documents = schema.documents.c
         query = (
             select(documents.doc_id, documents.content_id, schema.contents.c.pages)

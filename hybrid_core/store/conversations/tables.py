@@ -184,7 +184,7 @@ def to_event(row: Row[Any]) -> MessageEvent:
 
 
 def citation_detail(citation: Citation) -> dict[str, Any]:
-    """Return a source for an event, without what is only known at the end of the answer."""
+    """Return the JSON form of a citation for an event, without fields that are unknown before the answer ends."""
     shape = asdict(citation)
     return {name: value for name, value in shape.items() if name not in ("cited", "boxes", "state")}
 
