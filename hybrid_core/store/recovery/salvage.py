@@ -77,7 +77,10 @@ class _Walk:
 
 
 class Salvage:
-    """Brings the tables of one file over into ``target``, which has them, empty, and no foreign keys switched on."""
+    """Salvage of the tables of one file into ``target``.
+
+    The target has the same tables, empty, and does not check foreign keys.
+    """
 
     def __init__(self, pages: PageFile, schema: Schema, target: sqlite3.Connection) -> None:
         self._pages, self._schema, self._target = pages, schema, target

@@ -158,7 +158,7 @@ class CollectionStore:
         self._delete_older(at, doc_ids)
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Write over the old points, so that others' searches go on meanwhile, unless ``anew``."""
+        """Replace all points one by one, so that other searches continue. With ``anew`` recreate the collection."""
         if anew:
             with keep_aliases(self.server, self.name):
                 self.drop()
