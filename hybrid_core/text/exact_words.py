@@ -120,7 +120,10 @@ class WordQuery:
 
 @lru_cache(maxsize=500)
 def _compiled(written: str, text: str) -> re.Pattern[str]:
-    """Return the pattern for any text, or for one that is "plain" ASCII, folded, maybe with words "broken" at lines."""
+    """Return the pattern of a query for a kind of text.
+
+    The kinds are any text (""), folded ASCII ("plain"), and folded ASCII with hyphenated words ("broken").
+    """
     return re.compile("".join(_parse_query(written, text)[2]))
 
 

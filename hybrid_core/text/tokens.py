@@ -1,16 +1,16 @@
-"""Cleaning of text, and the one tokeniser for documents and queries.
+"""Text cleaning, and the only tokeniser for documents and queries.
 
 The rule for terms (recorded in each index as ``TOKENISER``):
 
-* Unicode NFKC, case-folded, accents removed; a word broken by a hyphen at a line end is joined.
+* Unicode NFKC, case-folded, accents removed; a word hyphenated at a line end is joined.
 * Latin-script words are stemmed with Snowball English; possessive endings are dropped.
 * Runs of Chinese characters, kana, Thai, Lao, Khmer and Burmese become overlapping bigrams.
-* Numbers lose their thousands separators and trailing decimal zeros (``4,210.00`` -> ``4210``).
-  ``FY18``, ``FY2018`` and ``'18`` after FY become the year 2018.
+* Numbers lose their thousands separators and trailing decimal zeros (``4,210.00`` -> ``4210``). ``FY18``, ``FY2018``
+  and ``'18`` after FY become the year 2018.
 * English stop words are dropped.
-* An identifier (``identifiers.py``) is one more term after its pieces: ``CVE-2021-44228`` -> ``cve``, ``2021``,
-  ``44228``, ``cve2021-44228``. Those within it are terms too: ``E-1047/B`` -> ``1047``, ``e1047/b``, ``e1047``.
-* Targets of Markdown links are no text (``markup.py``). An address that is written out is one term: host and path.
+* An identifier (``identifiers.py``) is an additional term after its parts: ``CVE-2021-44228`` -> ``cve``, ``2021``,
+  ``44228``, ``cve2021-44228``. Identifiers within it are terms too: ``E-1047/B`` -> ``1047``, ``e1047/b``, ``e1047``.
+* Targets of Markdown links are ignored (``markup.py``). A URL in the text is one term: host and path.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class ChatModel:
     def _repair(
         self, request: Request, schema: type[T], first: Reply[Any], problem: str, call: _Call, budget: InputBudget
     ) -> Reply[T]:
-        """Try a second and last time: tell the model what is wrong, or give it more room if it was cut off."""
+        """Try a last time: report the problem to the model, or raise the token limit after a cut answer."""
         if first.finished:
             turns = [Message("assistant", first.text[:_ECHO])] if first.text.strip() else []
             repair = load_prompt("repair").messages({"problem": problem})

@@ -64,7 +64,7 @@ class Breaker:
         self._lock = threading.Lock()
 
     def refuses(self, model: str) -> tuple[Failure, float] | None:
-        """Return why a model may not be called now and for how many more seconds; None if it may be called."""
+        """Return the failure that blocks calls of a model, and the seconds left. Return None if it may be called."""
         now = time.monotonic()
         with self._lock:
             openings = [opening for opening in (self._unreachable, self._state_of(model).open) if opening is not None]

@@ -114,5 +114,8 @@ def fence(texts: Sequence[str], before: str = "") -> tuple[str, str]:
 
 
 def guarded(text: str) -> str:
-    """Return a document's text in which no line passes for one of the prompt: for another source, page or turn."""
+    """Return a document's text with a prefix on lines that look like parts of a prompt.
+
+    Such lines could otherwise pass for another source, page or turn.
+    """
     return _PROMPT_LIKE_LINE.sub(_QUOTE, text)
