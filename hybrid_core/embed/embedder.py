@@ -65,9 +65,9 @@ class SparseEmbedder(Protocol):
     """An embedder that also computes learned term weights, like BGE-M3."""
 
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
-        """Return the vectors of ``embed`` and each text's weights, {} if no token counts, from one pass of the model.
+        """Return the vectors of ``embed`` and each text's term weights ({} if none) from one pass of the model.
 
-        The score of two texts is the inner product of their weights. Raises what ``embed`` raises.
+        The score of two texts is the inner product of their weights. Raises the same errors as ``embed``.
         """
         ...
 

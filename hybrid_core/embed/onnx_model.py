@@ -106,7 +106,10 @@ class OnnxEmbedder:
 
 
 class OnnxM3Embedder(OnnxEmbedder):
-    """Also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``: BGE-M3 exported with its heads."""
+    """The embedder for exported BGE-M3 with its heads.
+
+    It is also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``.
+    """
 
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
         network = self._open()

@@ -214,7 +214,10 @@ class FileStages:
         return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
 
     def _reach(self, turn: Turn) -> Reach | None:
-        """Return the server's reach, limited to the folders of the file's sources: it may have become a link since."""
+        """Return the server's reach, limited to the folders of the file's sources.
+
+        The file may be a link by now.
+        """
         return self._reach_in(turn.library)(turn.file)
 
     def _reach_in(self, library: str) -> Callable[[Path], Reach | None]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlan:
-    """The models that improve documents: their ``names``, and the models themselves once ``tried`` (on the first call).
+    """The models that improve documents: their ``names``, and the models that the first call of ``tried`` tests.
 
     ``estimate`` counts calls without making them.
     """
