@@ -125,7 +125,10 @@ Members = Callable[[Path, ParseLimits], Iterator[Member]]
 
 
 def clean_name(name: str) -> str:
-    """Return a member's name as part of an address, without ways up, odd separators and control characters."""
+    """Return a member's name as part of an address.
+
+    Parent folders, unusual separators and control characters are removed.
+    """
     parts = (_CONTROLS.sub("_", part).strip() for part in name.replace("\\", "/").split("/"))
     return "/".join(
         _shorten_name(part.replace("!", "_") if part.endswith("!") else part) for part in parts if part.strip(".")

@@ -53,7 +53,10 @@ def _parsed(data: bytes, deep: int) -> EmailMessage:
 
 
 def _mended(data: bytes) -> tuple[list[str], bytes]:
-    """Return stray lines of the head, and the message without them, its byte order mark and blank lines before it."""
+    """Return stray header lines, and the message without them.
+
+    A byte order mark and blank lines at the start are removed too.
+    """
     data = data.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n\t ")
     if (apple := _APPLE.match(data)) is not None:
         data = data[apple.end() : apple.end() + int(apple[1])]

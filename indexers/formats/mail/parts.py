@@ -185,7 +185,10 @@ class Mailbox:
         return len(self._spans)
 
     def read(self, number: int) -> bytes:
-        """Return a message by its number from 1, without its border; ``>From`` is ``From`` again."""
+        """Return a message by its number from 1, without its separator line.
+
+        ``>From`` is restored to ``From``.
+        """
         start, end = self._spans[number - 1]
         with self._path.open("rb") as file:
             file.seek(start)

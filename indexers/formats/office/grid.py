@@ -83,7 +83,10 @@ class Grid:
             yield number, self.row(at)
 
     def repeat_merged(self) -> None:
-        """Write the words of a merged block on each of its rows, in its first column: each row is found by them."""
+        """Repeat the words of a merged block on each of its rows, in its first column.
+
+        So a search for these words matches each row.
+        """
         for span in self.merged:
             if not 0 < span.bottom - span.top <= _TALLEST or span.left < self.first:
                 continue

@@ -134,7 +134,10 @@ def _section_kind(tokens: list[_Token]) -> str:
 
 
 def _chosen(sections: tuple[_Section, ...], number: float) -> tuple[_Section | None, float]:
-    """Return the section that shows a number, and the number in it: a section for negatives writes the sign."""
+    """Return the section of the format for a number, and the number to show.
+
+    A section for negatives adds its own sign.
+    """
     if any(section.condition for section in sections):
         for at, section in enumerate(sections):
             if section.condition is None:

@@ -108,7 +108,10 @@ def _read_text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
 
 
 def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
-    """Return paragraphs' outline levels (None: text) and whether they end a row, by the offset after each."""
+    """Return the outline level (None: text) of paragraphs, and whether they end a table row.
+
+    The keys are the offsets after each paragraph.
+    """
     start, size = unpack_from("<II", data, 0x0102)
     count = (size - 4) // 8
     looks: dict[int, tuple[int | None, bool]] = {}

@@ -1,4 +1,7 @@
-"""Presentations that strict readers refuse, packed anew: dead links left out, parts typed, namespaces as usual."""
+"""Repackaging of presentations that strict readers refuse.
+
+It removes dead links, adds content types, and uses the usual namespaces.
+"""
 
 from __future__ import annotations
 
