@@ -198,7 +198,10 @@ def _join_lines(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list
 
 
 def is_rubbish(text: str) -> bool:
-    """Return whether most of a text in Latin letters is no words and numbers, as bad text layers of scans are."""
+    """Return whether most tokens of a Latin text are not words or numbers.
+
+    Bad text layers of scans are like that.
+    """
     tokens = [token for token in text.split() if any(map(str.isalnum, token))]
     if len(tokens) < _FEWEST or sum(map(str.isascii, tokens)) < _MOST_TORN * len(tokens):
         return False
@@ -301,7 +304,10 @@ def _turned_run(run: list[str]) -> list[str]:
 
 
 def _unturned(run: str) -> str:
-    """Yield the parts of a turned line that read from the left: phrases as a whole, numbers one by one."""
+    """Reverse the parts of a reversed line that read from left to right.
+
+    These are a whole phrase, or single numbers.
+    """
     if _STRONG_LTR.search(run):
         return run[::-1]
     return _NUMBER_RUN.sub(lambda number: number.group()[::-1], run)

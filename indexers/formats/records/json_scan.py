@@ -1,4 +1,7 @@
-"""The values of JSON files, also of what a strict parser refuses: with comments, cut off, or nested beyond measure."""
+"""Read the values of JSON files, including those that a strict parser refuses.
+
+It accepts comments, truncated files and deep nesting.
+"""
 
 from __future__ import annotations
 

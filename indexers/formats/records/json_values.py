@@ -1,4 +1,7 @@
-"""JSON and JSON Lines -> blocks: values under their names, a section for each group or record, tables of flat ones."""
+"""JSON and JSON Lines as blocks: values under their names.
+
+Groups and records become sections, flat records become tables.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ class _Writer:
                 yield from self.items(key, child, level + 1, inner)
 
     def _is_group(self, value: Any, level: int) -> bool:
-        """Return whether a value is a section: an object or a list of some, large unless it is at the top."""
+        """Return whether a value becomes a section: a large or top-level object or list."""
         if not isinstance(value, list) or not value or level > _LEVELS:
             return False
         if not isinstance(value, Object) and not any(isinstance(child, list) and child for child in value):
