@@ -39,7 +39,7 @@ def content_digest(data: bytes | Path) -> str:
 def require(module: str, extra: str) -> Any:
     """Import ``module``, which the extra ``extra`` of this project installs.
 
-    Raises PageIndexError if the module is missing or broken; the message names the extra and the pip command. The
+    Raise PageIndexError if the module is missing or broken; the message names the extra and the pip command. The
     return type is Any because the type checker must pass without the extras.
     """
     command = f"pip install 'hybrid-pageindex[{extra}]'"

@@ -87,7 +87,7 @@ class MultiVectorEmbedder(Protocol):
 def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:
     """Return the texts in a form that models accept: a space for a blank text, replaced halves of surrogate pairs.
 
-    Raises UsageError for a single string, for an element that is not a string, and for an unknown kind.
+    Raise UsageError for a single string, for an element that is not a string, and for an unknown kind.
     """
     if kind not in get_args(Kind):
         raise UsageError(f"kind is '{kind}'.", "Choose query or document.")
@@ -102,7 +102,7 @@ def in_batches(
     """Return the results of ``call``, in the order of the texts.
 
     Each call gets at most ``size`` texts, and at most ``characters`` characters or one text. The longest come first, so
-    that a lack of memory shows at once. Raises ModelError if a call returns another number of results.
+    that a lack of memory shows at once. Raise ModelError if a call returns another number of results.
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     results: list[T | None] = [None] * len(texts)
@@ -125,7 +125,7 @@ def in_batches(
 def unit_rows(rows: Sequence[Any], model: str, dimension: int | None = None) -> Vectors:
     """Return rows of numbers as float32 (n, dimension) of length 1.
 
-    Raises ModelError with the text's position for a row that is not numeric, not finite, zero, or of another dimension
+    Raise ModelError with the text's position for a row that is not numeric, not finite, zero, or of another dimension
     (by default the first row's).
     """
     width = dimension if dimension is not None else len(rows[0]) if rows else 0
@@ -195,7 +195,7 @@ def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collecti
 
 
 def checked_scores(values: Sequence[float], name: str) -> NDArray[np.float32]:
-    """Return scores as an array. Raises ModelError, with the position of the text, for NaN or infinity."""
+    """Return scores as an array. Raise ModelError, with the position of the text, for NaN or infinity."""
     scores = np.array(values, np.float32)
     if not np.isfinite(scores).all():
         position = int(np.flatnonzero(~np.isfinite(scores))[0]) + 1

@@ -34,7 +34,7 @@ def load_embedder(
 
     "openai:" uses ``api_key``, ``base_url`` and ``limiter`` (default: 8 requests at once). Models in PyTorch use
     ``device`` ("cpu", "cuda", …; default: the best available), exported models use ``threads`` (0: one per core).
-    ``places`` are the folders of local models. Raises UsageError for an unknown form, PageIndexError naming the extra
+    ``places`` are the folders of local models. Raise UsageError for an unknown form, PageIndexError naming the extra
     to install, and ModelError if the model cannot be loaded.
     """
     if batch_size is not None and batch_size < 1:

@@ -65,7 +65,7 @@ class LocalModel:
 
 
 def find_model(form: str, spec: str, places: ModelPlaces = ModelPlaces()) -> LocalModel:
-    """Return the location of a model. Raises UsageError for a path that is not a folder."""
+    """Return the location of a model. Raise UsageError for a path that is not a folder."""
     path = Path(spec).expanduser()
     if places.folder is not None and not _is_path(spec):
         for below in (places.folder / spec, places.folder / path.name):
@@ -92,7 +92,7 @@ def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: s
 
     ``load`` is called with a folder and True, else with the name and False. A model in the hub's cache (with the file
     ``needed``) is loaded from there without a request to the hub. So it works without a network, and an update on the
-    hub cannot change the vectors unnoticed. The folder is None if the copy is not in the usual cache. Raises ModelError
+    hub cannot change the vectors unnoticed. The folder is None if the copy is not in the usual cache. Raise ModelError
     if loading fails, or if the model is missing and downloads are not allowed.
     """
     if model.folder:

@@ -67,7 +67,7 @@ _SENTENCES = (
 def open_onnx(model: LocalModel, *, threads: int = 0) -> OnnxEmbedder:
     """Return the embedder of an exported model, with term weights if the network has them.
 
-    ``threads`` is the number of threads per text, 0 for one per core but at most 4. Raises UsageError if there is no
+    ``threads`` is the number of threads per text, 0 for one per core but at most 4. Raise UsageError if there is no
     folder, PageIndexError if the extra is missing, ModelError if the model cannot be loaded.
     """
     network = _Network(model, threads)
@@ -284,7 +284,7 @@ class ExportReport:
 def export_model(embedder: Embedder, folder: Path) -> ExportReport:
     """Export a loaded model to a folder in int8 form. The folder appears when it is complete and was tested.
 
-    Raises UsageError for an embedder that does not run in PyTorch here, and for a folder that is not empty. Raises
+    Raise UsageError for an embedder that does not run in PyTorch here, and for a folder that is not empty. Raises
     PageIndexError if the extra is missing, ModelError if the model cannot be exported or its vectors differ.
     """
     name = embedder.id.name
@@ -356,7 +356,7 @@ def _write_configs(model: Exportable, folder: Path) -> None:
 
 
 def _compare(embedder: Embedder, folder: Path) -> tuple[float, float]:
-    """Return the mean and the lowest cosine between both models. Raises ModelError if the mean is too low."""
+    """Return the mean and the lowest cosine between both models. Raise ModelError if the mean is too low."""
     exported = open_onnx(LocalModel("onnx", str(folder), folder, ModelPlaces()))
     cosines = np.concatenate(
         [

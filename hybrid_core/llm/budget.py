@@ -110,7 +110,7 @@ class Price:
 def read_prices(table: str) -> Mapping[str, Price]:
     """Parse a price table like "gpt-4o=2.50/10, qwen2.5-vl=0/0": model, input, output.
 
-    Raises UsageError for an invalid table.
+    Raise UsageError for an invalid table.
     """
     prices = {}
     for entry in filter(None, (part.strip() for part in table.split(","))):

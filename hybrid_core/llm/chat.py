@@ -73,7 +73,7 @@ class Endpoint(Protocol):
         """Send a request and return the response.
 
         ``timeout`` is in seconds without data, or in total if ``on_text`` streams the response. With a schema the
-        response is JSON as far as the endpoint can enforce it; it is not validated here. Raises ChatError.
+        response is JSON as far as the endpoint can enforce it; it is not validated here. Raise ChatError.
         """
         ...
 
@@ -81,7 +81,7 @@ class Endpoint(Protocol):
 
 
 def image_type(image: bytes) -> str:
-    """Return the media type of an image. Raises UsageError for anything but PNG and JPEG."""
+    """Return the media type of an image. Raise UsageError for anything but PNG and JPEG."""
     for start, name in _KINDS:
         if image.startswith(start):
             return name

@@ -74,7 +74,7 @@ def read_reply(text: str, model: type[T]) -> T:
     """Return the first JSON value in a reply that fits the model.
 
     Accepts reasoning before it, code fences, text around it, trailing commas, Python's None, True and False, and line
-    ends in strings. Raises ValueError with a one-line description of the problem for the model.
+    ends in strings. Raise ValueError with a one-line description of the problem for the model.
     """
     answer = _THINKING_BLOCK.sub("", text).strip()
     if not answer:

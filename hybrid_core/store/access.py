@@ -113,7 +113,7 @@ class TokenStore:
     ) -> tuple[Token, str]:
         """Create a token. Return it with its secret, which is never shown again.
 
-        It is valid for ``seconds``, or until it is revoked if this is 0. Raises ConflictError if another token or user
+        It is valid for ``seconds``, or until it is revoked if this is 0. Raise ConflictError if another token or user
         has the name.
         """
         secret, now = _SECRET + secrets.token_urlsafe(32), now_ms()
@@ -163,7 +163,7 @@ class TokenStore:
                 connection.execute(update(tokens).where(tokens.c.id == token.id).values(used_at=now))
 
     def revoke(self, name: str) -> Token:
-        """Revoke a token by name or id, with the sessions that it opened. Raises NotFoundError."""
+        """Revoke a token by name or id, with the sessions that it opened. Raise NotFoundError."""
         with self._store.writing() as connection:
             query = select(tokens).where(
                 or_(tokens.c.id == name, (tokens.c.name == name) & (tokens.c.kind != "session"))

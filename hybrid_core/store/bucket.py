@@ -57,7 +57,7 @@ class Bucket:
     def __init__(self, home: Path, address: BucketAddress, owner: str) -> None:
         """Open a bucket. ``owner`` is the mark of the catalog whose files the bucket contains.
 
-        Raises UsageError for a bad address and for the bucket of another catalog, and UnreachableError if the bucket
+        Raise UsageError for a bad address and for the bucket of another catalog, and UnreachableError if the bucket
         does not answer.
         """
         self._obstore = require("obstore", "s3")
@@ -125,7 +125,7 @@ class Bucket:
     def fetch(self, name: str) -> Path:
         """Return the path of a file in this home. Download the file if it is not there yet.
 
-        Raises StoreError if a write fails or the bytes do not match the hash in the name.
+        Raise StoreError if a write fails or the bytes do not match the hash in the name.
         """
         target = self.place(name)
         with suppress(OSError):

@@ -138,7 +138,7 @@ class Cache:
             self._file().shrink()
 
     def check(self) -> str:
-        """Return a summary of the size. Raises StoreError if the file is damaged."""
+        """Return a summary of the size. Raise StoreError if the file is damaged."""
         if not self.path.exists():
             return "empty"
         self._file().check()

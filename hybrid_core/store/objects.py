@@ -75,7 +75,7 @@ class Objects(Protocol):
     def fetch(self, name: str) -> Path:
         """Return the path of a file in this home, downloaded if needed. Nothing exists there if the file is not stored.
 
-        Raises StoreError if the home's disk cannot be used.
+        Raise StoreError if the home's disk cannot be used.
         """
         ...
 

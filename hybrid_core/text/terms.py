@@ -128,7 +128,7 @@ class TermCounts:
     def from_bytes(cls, data: bytes) -> TermCounts:
         """Decode the bytes of ``to_bytes``.
 
-        Raises ValueError if they are invalid, such as unsorted terms or missing pages.
+        Raise ValueError if they are invalid, such as unsorted terms or missing pages.
         """
         if len(data) < _HEADER.size:
             raise ValueError("term counts are cut short")
@@ -177,7 +177,7 @@ class TermOrder:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermOrder:
-        """Decode the bytes of ``to_bytes``. Raises ValueError if they are invalid."""
+        """Decode the bytes of ``to_bytes``. Raise ValueError if they are invalid."""
         count, rest = divmod(len(data), ORDER_BYTES)
         if rest:
             raise ValueError("a page's terms are damaged")

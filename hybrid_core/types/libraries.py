@@ -47,7 +47,7 @@ def folded(name: str) -> str:
 def library_called(name: str, libraries: Iterable[Library]) -> Library | None:
     """Return the library with this name or alias, None for "". An exact match precedes one in another case or width.
 
-    Raises UsageError if several libraries of an older home differ only in case or width.
+    Raise UsageError if several libraries of an older home differ only in case or width.
     """
     candidates = list(libraries) if name else []  # most libraries have the alias "", so an empty name must not match
     matches = [library for library in candidates if name in (library.name, library.alias)] or [

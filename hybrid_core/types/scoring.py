@@ -204,7 +204,7 @@ class ScoringConfig:
         """Return the default parameters with some replaced.
 
         ``values`` maps groups and names to numbers: {"pages": {"k1": 1.2}} or {"pages.k1": 1.2}. ``where`` is the name
-        of the mapping in errors. Raises UsageError for an unknown name, with the most similar one, and for a value out
+        of the mapping in errors. Raise UsageError for an unknown name, with the most similar one, and for a value out
         of range.
         """
         config = cls()

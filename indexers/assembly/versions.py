@@ -35,7 +35,7 @@ def card_of(file: Path, content: IndexedContent) -> Card:
 
 
 class StoredContents:
-    """Look up stored contents.
+    """Lookup of stored contents.
 
     ``ocr`` returns the OCR engines when needed; ``chunks`` is the chunk size of this run.
     """

@@ -174,7 +174,7 @@ class _RunModel:
 
 
 class Enricher:
-    """Improve the documents of a run, several at once.
+    """Improvement of the documents of a run, several at once.
 
     ``page_threads`` limits the pages that are described at once over all documents.
     """

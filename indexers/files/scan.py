@@ -182,7 +182,7 @@ def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach |
 
 
 class _Within:
-    """Check which files of some sources are in reach. Folders are resolved once."""
+    """A check of which files of some sources are in reach. Folders are resolved once."""
 
     def __init__(self, reach: Reach, sources: Sequence[Source]) -> None:
         self._reach = reach

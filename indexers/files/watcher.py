@@ -96,7 +96,7 @@ class Findings:
 
 
 class FolderWatch:
-    """Compare a source with its library's documents whenever the caller asks."""
+    """Comparison of a source with its library's documents, made when the caller asks."""
 
     def __init__(
         self, source: Source, catalog: Catalog, home: Path, times: WatchTimes, reach: Reach | None = None

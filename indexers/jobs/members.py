@@ -58,7 +58,7 @@ class MemberKeeper:
     def keep(self, library: str, file: Path, sha256: str, source: Path) -> Members:
         """Extract and store the members of a file. Members that are no longer in it are removed.
 
-        Raises DocumentError if the file cannot be opened, LimitError if it contains too much; previously stored members
+        Raise DocumentError if the file cannot be opened, LimitError if it contains too much; previously stored members
         then stay.
         """
         with self._parser.copy(file, sha256, source) as copy, self._parser.work() as work:

@@ -327,7 +327,7 @@ def _unimproved(cache: Cache, options: IndexOptions) -> Callable[[StoredVersion]
 
 
 def _work(run: IndexRun, requests: Mapping[Path, JobRequest], tally: Tally, done: int) -> dict[Path, FileResult]:
-    """Run the jobs and return the results by file, whichever process ran them. Raises Cancelled.
+    """Run the jobs and return the results by file, whichever process ran them. Raise Cancelled.
 
     ``done`` is the number of files that needed no job.
     """

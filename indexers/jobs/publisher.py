@@ -110,7 +110,7 @@ class Publisher:
     ) -> FileResult:
         """Publish a version as the result's document, together with the job's next state. Return the final result.
 
-        ``content`` is None if the catalog has it already. Raises LeaseLostError if another process has taken over the
+        ``content`` is None if the catalog has it already. Raise LeaseLostError if another process has taken over the
         job.
         """
         result = turn.timed(result)
@@ -133,7 +133,7 @@ class Publisher:
     def _shared(self, turn: Turn, sha256: str) -> StoredVersion | None:
         """Return a usable stored version of the same bytes, None if there is none.
 
-        Raises DocumentError if this run may not open the file.
+        Raise DocumentError if this run may not open the file.
         """
         stored = self.stored.best(self.stored.target_version(turn.source, sha256))
         if stored is None:

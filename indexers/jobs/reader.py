@@ -62,7 +62,7 @@ class Parser:
     def copy(self, file: Path, sha256: str, at: Path | None = None) -> Iterator[PrivateCopy]:
         """Yield a private copy of a file's bytes, which may be ``at`` another path.
 
-        Raises ChangedError if they do not match the hash.
+        Raise ChangedError if they do not match the hash.
         """
         with private_copy(file, self._folder, at) as copy:
             if copy.sha256 != sha256:
@@ -86,7 +86,7 @@ class Parser:
             self._pool.submit(task, self._pool.allowance()).result()
 
     def pages(self, copy: PrivateCopy) -> Iterator[list[ParsedPage]]:
-        """Yield the pages of a file in lists, one per range. Raises DocumentError, LimitError or Cancelled."""
+        """Yield the pages of a file in lists, one per range. Raise DocumentError, LimitError or Cancelled."""
         with self.work() as work:
             for spool in self.spools(copy, work, self._pool.allowance()).spools:
                 yield load_spool(spool).pages
@@ -305,7 +305,7 @@ class Maker:
     ) -> FileContent:
         """Parse a file, run OCR for about ``ocr_seconds``, and build the content.
 
-        Raises DocumentError, LimitError or Cancelled.
+        Raise DocumentError, LimitError or Cancelled.
         """
         allowance = self._pool.allowance(turn.stop)
         with self._parser.work() as work:

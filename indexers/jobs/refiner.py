@@ -235,7 +235,7 @@ class Refiner:
     def _read(
         self, turn: Turn, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
     ) -> Iterator[tuple[int, tuple[Region, ...] | DocumentError]]:
-        """Yield results of pages in order, with only a few pages submitted ahead. Raises Cancelled.
+        """Yield results of pages in order, with only a few pages submitted ahead. Raise Cancelled.
 
         Each page has its own time limit. With ``auto`` all pages share the time of a document, and pages after it are
         skipped.

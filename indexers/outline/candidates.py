@@ -159,7 +159,7 @@ _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[�
 
 @dataclass(frozen=True, slots=True)
 class PossibleHeading:
-    """One or several lines that may be a heading: units ``unit`` to ``last`` of the page."""
+    """A line, or several, that may be a heading: units ``unit`` to ``last`` of the page."""
 
     title: str
     page: int

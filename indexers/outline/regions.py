@@ -29,7 +29,7 @@ class Regions:
             regions_of = by_page.get(page.page.number)
             if regions_of is None:
                 continue
-            regions = [region for region in regions_of if region.kind != "figure"]  # no information of the model
+            regions = [region for region in regions_of if region.kind != "figure"]  # lines in figures have no region
             tops: dict[int, tuple[float, int]] = {}
             for at, unit in enumerate(page.units):
                 holder = _holder(unit, regions)

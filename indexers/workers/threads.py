@@ -24,7 +24,7 @@ from indexers.workers.protocol import EngineAnswer, ScanTask
 
 
 class TaskThreads:
-    """Run tasks in a limited number of threads, by priority; threads start on demand.
+    """A limited number of threads that run tasks by priority. Threads start on demand.
 
     Tasks of equal priority (0 is the highest) keep their order. A thread is free before listeners receive its result,
     so a follow-up task needs no further thread.
@@ -164,7 +164,7 @@ class _WatchEntry:
 
 
 class Watch:
-    """Kill a process at its deadline or above ``max_memory`` resident bytes, and record the reason."""
+    """A watch that kills a process at its deadline or above ``max_memory`` resident bytes, and record the reason."""
 
     def __init__(self, max_memory: int) -> None:
         self._max_memory = max_memory

@@ -46,7 +46,7 @@ _RETRYABLE = ("rate limit", "overload", "timeout", "connection")
 
 
 def public_url(url: str, example: str, server: str) -> tuple[str, tuple[str | None, ...]]:
-    """Return a URL that may be shown and stored, and the secrets in it. Raises UsageError if it is not a URL."""
+    """Return a URL that may be shown and stored, and the secrets in it. Raise UsageError if it is not a URL."""
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

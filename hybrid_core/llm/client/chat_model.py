@@ -118,7 +118,7 @@ class ChatModel:
         """Return an answer as plain text. ``on_text`` streams it: it is called with each piece.
 
         A stream that breaks off after its first piece is not retried. It raises ChatError, although pieces were
-        delivered. Raises ReplyError for an empty answer.
+        delivered. Raise ReplyError for an empty answer.
         """
         scope = scope or CallScope()
         request = _validate_request(Request(tuple(messages), max_tokens))
@@ -179,7 +179,7 @@ class ChatModel:
     def _complete(
         self, request: Request, *, scope: CallScope, ends: Deadline, on_text: OnText | None = None
     ) -> Reply[Any]:
-        """Send one request. Return the response with its usage. Raises ChatError."""
+        """Send one request. Return the response with its usage. Raise ChatError."""
         shown = False
 
         def send(timeout: float) -> Completion:
@@ -207,7 +207,7 @@ class ChatModel:
 
 
 def _validate_request(request: Request) -> Request:
-    """Return the request with encodable texts. Raises UsageError if it is invalid."""
+    """Return the request with encodable texts. Raise UsageError if it is invalid."""
     if not request.messages or request.messages[-1].role != "user":
         raise UsageError("The last message to a model must be the user's.", "Add the user's message.")
     if request.max_tokens < 1:
@@ -256,7 +256,7 @@ class Session:
     ) -> T:
         """Return the model's reply to a prompt. ``images`` are sent with its last message.
 
-        Raises ChatError, also if the prompt is longer than the tokens left.
+        Raise ChatError, also if the prompt is longer than the tokens left.
         """
         self._before = self._messages(name, values)
         *before, last = self._before

@@ -52,7 +52,7 @@ class Prompt:
         ``before`` are earlier messages, whose fence is used again.
 
         If there is data, the first message ends with the rule about it. The constant part of the prompt comes first, so
-        that endpoints can cache it. Equal values give equal messages, so that replies can be cached. Raises UsageError
+        that endpoints can cache it. Equal values give equal messages, so that replies can be cached. Raise UsageError
         if a value is missing or unknown.
         """
         places = [match for _, text in self.turns for match in _PLACE.finditer(text)]
@@ -78,7 +78,7 @@ class Prompt:
 
 @cache
 def prompt(name: str, language: str = "") -> Prompt:
-    """Return a prompt by name, in ``language`` if it exists in it. Raises UsageError if the prompt does not exist."""
+    """Return a prompt by name, in ``language`` if it exists in it. Raise UsageError if the prompt does not exist."""
     folder = resources.files(__name__)
     files = [folder / f"{name}.{language}.md", folder / f"{name}.md"]
     source = next((file for file in files if file.is_file()), None)

@@ -40,7 +40,7 @@ class ConversationReader:
         self._store, self._lease_ms = store, lease_ms
 
     def conversation(self, id: str) -> Conversation:
-        """Return a conversation. Raises NotFoundError."""
+        """Return a conversation. Raise NotFoundError."""
         with self._store.reading() as connection:
             return _conversation(connection, id)
 
@@ -70,7 +70,7 @@ class ConversationReader:
     def path(self, conversation: str, leaf: int | None = None) -> list[ConversationMessage]:
         """Return the messages from the first to ``leaf``, by default to the present end of the conversation.
 
-        Raises NotFoundError.
+        Raise NotFoundError.
         """
         with self._store.reading() as connection:
             end = _conversation(connection, conversation).leaf if leaf is None else leaf
@@ -94,7 +94,7 @@ class ConversationReader:
             ]  # fmt: skip
 
     def message(self, id: int) -> ConversationMessage:
-        """Return a message. Raises NotFoundError."""
+        """Return a message. Raise NotFoundError."""
         with self._store.reading() as connection:
             row = connection.execute(self._messages().where(messages.c.id == id)).one_or_none()
             if row is None:
@@ -106,7 +106,7 @@ class ConversationReader:
     ) -> tuple[list[MessageEvent], ConversationMessage | None]:
         """Return the events after event ``after``. Also return the message if it has ended or some events were deleted.
 
-        Raises NotFoundError.
+        Raise NotFoundError.
         """
         columns = message_events.c
         query = select(message_events).where(columns.message == message, columns.number > after)
@@ -190,7 +190,7 @@ def _citations_of(connection: Connection, ids: Sequence[int]) -> dict[int, list[
 
 
 def message_row(connection: Connection, id: int) -> Row[Any]:
-    """Return the row of a message. Raises NotFoundError."""
+    """Return the row of a message. Raise NotFoundError."""
     row = connection.execute(select(messages).where(messages.c.id == id)).one_or_none()
     if row is None:
         raise no_message(id)
@@ -229,7 +229,7 @@ class ConversationWriter:
         return ConversationReader(self._store).conversation(id)
 
     def name(self, id: str, title: str, title_from: TitleFrom) -> None:
-        """Set the title of a conversation. Only users replace a title from a user. Raises NotFoundError."""
+        """Set the title of a conversation. Only users replace a title from a user. Raise NotFoundError."""
         with self._store.writing() as connection:
             columns = conversations.c
             statement = update(conversations).where(columns.id == id)
@@ -241,7 +241,7 @@ class ConversationWriter:
             raise no_conversation(id)
 
     def turn_to(self, id: str, leaf: int) -> None:
-        """Make an answer of any branch the end of the conversation. Raises NotFoundError, UsageError."""
+        """Make an answer of any branch the end of the conversation. Raise NotFoundError, UsageError."""
         with self._store.writing() as connection:
             row = message_row(connection, leaf)
             if (row.conversation, row.role) != (id, "assistant"):
@@ -251,7 +251,7 @@ class ConversationWriter:
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
 
     def turn_to_branch(self, id: str, message: int) -> None:
-        """Make the newest answer after a message the end of the conversation. Raises NotFoundError, UsageError."""
+        """Make the newest answer after a message the end of the conversation. Raise NotFoundError, UsageError."""
         with self._store.writing() as connection:
             row = message_row(connection, message)
             if row.conversation != id:
@@ -273,7 +273,7 @@ class ConversationWriter:
     def narrow(self, id: str, documents: Sequence[str]) -> None:
         """Restrict a conversation to these document ids, () for all documents of its libraries.
 
-        Raises NotFoundError.
+        Raise NotFoundError.
         """
         columns = conversations.c
         changed = update(conversations).where(columns.id == id).values(documents=to_json(documents))

@@ -75,7 +75,7 @@ class Turns:
             return TurnFence(conversation, message, worker, claim)
 
     def log(self, fence: TurnFence, happened: Sequence[Event]) -> None:
-        """Write events of an answer. Raises LeaseLostError, like all methods with a fence."""
+        """Write events of an answer. Raise LeaseLostError, like all methods with a fence."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             tables.log(connection, fence.message, happened)
@@ -123,7 +123,7 @@ class Turns:
             tables.fold(connection)
 
     def cancel(self, message: int) -> bool:
-        """Request the end of an answer. Return whether it was running. Raises NotFoundError."""
+        """Request the end of an answer. Return whether it was running. Raise NotFoundError."""
         with self._store.writing() as connection:
             self._expire(connection, message_row(connection, message).conversation)
             if message_row(connection, message).status != "running":
@@ -184,7 +184,7 @@ class Turns:
 
 
 def _lock_turn(connection: Connection, fence: TurnFence) -> Row[Any]:
-    """Lock the row of an answer until the transaction ends, and return it. Raises LeaseLostError."""
+    """Lock the row of an answer until the transaction ends, and return it. Raise LeaseLostError."""
     row = LEASED.lock(connection, fence.message, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(

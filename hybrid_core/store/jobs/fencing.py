@@ -112,7 +112,7 @@ class JobRetries:
 
 
 def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
-    """Lock the row of a running job until the transaction ends, and return it. Raises LeaseLostError."""
+    """Lock the row of a running job until the transaction ends, and return it. Raise LeaseLostError."""
     row = LEASED.lock(connection, fence.job, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(
@@ -132,7 +132,7 @@ def lock_jobs(connection: Connection, fences: Sequence[Fence]) -> dict[int, Row[
 def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[Happening]:
     """Write the outcome of a running job. Return the events to log at the end of the transaction.
 
-    A job that was cancelled meanwhile does not return to the queue. Raises LeaseLostError.
+    A job that was cancelled meanwhile does not return to the queue. Raise LeaseLostError.
     """
     return _advance_row(connection, lock_job(connection, fence), advance)
 

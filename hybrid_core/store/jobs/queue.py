@@ -282,7 +282,7 @@ class JobQueue:
             log(connection, happened)
 
     def advance(self, fence: Fence, advance: Advance) -> None:
-        """Write the outcome of a running job. Raises LeaseLostError.
+        """Write the outcome of a running job. Raise LeaseLostError.
 
         ``Catalog.publish`` does this together with a publication.
         """
@@ -292,14 +292,14 @@ class JobQueue:
     def fail(self, fence: Fence, cause: str, *, final: bool = False, passing: bool = False) -> None:
         """Count a failed attempt: the job waits for the next one, or fails if ``final`` or its attempts are used up.
 
-        A ``passing`` failure (a full disk) is retried until it has passed. Raises LeaseLostError.
+        A ``passing`` failure (a full disk) is retried until it has passed. Raise LeaseLostError.
         """
         with self._store.writing() as connection:
             row = lock_job(connection, fence)
             log(connection, fail_job(connection, row, cause, self._retries, final=final, passing=passing))
 
     def release(self, fence: Fence, cause: str = "") -> None:
-        """Return a job to the queue unchanged: for a pause, or when a worker ends. Raises LeaseLostError."""
+        """Return a job to the queue unchanged: for a pause, or when a worker ends. Raise LeaseLostError."""
         with self._store.writing() as connection:
             row = lock_job(connection, fence)
             log(connection, release(connection, [row], cause))

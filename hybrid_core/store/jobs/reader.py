@@ -21,7 +21,7 @@ class JobReader:
         self._store = store
 
     def job(self, id: int) -> Job:
-        """Return a job. Raises NotFoundError."""
+        """Return a job. Raise NotFoundError."""
         jobs = self.jobs([id])
         if not jobs:
             raise NotFoundError(

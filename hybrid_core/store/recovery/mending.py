@@ -121,7 +121,7 @@ class Mending:
         return bool(self.lost.total() or self.emptied.total() or self.libraries or self.rebuild)
 
     def run(self) -> None:
-        """Repair everything. Raises StoreError if the new catalog cannot be written."""
+        """Repair everything. Raise StoreError if the new catalog cannot be written."""
         with self._catalog.writing() as connection:
             self._add_libraries(connection)
             mend_values(connection, self.lost, self.emptied)

@@ -47,7 +47,7 @@ class Damage(Exception):
 
 @dataclass(slots=True, eq=False)
 class Tree:
-    """One b-tree of the file. ``damage`` counts unreadable pages and cells, ``records`` readable rows."""
+    """A b-tree of the file. ``damage`` counts unreadable pages and cells, ``records`` readable rows."""
 
     number: int
     table: bool
@@ -119,7 +119,7 @@ class PageFile:
     def stray(self, number: int) -> tuple[bool, list[Record]]:
         """Return whether a page without a tree is part of a table, and its records. Do not assign the page.
 
-        Raises Damage if it contains no rows.
+        Raise Damage if it contains no rows.
         """
         tree = Tree(0, table=self._kind(number) == TABLE_LEAF)
         if self._kind(number) == _TABLE_INTERIOR:
@@ -135,7 +135,7 @@ class PageFile:
         return self._data[start + 100 if number == 1 else start]
 
     def _claim(self, tree: Tree, number: int) -> None:
-        """Assign a page to a tree. Raises Damage for a missing page, or one that this tree already has."""
+        """Assign a page to a tree. Raise Damage for a missing page, or one that this tree already has."""
         if not 1 <= number <= self.count:
             raise Damage
         owner = self._owners[number]
@@ -181,7 +181,7 @@ class PageFile:
         return _Page(not interior, tuple(children), tuple(cells))
 
     def _cell(self, tree: Tree, page: bytes, at: int, kind: int, *, claim: bool) -> tuple[int, Record | None, int]:
-        """Return (child page, record, bytes on this page). Raises Damage or IndexError for an invalid cell."""
+        """Return (child page, record, bytes on this page). Raise Damage or IndexError for an invalid cell."""
         begin, child, rowid = at, 0, 0
         if kind in (_TABLE_INTERIOR, _INDEX_INTERIOR):
             child = struct.unpack_from(">I", page, at)[0]
@@ -283,7 +283,7 @@ def _varint(page: bytes, at: int) -> tuple[int, int]:
 
 
 def _decode(payload: bytes) -> list[Value]:
-    """Return the values of a record. Raises Damage if its header and its length are inconsistent."""
+    """Return the values of a record. Raise Damage if its header and its length are inconsistent."""
     size, at = _varint(payload, 0)
     values, body = list[Value](), size
     if size > len(payload):

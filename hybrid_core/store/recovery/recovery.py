@@ -64,7 +64,7 @@ class Recovery:
 def recover_catalog(home: Path) -> Recovery:
     """Salvage the catalog of a home, and replace it by the new one unless it is undamaged.
 
-    The damaged file is only read until the new one is complete; then it is renamed. Raises BusyError while another
+    The damaged file is only read until the new one is complete; then it is renamed. Raise BusyError while another
     process uses the home, SchemaError if a newer version wrote the catalog, and StoreError if the disk cannot be used.
     """
     if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
@@ -158,7 +158,7 @@ def _version(data: mmap.mmap, schema: Schema) -> int:
 
 
 def _open_salvaged(new: Path) -> Catalog:
-    """Open the salvaged catalog, which upgrades an older schema. Raises StoreError if that fails."""
+    """Open the salvaged catalog, which upgrades an older schema. Raise StoreError if that fails."""
     try:
         return Catalog(new)
     except (SQLAlchemyError, ValueError, KeyError, struct.error) as error:
@@ -188,7 +188,7 @@ def _is_sound(file: Path) -> bool:
 
 
 def _finish(new: Path) -> None:
-    """Merge the log into the file of the new catalog. Raises StoreError if its check fails."""
+    """Merge the log into the file of the new catalog. Raise StoreError if its check fails."""
     try:
         with closing(sqlite3.connect(new)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -220,7 +220,7 @@ class Exclusive:
         return self.catalog.with_name(f"{CATALOG}-wal")
 
     def copy(self, target: Path) -> None:
-        """Write the bytes of the catalog's file to ``target``, none if it is missing. Raises StoreError."""
+        """Write the bytes of the catalog's file to ``target``, none if it is missing. Raise StoreError."""
         try:
             with target.open("xb") as copy:
                 target.chmod(0o600)
@@ -288,7 +288,7 @@ class Exclusive:
 
 @contextmanager
 def exclusive(home: Path) -> Iterator[Exclusive]:
-    """Lock a home for this process. Raises BusyError if another process uses it, StoreError if it cannot be written."""
+    """Lock a home for this process. Raise BusyError if another process uses it, StoreError if it cannot be written."""
     catalog = home / CATALOG
     used = BusyError(f"{home}: another process uses this home.", _IN_USE)
     with lock_for_recovery(home) as locked:

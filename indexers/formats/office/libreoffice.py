@@ -93,7 +93,7 @@ def office_pdf(path: Path) -> bytes:
 def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -> bytes:
     """Draw the printed page on which the indexed page ``number`` (1-based) with this ``text`` begins.
 
-    ``slide``: indexed pages are slides, so the number decides if the words do not. Raises DocumentError if no printed
+    ``slide``: indexed pages are slides, so the number decides if the words do not. Raise DocumentError if no printed
     page shows the text.
     """
     import pymupdf  # slow to import (half a second), and conversions do not need it
