@@ -13,7 +13,7 @@ from indexers.outline.toc import opens_contents
 from indexers.outline.view import DocumentView, PageView
 
 _FEW = 3  # with fewer lines of a look, its statistics are ignored
-_HARDLY, _NEARLY = 0.3, 0.8  # shares of lines, below the first and above the second of which text continues
+_HARDLY, _NEARLY = 0.3, 0.8  # shares of candidates directly above text: captions have less, titles more
 _TEXT = 0.1  # share of all long lines from which a look is a style of body text
 _LONG, _BEGINNING = 40, 24  # minimum characters of a long line, and of a line that may begin a paragraph
 

@@ -132,7 +132,7 @@ LISTS = re.compile(
 
 
 _ONLY = 0.7  # minimum share of rows with labels on a page that contains only contents
-_LIST_SHARE = 0.6  # minimum share of rows with labels on a page of listings anywhere in the document
+_LIST_SHARE = 0.6  # minimum share of firm rows on a page of listings, anywhere in the document
 
 
 @dataclass(slots=True)

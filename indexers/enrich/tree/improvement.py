@@ -97,7 +97,8 @@ def _passed(spans: Sequence[Span], before: Sequence[Section], pages: Sequence[Pa
 
 TreePath = Literal["kept", "checked", "contents", "contents without pages", "pages", "split"]
 _CALLS, _PAGES_PER_CALL = 10, 8  # maximum calls: a constant, and one more per so many pages
-# shares of correct headings in a sample: above the first nothing is done, above the second all of the kind are checked
+# shares of correct headings in a sample: from the first, nothing is done; from half of the second, all headings of
+# the kind are checked
 _GOOD, _FAIR = 0.85, 0.6
 _ROUNDS = 2  # of searches for wrong entries, and of splits
 _WIDER = 3  # headings on either side that bound the search in the second round
@@ -245,7 +246,7 @@ class _Work:
     def _sampled(self, marks: Sequence[HeadingMark]) -> CheckOutcome | None:
         """Check a sample of each kind of heading; None if the model cannot be trusted.
 
-        Outline headings that are not on their pages are added, and all headings of a kind whose sample is bad. A
+        Outline headings that are not on their pages are added, and all headings of a kind whose sample is mixed. A
         document of which most headings were checked before is checked in the same way again, so that one changed
         heading does not cause hundreds of new checks.
         """

@@ -22,7 +22,7 @@ _ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31})
 _DROPPED = frozenset(("script", "style"))
 _QUOTE = 40  # letters by which a block is searched
 _WINDOW = 4_000  # letters of the file between two blocks that belong to no block
-_LEAST = 8  # letters of a block that is searched for further on in the file
+_LEAST = 8  # minimum letters of a block that is searched for further on in the file
 
 
 def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[Block]:
