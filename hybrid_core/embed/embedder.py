@@ -50,7 +50,7 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (n, dimension), unit rows, finite, in the order of the texts; no texts: (0, dimension).
 
-        A blank text gets the vector of a single space; a text over the model's limit is cut at its end. Raises
+        A blank text gets the vector of a single space; a text over the model's limit is cut at its end. Raise
         ModelError if the model fails or returns invalid vectors, and UsageError after ``close``.
         """
         ...
@@ -67,7 +67,7 @@ class SparseEmbedder(Protocol):
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
         """Return the vectors of ``embed`` and each text's term weights ({} if none) from one pass of the model.
 
-        The score of two texts is the inner product of their weights. Raises the same errors as ``embed``.
+        The score of two texts is the inner product of their weights. Raise the same errors as ``embed``.
         """
         ...
 

@@ -284,7 +284,7 @@ class ExportReport:
 def export_model(embedder: Embedder, folder: Path) -> ExportReport:
     """Export a loaded model to a folder in int8 form. The folder appears when it is complete and was tested.
 
-    Raise UsageError for an embedder that does not run in PyTorch here, and for a folder that is not empty. Raises
+    Raise UsageError for an embedder that does not run in PyTorch here, and for a folder that is not empty. Raise
     PageIndexError if the extra is missing, ModelError if the model cannot be exported or its vectors differ.
     """
     name = embedder.id.name

@@ -80,7 +80,7 @@ class InputBudget:
             raise ChatError(message, "Raise the setting reason_tokens.", failure="too long")
 
     def take(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
-        """Take the ``size`` of a request from the budget and return it. Raises the same errors as ``require``."""
+        """Take the ``size`` of a request from the budget and return it. Raise the same errors as ``require``."""
         size = self.size(messages, schema)
         self.require(size)
         self._turns = len(messages)

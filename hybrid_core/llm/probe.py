@@ -30,7 +30,7 @@ class Word(BaseModel):
 def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
     """Ask for one word, with ``vision`` for the colour of an image. Return a one-line summary, and the seconds.
 
-    A server may load the model first, so the call has the usual timeout. Raises the errors of ``ask`` (a bad key, a
+    A server may load the model first, so the call has the usual timeout. Raise the errors of ``ask`` (a bad key, a
     missing model, images refused), and ReplyError if the model accepts the image but does not see it.
     """
     task, expected = _TASKS[vision]

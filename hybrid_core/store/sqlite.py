@@ -103,7 +103,7 @@ class SqliteFile:
         return sum(file.stat().st_size for file in files if file.exists())
 
     def _open(self) -> None:
-        """Open the file for writing, or for reading if that fails. Raises the same errors as ``__init__``."""
+        """Open the file for writing, or for reading if that fails. Raise the same errors as ``__init__``."""
         reason = unwritable(self.path) or unwritable(self.path.parent)
         if not reason:
             try:

@@ -62,7 +62,7 @@ def embed_library(
 ) -> EmbedReport:
     """Embed the pages of every published document of a library that are not embedded yet.
 
-    With ``chunks`` it embeds the chunks of documents with embedded pages instead. Raises the embedder's errors
+    With ``chunks`` it embeds the chunks of documents with embedded pages instead. Raise the embedder's errors
     (ModelError), and Cancelled once ``cancelled`` is set; vectors computed until then stay, and the next call
     continues. A document with damaged stored data is skipped, and DamageError is raised after all others.
     """

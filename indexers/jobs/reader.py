@@ -94,7 +94,7 @@ class Parser:
     def spools(
         self, copy: PrivateCopy, work: Path, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None
     ) -> ParsedRanges:
-        """Parse a file's pages into spool files below ``work``. Raises the same errors as ``pages``.
+        """Parse a file's pages into spool files below ``work``. Raise the same errors as ``pages``.
 
         ``on_page`` is called for every page with the total number of pages.
         """

@@ -81,7 +81,7 @@ class ChatModel:
     ) -> Reply[T]:
         """Return an answer in a schema.
 
-        All inputs, including the repair turn, are taken from the scope's tokens, even if the reply was cached. Raises
+        All inputs, including the repair turn, are taken from the scope's tokens, even if the reply was cached. Raise
         ReplyError if the reply does not fit ``schema`` after one repair turn.
         """
         scope = scope or CallScope()

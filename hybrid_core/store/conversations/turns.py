@@ -55,7 +55,7 @@ class Turns:
     def again(self, message: int, worker: str) -> TurnFence:
         """Answer a question again: replace an incomplete answer, or add a branch to a complete one.
 
-        Raises the same errors as ``begin``.
+        Raise the same errors as ``begin``.
         """
         with self._store.writing() as connection:
             conversation: str = message_row(connection, message).conversation

@@ -192,7 +192,7 @@ class Comparison:
 def compare(index: VectorIndex, source: IdSource, on_document: Callable[[], object]) -> Comparison:
     """Compare an index with its source. The index may be behind, and may be written meanwhile.
 
-    ``on_document`` is called for each published document. Raises the same errors as a search.
+    ``on_document`` is called for each published document. Raise the same errors as a search.
     """
     stand = index.stand.seq
     changed = source.changed(stand)

@@ -64,7 +64,7 @@ class PointStore(Protocol):
     def stand(self) -> tuple[Head, Head]:
         """Return the last applied change, and the newest change that a writer has announced.
 
-        Raises the same errors as ``position``.
+        Raise the same errors as ``position``.
         """
         ...
 
@@ -332,7 +332,7 @@ class Follower:
         self._apply_log(source)
 
     def refill(self, source: PointSource) -> None:
-        """Rebuild the store, whatever it contains. Raises the same errors as ``follow``."""
+        """Rebuild the store, whatever it contains. Raise the same errors as ``follow``."""
         with self._moved:
             while self._busy:
                 self._moved.wait()

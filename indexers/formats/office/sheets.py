@@ -34,7 +34,7 @@ _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = 1, 2, 3, 4, 5
 
 
 def open_xls(path: Path) -> Any:
-    """Open a workbook with its formats. Raises many types for damaged files, like ``xlrd``."""
+    """Open a workbook with its formats. Raise many types for damaged files, like ``xlrd``."""
     import xlrd
 
     with Path(os.devnull).open("w", encoding="utf-8") as quiet:
