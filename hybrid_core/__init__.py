@@ -3,13 +3,14 @@
 import os as _os
 
 _TELEMETRY_SWITCHES = {
-    "ORT_DISABLE_TELEMETRY": "1",  # onnxruntime, which PyMuPDF loads: a device id on the disk, then a host of its maker
-    "HF_HUB_DISABLE_TELEMETRY": "1",  # huggingface_hub and what is built on it
-    "DO_NOT_TRACK": "1",  # the same wish, as several tools read it
+    # onnxruntime, which PyMuPDF loads, stores a device id on the disk and contacts its vendor
+    "ORT_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",  # huggingface_hub and packages that use it
+    "DO_NOT_TRACK": "1",  # a general switch that several tools respect
     "FASTMCP_CHECK_FOR_UPDATES": "off",
 }
 
-# Libraries read their switches when they are imported, so every package of ours imports this one first.
-# A switch that the user has set stays as it is.
+# Libraries read these switches on import, so every package of this project imports this one first. A switch that the
+# user has set stays unchanged.
 for _name, _off in _TELEMETRY_SWITCHES.items():
     _os.environ.setdefault(_name, _off)

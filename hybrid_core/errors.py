@@ -1,4 +1,4 @@
-"""The error family. Every error says what happened, to what, and what to do; interfaces map it once."""
+"""All errors of this project. Every error says what happened, to what, and what to do; interfaces translate it once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from hybrid_core.types.usage import Usage
 
 
 class Advice(str):
-    """Advice for the user in words that fit every interface; ``command`` is the same advice with command-line
-    options.
+    """Advice for the user in words that fit every interface.
+
+    ``command`` is the same advice with command-line options.
     """
 
     command: str
@@ -58,7 +59,7 @@ class NotConfiguredError(UsageError):
 class DocumentError(PageIndexError):
     """A file cannot be indexed or read: it is missing, damaged, encrypted, empty or over a limit.
 
-    ``reason`` is a code from which an interface may make its own message.
+    ``reason`` is a code for which an interface may have its own message.
     """
 
     reason = "unreadable"
@@ -83,7 +84,7 @@ class UnsupportedFileError(DocumentError):
 
 
 class PasswordError(DocumentError):
-    """The file is encrypted, and a password cannot open it."""
+    """The file is encrypted, and no password can open it."""
 
     reason = "encrypted"
 
@@ -102,7 +103,7 @@ class ChangedError(DocumentError):
 
 
 class LimitError(DocumentError):
-    """The file was stopped by a limit (time, memory, pages)."""
+    """The file exceeds a limit (time, memory, pages)."""
 
     reason = "limit"
 
@@ -120,7 +121,7 @@ class DamageError(StoreError):
 
 
 class DiskFullError(StoreError):
-    """The disk is full, so that the call cannot write."""
+    """The call cannot write because the disk is full."""
 
 
 class ReadOnlyError(StoreError):
@@ -132,15 +133,15 @@ class SchemaError(StoreError):
 
 
 class IndexDamagedError(StoreError):
-    """The search index is damaged; it is rebuilt from the catalog."""
+    """The search index is damaged, and will be rebuilt from the catalog."""
 
 
 class IndexMissingError(IndexDamagedError):
-    """The search index does not exist; it can be filled from the catalog while searches continue without it."""
+    """The search index does not exist. It can be built from the catalog while searches continue without it."""
 
 
 class OtherHistoryError(IndexDamagedError):
-    """A copy of this catalog writes the same shared index, so this process leaves it alone."""
+    """A copy of this catalog writes to the same shared index, so this process does not use the index."""
 
 
 class BusyError(StoreError):
@@ -168,7 +169,7 @@ class BrokenReadError(UnreachableError):
 
 
 class Cancelled(PageIndexError):
-    """The caller asked for the work to stop."""
+    """The caller cancelled the work."""
 
 
 class ModelError(PageIndexError):
@@ -180,39 +181,39 @@ class ModelError(PageIndexError):
 
 
 EndpointFailure = Literal[
-    "key",  # refused credentials
-    "model",  # no such model, or the wrong URL
-    "quota",  # the account is used up: waiting does not help
+    "key",  # the credentials were refused
+    "model",  # no such model, or a wrong URL
+    "quota",  # the account is used up, and waiting does not help
     "rate limit",
     "overload",  # the server fails or has too much to do
-    "timeout",  # no answer in time, or the deadline of the call passed
+    "timeout",  # no reply in time, or the deadline of the call passed
     "connection",
-    "too long",  # the messages exceed what the model takes
+    "too long",  # the messages exceed the model's context
     "refusal",  # the model or a filter declines to answer
-    "request",  # the endpoint does not take this kind of request (images, say)
-    "reply",  # what came is empty, cut off or of another shape
-    "cassette",  # a replayed recording does not hold this request
+    "request",  # the endpoint does not support this kind of request (images, for example)
+    "reply",  # the reply is empty, truncated or in another format
+    "cassette",  # a replayed recording does not contain this request
 ]
 
 
 class EndpointError(ModelError):
-    """A remote model gave no answer. ``failure`` says how, ``usage`` what was spent on trying."""
+    """A remote model returned no answer. ``failure`` is the kind of failure, ``usage`` the usage of all attempts."""
 
     def __init__(
         self, message: str, advice: str = "", *, failure: EndpointFailure, retryable: bool = False, wait: float = 0.0
     ) -> None:
         super().__init__(message, advice, retryable=retryable)
         self.failure = failure
-        self.wait = wait  # seconds the endpoint asks to wait, 0 where it does not
+        self.wait = wait  # seconds that the endpoint asks to wait, 0 if it does not
         self.usage = Usage()
 
 
 class ChatError(EndpointError):
-    """A chat model gave no answer."""
+    """A chat model returned no answer."""
 
 
 class ReplyError(ChatError):
-    """A chat model gave no usable answer, even when asked to correct it. ``text`` is its last answer."""
+    """A chat model returned no usable answer, even after a request to correct it. ``text`` is its last answer."""
 
     def __init__(self, message: str, advice: str = "", *, text: str = "") -> None:
         super().__init__(message, advice, failure="reply")

@@ -1,4 +1,4 @@
-"""The machine: optional packages, child processes, and paths."""
+"""Operations of the operating system: optional packages, child processes, and paths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def content_digest(data: bytes | Path) -> str:
-    """Return the SHA-256 of bytes, or of the bytes of a file, in hexadecimal digits."""
+    """Return the SHA-256 of bytes, or of the content of a file, in hexadecimal digits."""
     if isinstance(data, bytes):
         return hashlib.sha256(data).hexdigest()
     with data.open("rb") as file:
@@ -39,8 +39,8 @@ def content_digest(data: bytes | Path) -> str:
 def require(module: str, extra: str) -> Any:
     """Import ``module``, which the extra ``extra`` of this project installs.
 
-    Raises PageIndexError if it is missing (with the extra and the pip command) or broken. The type is Any because the
-    checker must pass without the extras.
+    Raise PageIndexError if the module is missing or broken; the message names the extra and the pip command. The
+    return type is Any because the type checker must pass without the extras.
     """
     command = f"pip install 'hybrid-pageindex[{extra}]'"
     try:
@@ -48,24 +48,25 @@ def require(module: str, extra: str) -> Any:
     except ModuleNotFoundError as error:
         message = f"This function needs the extra '{extra}': the package {error.name or module} is not installed."
         raise PageIndexError(message, f"Install it with: {command}") from error
-    except (ImportError, OSError) as error:  # versions that do not fit, a missing shared library
+    except (ImportError, OSError) as error:  # incompatible versions, or a missing shared library
         reason = " ".join(str(error).split())
         message = f"{module}, of the extra '{extra}', is installed but cannot be imported ({reason})."
         raise PageIndexError(message, f"Repair it with: {command} --force-reinstall") from error
 
 
 _PR_SET_PDEATHSIG = 1
-_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)  # looked up here: between fork and exec that could wait for ever
+# looked up here, since a lookup between fork and exec could block forever
+_PRCTL = getattr(ctypes.CDLL(None), "prctl", None)
 
 
 def end_with_parent() -> None:
-    """Let the system kill this process when its parent ends, even during an endless page (Linux only)."""
+    """Make the system kill this process when its parent ends, even while a page takes forever (Linux only)."""
     if _PRCTL is not None:
         _PRCTL(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
 
 
 def exists(path: Path) -> bool:
-    """Return True if the path exists. A string that can be no file name, such as 300 characters, does not."""
+    """Return whether the path exists. Return False for a string that cannot be a file name, such as 300 characters."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -79,25 +80,28 @@ OUTSIDE = "a symbolic link to a file outside the folders that this server may re
 class Reach:
     """The folders that a server may read. ``roots`` are absolute and contain no links.
 
-    A path below a root by name must also resolve below a root each time it is used, since links may be created later.
-    Paths that the command line names are the user's choice and stay readable. ``folders`` are the resolved folders of a
-    file's sources, () if the file itself is the source.
+    A path inside a root must also resolve to a place inside a root on each use, since links may be created later. Paths
+    on the command line are the user's choice and stay readable. ``folders`` are the resolved folders of a file's
+    sources, () if the file itself is the source.
     """
 
     roots: tuple[Path, ...]
     folders: tuple[Path, ...] = ()
 
     def allows(self, path: Path, resolved: Path, source: Path | None = None) -> bool:
-        """Return True if a path that leads to ``resolved`` may be read.
+        """Return whether a path that resolves to ``resolved`` may be read.
 
-        ``source`` is the resolved folder of its source, which it may not leave if no root holds it.
+        ``source`` is the resolved folder of its source. A path outside all roots may not resolve to a place outside it.
         """
         if self._hold(resolved):
             return True
         return not self._hold(path) and (source is None or resolved.is_relative_to(source))
 
     def allows_open(self, path: Path, descriptor: int) -> bool:
-        """Return True if a file may be read that was opened by a path, whatever lies at that path by now."""
+        """Return whether an opened file may be read.
+
+        The descriptor decides, since the path may lead elsewhere by now.
+        """
         place = opened_path(path, descriptor)
         return any(self.allows(path, place, folder) for folder in self.folders or (None,))
 
@@ -106,7 +110,7 @@ class Reach:
 
 
 def opened_path(path: Path, descriptor: int) -> Path:
-    """Return the place of an open file as the system tells it, else the present target of its path."""
+    """Return the actual path of an open file from the system; if it cannot tell, the present target of ``path``."""
     if sys.platform == "linux":
         try:
             return Path(os.readlink(f"/proc/self/fd/{descriptor}"))  # noqa: PTH115 - a magic link

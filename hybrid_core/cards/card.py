@@ -1,4 +1,4 @@
-"""Read a document's card without a model: its organisation or subject, its period and its type."""
+"""Extraction of a document's card without a model: its organisation or subject, its period and its type."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from hybrid_core.text.tokens import clean
 from hybrid_core.types.documents import Card
 
 _T = TypeVar("_T")
-_CARD_PAGES = 8  # a report's first statements, which say how much of the year it covers, stand on these
+_CARD_PAGES = 8  # pages with the first statements of a report, which say how much of the year it covers
 _EXTENSION = re.compile(r"\.(?:[A-Za-z0-9]{1,5}|markdown)$")
 _EXHIBIT = re.compile(r"(?i)\b(?:ex(?:hibit)?[-\s.]{0,2}\d+(?:\.\(?\w+\)?)*|s-?\d{1,2}/?a?|\d{5,})(?=\W|_|$)")
-_PARTS = re.compile(  # brackets around a Chinese numeral belong to the name: 修正案（七）
+_PARTS = re.compile(  # full-width brackets around a Chinese numeral are part of the name: 修正案（七）
     r"\s+[-–—|]+\s+|[()\[\]【】|]+|（(?![一二三四五六七八九十]+）)|(?<![一二三四五六七八九十])）|\s{2,}|-(?=\s)|(?<=\s)-"
 )
 _CJK_TAIL = re.compile(r"(?<=.{2})(?:年度|季度)(?:报告|公告)$|(?<=年)(?:年度)?报告$")
@@ -45,10 +45,10 @@ _PUNCTUATION = re.compile(r"[\W_]+")
 _EDGES = " -–—_.,;:'’()：，、"
 _NOT_AT_EDGES = (NAMELESS - LEGAL_FORMS) | {""}
 _TITLE_WORDS = 6  # a file name of more words is a title
-_TYPE_SAID = 700  # characters of the first page within which a document says what it is
-_HEADLINE_SAID = 1_500  # those within which it announces something
-_COVER = 4_000  # those within which its names, parties and dates are looked for
-_FRONT = 3  # the pages that these lie on
+_TYPE_SAID = 700  # characters at the start of the first page within which a document names its type
+_HEADLINE_SAID = 1_500  # characters within which a headline announces something
+_COVER = 4_000  # characters within which names, parties and dates are searched
+_FRONT = 3  # number of pages of this front matter
 
 
 class _Time(NamedTuple):
@@ -59,10 +59,10 @@ class _Time(NamedTuple):
 
 
 def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequence[str]) -> Card:
-    """Read a document's card. Never raise for odd input.
+    """Return a document's card. Never raise for unusual input.
 
     ``name`` is the file name with its extension, ``texts`` are the texts of the pages; all may be empty. The first
-    ``_CARD_PAGES`` pages are read; on the others only recurring names and years count.
+    ``_CARD_PAGES`` pages are read completely; other pages contribute only recurring names and years.
     """
     stem = clean(_EXTENSION.sub("", name)).strip()
     spaced = stem.replace("_", " ")
@@ -85,7 +85,7 @@ def read_card(name: str, metadata: Mapping[str, str], title: str, texts: Sequenc
     if not time.years:
         time = time._replace(years=tuple(running_years(texts)[:1]))
     own = {name_key(n) for n in names}
-    # Where the cover names somebody, what recurs adds nothing; in an agreement it is the parties, and words for them.
+    # If the cover has names, recurring names add nothing; in an agreement they are parties and defined terms.
     recurring = recurring_names(texts) if not binding and len(names) < 2 else []
     return Card(
         names=tuple(names),
@@ -107,8 +107,11 @@ def _best_title(title: str, metadata: Mapping[str, str], stem: str) -> str:
 
 
 def _type(spaced: str, title: str, first: str) -> str:
-    """File names put the type last (``Acme 2019 Supply Agreement``, ``Labor Contract Law``), titles and covers say it
-    early."""
+    """Return the type from the file name, the title or the beginning, "" if unknown.
+
+    File names end with the type (``Acme 2019 Supply Agreement``, ``Labor Contract Law``); titles and covers name it
+    early.
+    """
     if ending := type_by_ending(_without_periods(spaced, "").strip()):
         return ending
     if in_name := [mention.type for mention in name_finder().find(spaced) if _is_type(mention, spaced)]:
@@ -124,8 +127,11 @@ def _type(spaced: str, title: str, first: str) -> str:
 
 
 def _is_type(mention: TypeMention, spaced: str) -> bool:
-    """In a long file name, which is a title, a word such as "policy" must end its part to be the type; in
-    Chinese always (a law on standards is no standard)."""
+    """Return whether a mention in a file name is the type of the document.
+
+    In a long file name, which is a title, a word such as "policy" must end its part. In Chinese it always must: a law
+    on standards is not a standard.
+    """
     if _CJK_AFTER.match(spaced, mention.end):
         return False
     return len(spaced.split()) + spaced.count("-") <= _TITLE_WORDS or not _GOES_ON.match(spaced, mention.end)
@@ -165,9 +171,10 @@ def _trimmed(part: str) -> str:
 
 
 def _name_of_file(spaced: str, text: str) -> list[str]:
-    """The subject that a file name begins with, if it has a legal form, or the first pages name it or have no text.
+    """Return the subject at the beginning of a file name, [] if it is not certain to be a name.
 
-    File names hold hashes, numbers and pieces of paths as well, which are no names.
+    It must have a legal form or occur on the first pages, unless these have no text. File names also contain hashes,
+    numbers and pieces of paths, which are not names.
     """
     parts = [part for part in subject_parts(split_camel(spaced))[:1] if _mostly_letters(part)]
     return [part for part in parts if not text.strip() or has_legal_form(part) or is_named(part, text)]
@@ -180,21 +187,24 @@ def _mostly_letters(text: str) -> bool:
 
 
 def _names(of_file: Sequence[str], title: str, author: str, first: str, binding: bool) -> list[str]:
-    """Names of the subject, best first. In an agreement the names on the page are parties, not the subject."""
+    """Return the names of the subject, the most likely first.
+
+    In an agreement, names on the page are parties instead.
+    """
     names = list(of_file)
     labelled = cover.labelled_names(first)
     names.extend(labelled)
     if not binding:
         if not labelled:
             names.extend(cover.announcing_names(first[:_COVER]))
-        # What made the file stands in its metadata as often as who wrote it: the page must name it too.
+        # metadata names the producing software as often as the author, so the page must contain the name too
         legal = (name for text in (title, author) for name in cover.legal_names(text[:200])[:1])
         names.extend(name for name in legal if name.lower() in first.lower())
     return _one_spelling_each(names)
 
 
 def _one_spelling_each(names: Iterable[str]) -> list[str]:
-    """Each name once, in the spelling that shows its words (a squashed file name hides them)."""
+    """Return each name once, in the spelling with most words. A file name may be written as one word."""
     spellings: dict[str, str] = {}
     for name in names:
         key = name_key(name)
@@ -204,7 +214,7 @@ def _one_spelling_each(names: Iterable[str]) -> list[str]:
 
 
 def _own_time(stem: str, title: str, front: str) -> _Time:
-    """The time of a document that is dated: what it bears, in its name, its title and on its first pages."""
+    """Return the time of a dated document, from its name, its title and its first pages."""
     named = [*find_periods(stem), *find_periods(title)]
     shown = [m.period.date for m in find_periods(front[:_COVER]) if m.period.date][:3]
     dates = [*(m.period.date for m in named if m.period.date), *shown]
@@ -214,10 +224,10 @@ def _own_time(stem: str, title: str, front: str) -> _Time:
 
 
 def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
-    """The quarter of the fiscal year that ends with the longest stretch a report covers; None where it says none.
+    """Return the fiscal quarter at the end of the longest span that a report covers, None if it states none.
 
-    Twelve months may be the last ones as well as the year's: a report that covers part of a year does not mean the
-    year, and of another the headline knows better.
+    Twelve months may be any twelve months: they are ignored in a report on a part of a year. In other reports a quarter
+    in the headline takes precedence.
     """
     interim = document_types()[type_name].interim
     if not interim and (quarter := next((m.period.quarter for m in find_periods(headline) if m.period.quarter), None)):
@@ -226,8 +236,11 @@ def _quarter_reported(type_name: str, headline: str, text: str) -> int | None:
 
 
 def _reported_time(stem: str, title: str, front: str, subject: str, quarterly: bool, ended: int | None) -> _Time:
-    """The time that a report covers: its file name's year first, then the fiscal year whose quarter has ended, the year
-    in which it ends and the fiscal year it speaks of. When it was filed is not taken, unless it says nothing else."""
+    """Return the time that a report covers.
+
+    Years are in this order: of the file name, of the fiscal year whose quarter ended, of the period's end, and the
+    fiscal year in the text. The filing date counts only if there is no other.
+    """
     named, titled = list(find_periods(stem)), list(find_periods(title))
     end = period_end(front)
     shown = list(find_periods(front[:_COVER]))

@@ -77,7 +77,7 @@ def corrected_card(card: Card, corrections: Mapping[str, str]) -> Card:
         card = replace(card, date=date, dates=(date,), years=(int(date[:4]),))
     if year := corrections.get("year"):
         years = tuple(map(int, _several(year, ",")))
-        ends = {written for first in years for written in (first, first + 1)}  # a fiscal year may end in the next
+        ends = {written for first in years for written in (first, first + 1)}  # a fiscal year may end in the next year
         dates = tuple(day for day in card.dates if int(day[:4]) in ends)
         fits = card.date is not None and int(card.date[:4]) in ends
         card = replace(card, years=years, dates=dates, date=card.date if fits else None)
@@ -96,7 +96,7 @@ def card_to_json(card: Card) -> dict[str, Any]:
 
 
 def card_from_json(data: Mapping[str, Any]) -> Card:
-    """Return the card that ``card_to_json`` wrote, ignoring unknown keys."""
+    """Return the card from the output of ``card_to_json``, ignoring unknown keys."""
     names = {field.name for field in fields(Card)}
     values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in names}
     return Card(**values)

@@ -1,4 +1,4 @@
-"""Find names of organisations on a document's cover and in its running heads, and the years in the heads."""
+"""Names of organisations on a document's cover and in its running heads, and years in the running heads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LABEL_BEFORE = re.compile(
     r"|organi[sz]ation|(?:公司|企业|单位|机构)(?:中文)?(?:名称|全称|简称)|发行人|编制单位|股票简称|证券简称)"
     r"[ ]{0,9}[:：]\s{0,9}(\S[^\n]{1,80})"
 )
-# A name runs over capitalised words and joining words up to a legal form. Each repeat is bounded.
+# A name consists of capitalised words and conjunctions up to a legal form. Each repetition is bounded.
 _LEGAL = (
     r"(?:Inc(?:orporated)?|INC(?:ORPORATED)?|Corp(?:oration)?|CORP(?:ORATION)?|Company|COMPANY|Co|CO(?=[.,])"
     r"|L\.?L\.?C|L\.?L\.?P|L\.?P|Ltd|LTD|Limited|LIMITED|plc|PLC|P\.L\.C|AG|GmbH|S\.A|SA|N\.V|NV|B\.V|SE"
@@ -50,8 +50,8 @@ consultant  lender borrower landlord tenant party parties
 _NOT_FIRST = STOP_WORDS | frozenset(_ROLES.split())
 _ARTICLE_BEFORE = re.compile(r"(?:\b(?:a|an|any|such|said|our)|,)\s+$", re.IGNORECASE)
 _RULE = re.compile(r"^[\W_]*$")
-_MOST_NAMES = 4  # on one cover
-_SHORT_LINE = 50  # a line this short ends where it does: the name does not run on from it
+_MOST_NAMES = 4  # maximum names from one cover
+_SHORT_LINE = 50  # a name does not continue after a line that is this short
 
 
 def labelled_names(page: str) -> list[str]:
@@ -62,7 +62,7 @@ def labelled_names(page: str) -> list[str]:
         above = [line for line in above if not _RULE.match(line)][-2:]
         if not above:
             continue
-        # The end of a long name ("FOODS, INC.") may stand on a line of its own, and names nobody by itself.
+        # the end of a long name ("FOODS, INC.") may be on a separate line, and is not a name by itself
         name = above[-1] if name_key(above[-1]) else " ".join(above)
         if len(name) <= 80:
             names.append(name)
@@ -82,7 +82,7 @@ def legal_names(text: str) -> list[str]:
 
 
 def _trimmed(name: str, before: str) -> str:
-    """The name without what only stands in front of it; "" where "a Delaware Corporation" is described."""
+    """Return the name without words in front of it, "" for a description such as "a Delaware Corporation"."""
     lines = name.split("\n")
     for number in range(len(lines) - 1, 0, -1):
         if len(lines[number - 1]) < _SHORT_LINE and len(lines[number].split()) > 1:
@@ -97,7 +97,7 @@ def _trimmed(name: str, before: str) -> str:
 
 
 def announcing_names(page: str) -> list[str]:
-    """Return names on a page without labels: beside a trading symbol, else alone on a line with a legal form."""
+    """Return names on a page without labels: next to a trading symbol, else alone on a line with a legal form."""
     if match := _SYMBOL_BESIDE.search(page):
         named = legal_names(match[1])
         return [named[-1] if named else match[1].split(" - ")[-1].strip(" -,")]
@@ -118,8 +118,9 @@ def symbols(text: str) -> list[str]:
 
 
 def parties(text: str) -> list[str]:
-    """Return the parties of an agreement from its first page: names with a legal form, and their defined short
-    names.
+    """Return the parties of an agreement from its first page.
+
+    They are names with a legal form, and their defined short names.
     """
     names = legal_names(text)[:8]
     words = {name_key(name): name_words(name) for name in names}
@@ -134,14 +135,15 @@ def parties(text: str) -> list[str]:
 
 _CAPITALISED_NAME = re.compile(r"(?<![\w'’.&-])[A-Z][\w'’&-]+(?: [A-Z][\w'’&-]+){0,2}")
 _OWNERS = re.compile(r"['’]s\b")
-_SAMPLE_PAGES = 40  # pages, evenly spread: what stands on most pages stands on most of these
+_SAMPLE_PAGES = 40  # maximum pages to examine, evenly spread
 _LEAST_PAGES = 3
-_SHARE = 0.5  # of the pages with text
-_COMMON = 0.2  # a word that stands in lower case on this share of the pages that hold its capital is no name
-_WITHIN = 0.3  # of the pages that hold a name have it within a sentence, as no label ("Source:", "Figure 3") is
-_TOGETHER = 0.8  # words that stand together so often, where one of them stands, are one name
+_SHARE = 0.5  # minimum share of the pages with text
+_COMMON = 0.2  # a word in lower case on this share of the pages with its capitalised form is not a name
+# minimum share of pages with the name inside a sentence, which labels ("Source:", "Figure 3") do not reach
+_WITHIN = 0.3
+_TOGETHER = 0.8  # words that occur together this often, on pages with either word, are one name
 _MOST_RECURRING = 3
-_CLOSE_WORDS = 12  # words, the most frequent, that are looked at closely
+_CLOSE_WORDS = 12  # number of most frequent words that are examined closely
 
 
 def recurring_names(pages: Sequence[str]) -> list[str]:
@@ -159,7 +161,7 @@ def recurring_names(pages: Sequence[str]) -> list[str]:
     for text in texts:
         candidates = dict.fromkeys(
             _OWNERS.sub("", name) for name in _CAPITALISED_NAME.findall(text)
-        )  # in order: ties stay so
+        )  # in order, so that ties stay in order
         keys = {fold(word): word for name in candidates for word in name.split(" ")}
         words.update(keys.keys())
         for key, word in keys.items():

@@ -1,6 +1,6 @@
-"""Document types: their names and aliases, and where a text mentions them.
+"""Document types: their names and aliases, and their mentions in texts.
 
-The types are data in ``document_types.yaml``, read on first use.
+The types are defined in ``document_types.yaml``, which is read on first use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class TypeMention:
 
 
 class TypeFinder:
-    """Find names of document types in texts in one pass. ``in_names`` adds words that count only in file names."""
+    """A finder of document type names in texts.
+
+    ``in_names`` of the types adds words that count only in file names.
+    """
 
     def __init__(self, aliases: Mapping[str, tuple[str, ...]]) -> None:
         self._words: dict[tuple[str, ...], str] = {}
@@ -105,7 +108,7 @@ def _singular(word: str) -> str:
 
 
 def _inside_word(text: str, start: int, end: int) -> bool:
-    """Return whether letters or digits go on beyond the mention, as in ``10k`` within ``210k``."""
+    """Return whether letters or digits continue beyond the mention, as in ``10k`` within ``210k``."""
     before, after = text[start - 1 : start], text[end : end + 1]
     first, last = text[start], text[end - 1]
     return (before.isascii() and before.isalnum() and before.isdigit() == first.isdigit()) or (
@@ -161,8 +164,9 @@ def type_by_ending(title: str) -> str:
 
 
 def type_by_headline(text: str) -> str:
-    """Return the type of a document that announces something, such as an earnings release; "" if it announces
-    nothing.
+    """Return the type of a document whose headline announces something, such as an earnings release.
+
+    Return "" if there is no such headline.
     """
     flat = " ".join(text.split())
     for name, pattern in _headlines():

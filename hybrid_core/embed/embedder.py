@@ -27,11 +27,11 @@ _FAULT = "Check the files of the model."
 
 @dataclass(frozen=True, slots=True)
 class EmbedderId:
-    """The identity of an embedder. Vectors with equal fingerprints may be compared.
+    """The identity of an embedder. Vectors are comparable if the fingerprints are equal.
 
-    ``fingerprint`` is 16 hexadecimal digits over everything that decides the vectors: the content of the model's files
-    (else its name), prefixes and limits of texts, the dimension. The place of a model's folder, the device and the
-    batch size are not in it.
+    ``fingerprint`` is 16 hexadecimal digits over everything that determines the vectors: the content of the model's
+    files (else its name), prefixes and limits of texts, the dimension. It is independent of the model's folder, the
+    device and the batch size.
     """
 
     name: str  # "hashed:256", "sentence-transformers:NAME_OR_PATH", "openai:MODEL@https://host/v1"
@@ -40,18 +40,18 @@ class EmbedderId:
 
 
 class Embedder(Protocol):
-    """Turn texts into vectors whose inner product is their similarity. Safe for several threads."""
+    """A model that turns texts into vectors, with the inner product as their similarity. Safe for several threads."""
 
     @property
     def id(self) -> EmbedderId:
-        """Return the identity. The first access may call a remote model, to learn its dimension."""
+        """Return the identity. The first access may call a remote model to learn the dimension."""
         ...
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (n, dimension), unit rows, finite, in the order of the texts; no texts: (0, dimension).
 
-        A blank text gets the vector of a single space; a text over the model's limit is cut at its end. Raises
-        ModelError if the model fails or answers with anything but such vectors, and UsageError after ``close``.
+        A blank text gets the vector of a single space; a text over the model's limit is cut at its end. Raise
+        ModelError if the model fails or returns invalid vectors, and UsageError after ``close``.
         """
         ...
 
@@ -62,12 +62,12 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class SparseEmbedder(Protocol):
-    """An embedder that also makes learned term weights, like BGE-M3."""
+    """An embedder that also computes learned term weights, like BGE-M3."""
 
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
-        """Return the vectors of ``embed`` and each text's weights, {} if no token counts, from one pass of the model.
+        """Return the vectors of ``embed`` and each text's term weights ({} if none) from one pass of the model.
 
-        The score of two texts is the inner product of their weights. Raises what ``embed`` raises.
+        The score of two texts is the inner product of their weights. Raise the same errors as ``embed``.
         """
         ...
 
@@ -77,14 +77,17 @@ class MultiVectorEmbedder(Protocol):
     """An embedder that also compares texts token by token (ColBERT's late interaction)."""
 
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return float32 (n,), at most 1, higher is better: the mean over the query's tokens of their best match."""
+        """Return the scores as float32 (n,), at most 1, higher is better.
+
+        A score is the mean over the query's tokens of their best match.
+        """
         ...
 
 
 def checked_texts(texts: Sequence[str], kind: Kind = "document") -> list[str]:
-    """Return the texts as models can take them: blank ones a single space, halves of surrogate pairs replaced.
+    """Return the texts in a form that models accept: a space for a blank text, replaced halves of surrogate pairs.
 
-    Raises UsageError for a single string, for anything else that is no string, and for an unknown kind.
+    Raise UsageError for a single string, for an element that is not a string, and for an unknown kind.
     """
     if kind not in get_args(Kind):
         raise UsageError(f"kind is '{kind}'.", "Choose query or document.")
@@ -98,8 +101,8 @@ def in_batches(
 ) -> list[T]:
     """Return the results of ``call``, in the order of the texts.
 
-    It is called with at most ``size`` texts, and at most ``characters`` characters or one text. The longest come first,
-    so that a lack of memory shows at once. Raises ModelError if it returns another count.
+    Each call gets at most ``size`` texts, and at most ``characters`` characters or one text. The longest come first, so
+    that a lack of memory shows at once. Raise ModelError if a call returns another number of results.
     """
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     results: list[T | None] = [None] * len(texts)
@@ -122,8 +125,8 @@ def in_batches(
 def unit_rows(rows: Sequence[Any], model: str, dimension: int | None = None) -> Vectors:
     """Return rows of numbers as float32 (n, dimension) of length 1.
 
-    Raises ModelError with the text's position for a row that is not numeric, not finite or zero. So does a row not of
-    the dimension (by default the first row's).
+    Raise ModelError with the text's position for a row that is not numeric, not finite, zero, or of another dimension
+    (by default the first row's).
     """
     width = dimension if dimension is not None else len(rows[0]) if rows else 0
     vectors = np.empty((len(rows), width), np.float64)
@@ -142,7 +145,7 @@ def unit_rows(rows: Sequence[Any], model: str, dimension: int | None = None) -> 
         if bad.any():
             raise _bad_row(model, int(np.flatnonzero(bad)[0]), len(rows), what)
     if width:
-        vectors /= np.abs(vectors).max(axis=1, keepdims=True)  # so that squares neither overflow nor vanish
+        vectors /= np.abs(vectors).max(axis=1, keepdims=True)  # so that squares neither overflow nor underflow
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors.astype(np.float32)
 
@@ -165,7 +168,7 @@ class Exportable:
     """
 
     forward: Callable[[dict[str, Any]], tuple[Any, ...]]
-    module: Any  # whose weights ``forward`` uses
+    module: Any  # the module with the weights that ``forward`` uses
     outputs: tuple[str, ...]
     tokenizer: Any
     config: Any
@@ -175,13 +178,13 @@ class Exportable:
 
 @runtime_checkable
 class Exporting(Protocol):
-    """An embedder whose model PyTorch runs here."""
+    """An embedder whose model runs here with PyTorch."""
 
     def exportable(self) -> Exportable: ...
 
 
 def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collection[int]) -> TermWeights:
-    """Return the greatest positive weight of each token of a text."""
+    """Return the highest positive weight of each token of a text. Raise ModelError for NaN or infinity."""
     if not np.isfinite(weights).all():
         raise ModelError("BGE-M3 returned a token weight that is NaN or infinite.", _FAULT)
     weights_by_token: TermWeights = {}
@@ -192,7 +195,7 @@ def heaviest(ids: Sequence[int], weights: NDArray[np.float32], ignored: Collecti
 
 
 def checked_scores(values: Sequence[float], name: str) -> NDArray[np.float32]:
-    """Return scores as an array. Raises ModelError for one that is not a number, naming its text."""
+    """Return scores as an array. Raise ModelError, with the position of the text, for NaN or infinity."""
     scores = np.array(values, np.float32)
     if not np.isfinite(scores).all():
         position = int(np.flatnonzero(~np.isfinite(scores))[0]) + 1

@@ -1,8 +1,8 @@
 """Embedders without a model, for tests and demonstrations: random projections of hashed terms.
 
-They know words, not meanings: texts are similar if they share terms (Johnson and Lindenstrauss 1984; the projection
+They compare words, not meanings: texts are similar if they share terms (Johnson and Lindenstrauss 1984; the projection
 with signs is Achlioptas 2003, "Database-friendly random projections"). Results are the same on every machine. The
-second one also has term weights and token vectors, with pieces of words as tokens, so that misspelled words match.
+second embedder also has term weights and token vectors, with parts of words as tokens, so that misspelled words match.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from hybrid_core.embed.embedder import EmbedderId, Kind, TermWeights, Vectors, c
 from hybrid_core.errors import UsageError
 from hybrid_core.text.tokens import TOKENISER, cached_hash, tokenise
 
-_NO_TERMS = " "  # stands for a text without terms; no term of the tokeniser is a space
+_NO_TERMS = " "  # the term for a text without terms; the tokeniser never returns it
 
 
 class HashedEmbedder:
-    """An ``Embedder`` of 16 to 4,096 dimensions, which treats queries and documents alike."""
+    """An ``Embedder`` of 16 to 4,096 dimensions. Queries and documents are embedded alike."""
 
     _form = "hashed"
 
@@ -50,13 +50,13 @@ class HashedEmbedder:
 
     def _row(self, text: str) -> NDArray[np.float64]:
         row = np.zeros(self._id.dimension)
-        for term, count in sorted(Counter(tokenise(text)).items()):  # sorted: sums of floats depend on the order
+        for term, count in sorted(Counter(tokenise(text)).items()):  # sorted, since sums of floats depend on the order
             row += (1 + math.log(count)) * _signs(term, self._id.dimension)
         return row if row.any() else _signs(_NO_TERMS, self._id.dimension).astype(np.float64)
 
 
 class HashedM3Embedder(HashedEmbedder):
-    """Also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``."""
+    """A ``HashedEmbedder`` that is also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``."""
 
     _form = "hashed-m3"
 
@@ -72,7 +72,7 @@ class HashedM3Embedder(HashedEmbedder):
 
 
 def _late_interaction(query_terms: Sequence[str], text_terms: Sequence[str]) -> float:
-    """Return the mean over the query's terms of their best match among the text's, 0 to 1."""
+    """Return the mean over the query's terms of their best match among the terms of the text, 0 to 1."""
     text_vectors = [_unit(Counter(_trigram_hashes([term]))) for term in set(text_terms)]
     matches = [
         max(
@@ -85,13 +85,13 @@ def _late_interaction(query_terms: Sequence[str], text_terms: Sequence[str]) -> 
 
 
 def _trigram_hashes(terms: Sequence[str]) -> list[int]:
-    """Return the hashes of every three letters in a row of each term, ends marked."""
+    """Return the hashes of all runs of three letters in each term, with marks at its ends."""
     marked = [f"<{term}>" for term in terms]
     return [cached_hash(term[at : at + 3]) for term in marked for at in range(len(term) - 2)]
 
 
 def _unit(counts: Counter[int]) -> TermWeights:
-    """Return 1 + log of each count, scaled so that the squares add up to 1."""
+    """Return weights from 1 + log of each count, scaled so that the sum of squares is 1."""
     weights = {piece: 1 + math.log(count) for piece, count in sorted(counts.items())}
     length = math.sqrt(sum(weight * weight for weight in weights.values()))
     return {piece: weight / length for piece, weight in weights.items()}
@@ -99,6 +99,6 @@ def _unit(counts: Counter[int]) -> TermWeights:
 
 @lru_cache(maxsize=20_000)
 def _signs(term: str, dimension: int) -> NDArray[np.int8]:
-    """Return int8 (dimension,): +1 or -1 for each dimension, drawn by the term."""
+    """Return int8 (dimension,): +1 or -1 for each dimension, derived from the hash of the term."""
     bits = np.unpackbits(np.frombuffer(hashlib.shake_128(term.encode()).digest(-(-dimension // 8)), np.uint8))
     return bits[:dimension].astype(np.int8) * np.int8(2) - np.int8(1)

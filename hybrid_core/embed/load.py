@@ -1,4 +1,4 @@
-"""Load the embedder that a text such as "onnx:NAME" names. The library of its model is imported only then."""
+"""Loading of an embedder by a name such as "onnx:NAME". The library of its model is imported only then."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ def load_embedder(
 ) -> Embedder:
     """Load the embedder that ``spec`` names, one of ``FORMS``; "st:" is short for "sentence-transformers:".
 
-    "openai:" uses ``api_key``, ``base_url`` and ``limiter`` (default: 8 requests at once). Models that PyTorch runs use
-    ``device`` ("cpu", "cuda", …; default: the best there is), exported ones ``threads`` (0: one a core). ``places`` is
-    where local models are looked for.
-
-    Raises UsageError for an unknown form, PageIndexError naming the extra to install, and ModelError if the model
-    cannot be loaded.
+    "openai:" uses ``api_key``, ``base_url`` and ``limiter`` (default: 8 requests at once). Models in PyTorch use
+    ``device`` ("cpu", "cuda", …; default: the best available), exported models use ``threads`` (0: one per core).
+    ``places`` are the folders of local models. Raise UsageError for an unknown form, PageIndexError naming the extra
+    to install, and ModelError if the model cannot be loaded.
     """
     if batch_size is not None and batch_size < 1:
         raise UsageError(f"batch_size is {batch_size}.", "It must be at least 1.")
@@ -60,7 +58,7 @@ def _unknown(spec: str, kind: str) -> UsageError:
     known_forms = f"Known forms: {', '.join(FORMS)}."
     if spec == "none":
         return UsageError("'none' means no embedder, so no model can be loaded.", known_forms)
-    forms = {form.partition(":")[0]: form for form in FORMS}  # the longer form of a name wins
+    forms = {form.partition(":")[0]: form for form in FORMS}  # the longer form of a name takes precedence
     near = difflib.get_close_matches(kind, forms, n=1, cutoff=0.5)
     nearest = forms[near[0]] if near else f"sentence-transformers:{spec}" if "/" in spec else ""
     hint = f"Did you mean {nearest}? " if nearest else ""

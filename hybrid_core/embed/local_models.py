@@ -1,4 +1,4 @@
-"""Models on this machine: find their files, advise how to get missing ones, and identify them by a hash.
+"""Local models: locate their files, advise how to get missing ones, and identify them by a hash.
 
 A model is a folder: a path, a name below the folder of models, or a name in the cache of the Hugging Face hub. The hub
 itself is contacted only if downloads are allowed.
@@ -18,7 +18,7 @@ from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.system import content_digest, require
 
 _log = logging.getLogger(__name__)
-_HUB_TIMEOUT = 10  # seconds; the libraries try each file for half a minute where there is no network
+_HUB_TIMEOUT = 10  # seconds; without a network the libraries would try each file for half a minute
 _CONFIGS = {"config.json", "modules.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt", "vocab.json"}
 
 
@@ -65,7 +65,7 @@ class LocalModel:
 
 
 def find_model(form: str, spec: str, places: ModelPlaces = ModelPlaces()) -> LocalModel:
-    """Find a model. Raises UsageError for a path without a folder."""
+    """Return the location of a model. Raise UsageError for a path that is not a folder."""
     path = Path(spec).expanduser()
     if places.folder is not None and not _is_path(spec):
         for below in (places.folder / spec, places.folder / path.name):
@@ -91,11 +91,9 @@ def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: s
     """Return the result of ``load`` and the folder of the model's files.
 
     ``load`` is called with a folder and True, else with the name and False. A model in the hub's cache (with the file
-    ``needed``) is loaded from there, without asking the hub: that works without network, and no update of the hub
-    changes the vectors unnoticed.
-
-    The folder is None if the copy is not in the usual cache. Raises ModelError if loading fails, and if the model is
-    missing and may not be downloaded.
+    ``needed``) is loaded from there without a request to the hub. So it works without a network, and an update on the
+    hub cannot change the vectors unnoticed. The folder is None if the copy is not in the usual cache. Raise ModelError
+    if loading fails, or if the model is missing and downloads are not allowed.
     """
     if model.folder:
         advice = "Check that the folder holds all files of such a model."
@@ -106,7 +104,7 @@ def load_model(model: LocalModel, load: Callable[[str, bool], Any], *, needed: s
         try:
             with _library_errors(model, tried, model.how_to_bring(), bars=False):
                 return load(str(cached), True), cached
-        except ModelError as error:  # a download was cut off: let the library complete it
+        except ModelError as error:  # an interrupted download: let the library complete it
             if not model.places.hub:
                 raise
             _log.info("%s", error)
@@ -128,7 +126,7 @@ def missing(model: LocalModel) -> ModelError:
 
 @contextmanager
 def _library_errors(model: LocalModel, tried: str, advice: str, *, bars: bool) -> Iterator[None]:
-    """Raise one error for all that fails in a library's loading. Show progress bars only for a download."""
+    """Translate all errors of a library's loading into one ModelError. Show progress bars only for a download."""
     bar = require("transformers.utils.logging", model.form)
     shown = bar.is_progress_bar_enabled()
     if not bars:
@@ -145,7 +143,7 @@ def _library_errors(model: LocalModel, tried: str, advice: str, *, bars: bool) -
 
 @contextmanager
 def running(name: str) -> Iterator[None]:
-    """Turn exceptions of a local model's library into ModelError."""
+    """Translate exceptions of a local model's library into ModelError."""
     try:
         yield
     except Exception as error:
@@ -159,7 +157,7 @@ def one_line(error: Exception) -> str:
 
 
 def _cache_folder(name: str, file: str) -> Path | None:
-    """Return the folder in the hub's usual cache that holds this file of the model."""
+    """Return the folder in the hub's usual cache with this file of the model, None if it is not cached."""
     path = require("huggingface_hub", "sentence-transformers").try_to_load_from_cache(_hub_name(name), file)
     return Path(path).parent if isinstance(path, str) else None
 
@@ -167,7 +165,7 @@ def _cache_folder(name: str, file: str) -> Path | None:
 def model_digest(name: str, folder: Path | None) -> str:
     """Return a hash over the content of a model's files, or the name if there is no folder.
 
-    The same files give the same hash anywhere, whatever lies beside them (a README).
+    The same files give the same hash everywhere. Other files in the folder, such as a README, are ignored.
     """
     if folder is None:
         return name
@@ -181,7 +179,7 @@ def model_digest(name: str, folder: Path | None) -> str:
 
 def _decides_vectors(file: Path) -> bool:
     if file.suffix == ".bin":
-        return not any(file.parent.glob("*.safetensors"))  # the libraries prefer those
+        return not any(file.parent.glob("*.safetensors"))  # the libraries prefer safetensors
     sentence_config = "sentence_" in file.name and file.name.endswith(".json")
     return file.name in _CONFIGS or sentence_config or file.suffix in (".safetensors", ".pt", ".model")
 
@@ -190,5 +188,5 @@ def file_digest(file: Path) -> str:
     """Return the SHA-256 of a model's file."""
     blob = file.resolve().name
     if len(blob) == 64 and not set(blob) - set("0123456789abcdef"):
-        return blob  # the hub's cache names large files by their sha-256
+        return blob  # the hub's cache names large files by their SHA-256
     return content_digest(file)

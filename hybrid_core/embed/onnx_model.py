@@ -1,9 +1,8 @@
-"""Embedders that onnxruntime runs, and the export of PyTorch models to them: int8, without PyTorch.
+"""Embedders that run in onnxruntime without PyTorch, and the export of PyTorch models to int8.
 
-A folder holds what a sentence-transformers model holds, with the network in ``onnx/`` in place of its weights. So
-models that the hub offers with an ``onnx`` folder can be used as they are. int8 is dynamic quantisation with a scale
-for each output channel: nothing is calibrated, weights are rounded once, and numbers between layers are scaled as they
-come.
+A folder has the files of a sentence-transformers model, with the network in ``onnx/`` in place of its weights. So
+models that the hub offers with an ``onnx`` folder can be used unchanged. int8 is dynamic quantisation with a scale for
+each output channel: there is no calibration, weights are rounded once, and activations are scaled at run time.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ READ = (
     "sentence_bert_config.json", "1_Pooling/config.json",
 )  # fmt: skip
 """Files beside the network that say how to run it."""
-_MOST_THREADS = 4  # more gain little on texts of a few dozen tokens
+_MOST_THREADS = 4  # more threads gain little on texts of a few dozen tokens
 _PROMPTS: Mapping[Kind, Sequence[str]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _Arrays = dict[str, NDArray[np.float32]]
 
-_MIN_COSINE = 0.95  # cosine below which something went wrong
+_MIN_COSINE = 0.95  # mean cosine below which an export is rejected
 _SENTENCES = (
     "The company reported higher revenue in the second quarter, because customers bought more machines.",
     "Who has to pay the tax where goods are returned within fourteen days?",
@@ -66,20 +65,20 @@ _SENTENCES = (
 
 
 def open_onnx(model: LocalModel, *, threads: int = 0) -> OnnxEmbedder:
-    """Return the embedder of an exported model: one that also weights terms if the network does.
+    """Return the embedder of an exported model, with term weights if the network has them.
 
-    ``threads`` work on a text, 0 for one a core, 4 at most. Raises UsageError if there is no folder, PageIndexError if
-    the extra is missing, ModelError if the model cannot be loaded.
+    ``threads`` is the number of threads per text, 0 for one per core but at most 4. Raise UsageError if there is no
+    folder, PageIndexError if the extra is missing, ModelError if the model cannot be loaded.
     """
     network = _Network(model, threads)
     return (OnnxM3Embedder if "sparse_vecs" in network.outputs else OnnxEmbedder)(network)
 
 
 class OnnxEmbedder:
-    """An ``Embedder``.
+    """An ``Embedder`` that runs an exported network.
 
-    Texts are run one by one, which is as quick as in batches: nothing is padded. Run together, an int8 network would
-    scale the numbers of all by the largest, so that a text's vector would depend on its neighbours.
+    Texts are run one by one, which is as fast as in batches, since there is no padding. In a batch, an int8 network
+    would scale the activations of all texts by the largest, so that a vector would depend on the other texts.
     """
 
     def __init__(self, network: _Network) -> None:
@@ -107,7 +106,10 @@ class OnnxEmbedder:
 
 
 class OnnxM3Embedder(OnnxEmbedder):
-    """Also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``: BGE-M3 exported with its heads."""
+    """The embedder for exported BGE-M3 with its heads.
+
+    It is also a ``SparseEmbedder`` and a ``MultiVectorEmbedder``.
+    """
 
     def embed_both(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[TermWeights]]:
         network = self._open()
@@ -130,7 +132,7 @@ class OnnxM3Embedder(OnnxEmbedder):
 
 
 class _Network:
-    """A network with its tokenizer. Use changes neither, so several threads may share it."""
+    """A network with its tokenizer. Calls change neither, so several threads may share it."""
 
     def __init__(self, model: LocalModel, threads: int) -> None:
         self.name = model.name
@@ -151,7 +153,7 @@ class _Network:
             options = runtime.SessionOptions()
             options.intra_op_num_threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
             options.inter_op_num_threads = 1
-            options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads take no core
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads use no CPU time
             options.log_severity_level = 3
             self._session = runtime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
             self._tokenizer = tokenizers.Tokenizer.from_file(str(self._folder / "tokenizer.json"))
@@ -173,17 +175,17 @@ class _Network:
         return [prompt + text for text in checked] if prompt else checked
 
     def dense(self, texts: Sequence[str]) -> Iterator[NDArray[np.float32]]:
-        """Yield one vector for each text, of any length."""
+        """Yield one vector per text, before normalisation."""
         for output in ("sentence_embedding", "dense_vecs"):
             if output in self.outputs:
                 yield from (arrays[output] for _, arrays in self.run(texts, output))
                 return
-        first = self.outputs[0]  # a vector for each token
+        first = self.outputs[0]  # the output has a vector for each token
         for _, arrays in self.run(texts, first):
             yield arrays[first][0] if self._pooling == "cls" else arrays[first].mean(axis=0)
 
     def run(self, texts: Sequence[str], *outputs: str) -> Iterator[tuple[list[int], _Arrays]]:
-        """Yield the tokens and these outputs of each text."""
+        """Yield the token ids and the requested outputs of each text."""
         with running(self.name):
             tokens = [encoded.ids for encoded in self._tokenizer.encode_batch(list(texts))]
         for ids in tokens:
@@ -222,7 +224,7 @@ class _Network:
 def network_file(folder: Path) -> Path | None:
     """Return the network file in a folder or its subfolder ``onnx``: one of ``NETWORKS``, else the only one.
 
-    Raise ModelError if there are several other files.
+    Return None if there is none. Raise ModelError if there are several others.
     """
     files = [*sorted(folder.glob("*.onnx")), *sorted(folder.glob("onnx/*.onnx"))]
     for name in NETWORKS:
@@ -235,11 +237,11 @@ def network_file(folder: Path) -> Path | None:
 
 
 def _token_limit(configs: Mapping[str, Any]) -> int:
-    """Return the token limit of a model that does not state it itself."""
+    """Return the token limit of a model whose configuration does not state it."""
     config, tokenizer = configs.get("config.json", {}), configs.get("tokenizer_config.json", {})
     positions = int(config.get("max_position_embeddings") or 512)
     if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        positions -= int(config.get("pad_token_id") or 0) + 1  # these number their places from there
+        positions -= int(config.get("pad_token_id") or 0) + 1  # positions of these models begin after the padding id
     return min(positions, int(tokenizer.get("model_max_length") or positions))
 
 
@@ -266,7 +268,11 @@ def _token_text(token: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """``cosine`` and ``least_cosine`` compare the exported model's vectors with PyTorch's, of a few sentences."""
+    """The result of an export.
+
+    ``cosine`` and ``least_cosine`` are the mean and the lowest cosine between vectors of the exported and the PyTorch
+    model, for a few sentences.
+    """
 
     model: str
     folder: str
@@ -276,10 +282,10 @@ class ExportReport:
 
 
 def export_model(embedder: Embedder, folder: Path) -> ExportReport:
-    """Write the int8 form of a loaded model to a folder, which appears once it is whole and was tried.
+    """Export a loaded model to a folder in int8 form. The folder appears when it is complete and was tested.
 
-    Raises UsageError for an embedder that PyTorch does not run here and for a folder that holds something. Raises
-    PageIndexError if the extra is missing, ModelError if the model cannot be exported or then differs.
+    Raise UsageError for an embedder that does not run in PyTorch here, and for a folder that is not empty. Raise
+    PageIndexError if the extra is missing, ModelError if the model cannot be exported or its vectors differ.
     """
     name = embedder.id.name
     if not isinstance(embedder, Exporting):
@@ -320,7 +326,7 @@ def _trace(model: Exportable, file: Path) -> None:
         def forward(self, *tensors: Any) -> tuple[Any, ...]:
             return model.forward(dict(zip(inputs, tensors, strict=True)))
 
-    free = torch.export.Dim.DYNAMIC  # texts and tokens may be any number
+    free = torch.export.Dim.DYNAMIC  # the numbers of texts and tokens are variable
     torch.onnx.export(
         Network().eval(), tuple(inputs.values()), str(file), input_names=list(inputs),
         output_names=list(model.outputs), dynamic_shapes=(tuple({0: free, 1: free} for _ in inputs),),
@@ -329,9 +335,9 @@ def _trace(model: Exportable, file: Path) -> None:
 
 
 def _quantise(file: Path, network: Path) -> None:
-    """Quantise to int8 with one bit to spare.
+    """Quantise to int8 with one spare bit.
 
-    Processors without VNNI add products of eight bits in sixteen, which would overflow.
+    Processors without VNNI sum products of eight bits in sixteen bits, which would overflow otherwise.
     """
     quantization = require("onnxruntime.quantization", "export")
     quantization.quantize_dynamic(
@@ -350,7 +356,7 @@ def _write_configs(model: Exportable, folder: Path) -> None:
 
 
 def _compare(embedder: Embedder, folder: Path) -> tuple[float, float]:
-    """Return the mean and the lowest cosine. Raises ModelError for a mean that is too low."""
+    """Return the mean and the lowest cosine between both models. Raise ModelError if the mean is too low."""
     exported = open_onnx(LocalModel("onnx", str(folder), folder, ModelPlaces()))
     cosines = np.concatenate(
         [
@@ -367,7 +373,7 @@ def _compare(embedder: Embedder, folder: Path) -> tuple[float, float]:
 
 @contextmanager
 def _export_errors(name: str) -> Iterator[None]:
-    """Raise one error for all that fails in the libraries, and silence them."""
+    """Translate all errors of the export libraries into one ModelError, and silence their output."""
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Embeddings from any server with OpenAI's interface (OpenAI, vLLM, Ollama, LiteLLM, …)."""
+"""Embeddings from any server with OpenAI's API (OpenAI, vLLM, Ollama, LiteLLM, …)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.openai.com/v1"
-MAX_INPUTS = 128  # per request
-MAX_CHARACTERS = 8_000  # per text; OpenAI's models take 8,192 tokens
-_REQUEST_CHARACTERS = 200_000  # OpenAI takes 300,000 tokens in one request
-_SHORTEST = 200  # a text refused as too long is halved, but not below this
+MAX_INPUTS = 128  # texts per request
+MAX_CHARACTERS = 8_000  # characters per text; OpenAI's models accept 8,192 tokens
+_REQUEST_CHARACTERS = 200_000  # OpenAI accepts 300,000 tokens in one request
+_SHORTEST = 200  # a text that is refused as too long is halved down to this length
 _ADVICE: Mapping[EndpointFailure, str] = {
     "timeout": "Try again later.",
     "request": "Check that this server offers embeddings with this model.",
@@ -29,10 +29,9 @@ _ADVICE: Mapping[EndpointFailure, str] = {
 class OpenAIEmbedder:
     """An ``Embedder`` over HTTP. Queries and documents are sent alike, each cut at ``MAX_CHARACTERS``.
 
-    A text that the server still calls too long is halved until it is taken, which depends on no other text. Failures
-    are EndpointError. Requests for documents are patient, those for questions are not (see ``Client``).
-
-    The key stays out of messages, logs and reprs. A server other than OpenAI's may be asked without one.
+    A text that the server still refuses as too long is halved until it is accepted. This is independent of other texts.
+    Failures are EndpointError. Requests for documents are patient, those for queries are not (see ``Client``). The key
+    never appears in messages, logs and reprs. Servers other than OpenAI's may work without a key.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class OpenAIEmbedder:
 
     @property
     def id(self) -> EmbedderId:
-        """Return the identity. If nothing was embedded before, ask the server for one vector to learn the dimension."""
+        """Return the identity. If nothing was embedded before, request one vector to learn the dimension."""
         return self._id or self._learn(self._embed([" "], CallScope(patient=True)))
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -91,7 +90,7 @@ class OpenAIEmbedder:
         return self._id
 
     def _embed_batch(self, batch: list[str], scope: CallScope) -> list[Any]:
-        """Return one vector per text. What is too long for the server is halved: first the batch, then the text."""
+        """Return one vector per text. If the server refuses the length, halve first the batch, then the text."""
         try:
             return self._calls.send(partial(self._request, batch), scope=scope)[0]
         except EndpointError as error:
@@ -104,7 +103,7 @@ class OpenAIEmbedder:
 
     def _request(self, batch: list[str], timeout: float) -> list[Any]:
         try:
-            # "float" because not every server knows the SDK's default, base64
+            # "float", since not every server supports the SDK's default, base64
             answer = self._client.embeddings.create(
                 model=self._model, input=batch, encoding_format="float", timeout=timeout
             )
@@ -114,13 +113,13 @@ class OpenAIEmbedder:
         return self._rows(getattr(answer, "data", None), len(batch))
 
     def _rows(self, data: Any, count: int) -> list[Any]:
-        """Return the vectors in the order of the texts, which the answer may not keep."""
+        """Return the vectors in the order of the texts; the response may have another order."""
         if not isinstance(data, list) or not all(hasattr(item, "embedding") for item in data):
             raise self._unusable("with data that are not embeddings")
         if len(data) != count:
             raise self._unusable(f"{count} texts with {len(data)} vectors")
         numbered = {str(getattr(item, "index", "")): item.embedding for item in data}
-        if len(numbered) == 1:  # some servers number none, or all alike, and keep the order
+        if len(numbered) == 1:  # some servers number none, or all alike, and preserve the order
             return [item.embedding for item in data]
         places = [str(place) for place in range(count)]
         if not numbered.keys() >= set(places):

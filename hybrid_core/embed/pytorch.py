@@ -1,8 +1,8 @@
-"""Embedders that PyTorch runs: sentence-transformers models, and BGE-M3 through FlagEmbedding.
+"""Embedders that run in PyTorch: sentence-transformers models, and BGE-M3 through FlagEmbedding.
 
-BGE-M3 (Chen et al. 2024, "BGE M3-Embedding: Multi-Lingual, Multi-Functionality, Multi-Granularity") gives dense
-vectors, learned term weights and scores token by token. Its own ``encode`` runs the first batch twice to find a batch
-size that fits, which doubles the time of a question. Here the model and tokenizer are called once per batch.
+BGE-M3 (Chen et al. 2024, "BGE M3-Embedding: Multi-Lingual, Multi-Functionality, Multi-Granularity") computes dense
+vectors, learned term weights and token-by-token scores. Its own ``encode`` runs the first batch twice to determine a
+batch size that fits, which doubles the time of a query. Here the model and tokenizer are called once per batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from hybrid_core.embed.local_models import ModelPlaces, find_model, load_model, 
 from hybrid_core.errors import ModelError, UsageError
 from hybrid_core.system import require
 
-_BATCH = 32  # the library's own; not measured on a GPU
+_BATCH = 32  # the library's default; not measured on a GPU
 _BATCH_ON_CPU = 16  # measured: 25 texts/s of 40 to 190 words, 21 in batches of 32, 16 in batches of 128
 
 _M3_BATCH = 16
@@ -41,9 +41,9 @@ _DENSE_ONLY = "sentence-transformers:PATH, which makes dense vectors only"
 
 
 class SentenceTransformerEmbedder:
-    """An ``Embedder``. The model's own prompts for queries and documents are used, its own limit cuts texts.
+    """An ``Embedder`` for sentence-transformers models, with the prompts and the text limit of the model.
 
-    The code that a model brings along is never run (``trust_remote_code`` stays off).
+    Code that comes with a model is never run (``trust_remote_code`` stays off).
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class SentenceTransformerEmbedder:
     ) -> None:
         local = find_model("sentence-transformers", name, places)
         self._name = local.name
-        self._lock = threading.Lock()  # tokenizers are not safe between threads ("Already borrowed")
+        self._lock = threading.Lock()  # tokenizers are not thread-safe ("Already borrowed")
         library = require("sentence_transformers", "sentence-transformers")
 
         def load(source: str, offline: bool) -> Any:
             return library.SentenceTransformer(source, device=device, local_files_only=offline)
 
-        # Without modules.json the library would guess how to pool.
+        # Without modules.json the library would guess the pooling.
         self._model, folder = load_model(local, load, needed="modules.json")
         self._batch_size = batch_size or (_BATCH_ON_CPU if self._model.device.type == "cpu" else _BATCH)
         self._dimension: int | None = None
@@ -102,9 +102,9 @@ class SentenceTransformerEmbedder:
 
 
 class BgeM3Embedder:
-    """An ``Embedder``, ``SparseEmbedder`` and ``MultiVectorEmbedder``; half precision on GPUs, else single.
+    """An ``Embedder``, ``SparseEmbedder`` and ``MultiVectorEmbedder`` for BGE-M3, in half precision on GPUs.
 
-    Queries and documents are treated alike, as the model was trained.
+    Queries and documents are embedded alike, as the model was trained.
     """
 
     PUBLISHED: ClassVar[str] = "BAAI/bge-m3"
@@ -120,7 +120,7 @@ class BgeM3Embedder:
         local = find_model("bge-m3", name, places)
         self._name = local.name
         self._batch_size = batch_size or _M3_BATCH
-        self._lock = threading.Lock()  # tokenizers are not safe between threads ("Already borrowed")
+        self._lock = threading.Lock()  # tokenizers are not thread-safe ("Already borrowed")
         self._torch = require("torch", "bge-m3")
         library = require("FlagEmbedding", "bge-m3").BGEM3FlagModel
         self._device: str = device or library.get_target_devices(None)[0]
@@ -135,7 +135,7 @@ class BgeM3Embedder:
         self._model = flag
         config = flag.model.config
         self._limit = min(flag.tokenizer.model_max_length, config.max_position_embeddings - config.pad_token_id - 1)
-        # FlagEmbedding draws these at random where the folder lacks them.
+        # If the folder lacks these, FlagEmbedding initialises them at random.
         self._lacks = [head for head in _HEADS if folder is not None and not (folder / head).exists()]
         self._dimension: int = config.hidden_size
         identity = fingerprint("bge-m3 dense and sparse", model_digest(name, folder), self._limit, self._dimension)
@@ -169,7 +169,7 @@ class BgeM3Embedder:
     def colbert_scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         def call(batch: list[str]) -> list[NDArray[np.float32]]:
             arrays = self._run(batch, "colbert")
-            # Without the first token, and without padding, whose zeros would win over negative products.
+            # Without the first token, and without padding, whose zeros would outrank negative products.
             lengths = arrays["attention_mask"].sum(axis=1) - 1
             return [row[:length] for row, length in zip(arrays["colbert_vecs"], lengths, strict=True)]
 
@@ -205,10 +205,10 @@ class BgeM3Embedder:
             )
 
     def _run(self, batch: list[str], *heads: str) -> dict[str, Any]:
-        """Return arrays whose first axis is the texts: the tokenizer's, and "dense_vecs", "sparse_vecs",
-        "colbert_vecs".
+        """Return arrays by name; their first axis is the texts.
 
-        Of the latter only those that ``heads`` names ("dense", "sparse", "colbert"), in single precision.
+        They are the arrays of the tokenizer, and of "dense_vecs", "sparse_vecs" and "colbert_vecs" those that ``heads``
+        names ("dense", "sparse", "colbert"), in single precision.
         """
         flag = self._model
         options_of_heads = {"return_dense": "dense" in heads, "return_sparse": "sparse" in heads}

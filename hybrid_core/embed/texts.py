@@ -1,11 +1,11 @@
 """The texts of a document to embed: a short text of each page, and each chunk with its section's title and summary.
 
 The short text of a page is its beginning of about 64 tokens. It ranks pages better than summaries do, and as well as
-the first 256 tokens, which take five times as long (docs/lab/embedding.md). Title and summary make a chunk findable by
-its subject; higher titles are left out, because every page shares them (docs/benchmarks.md).
+the first 256 tokens, which take five times as long (docs/lab/embedding.md). With title and summary, a chunk matches
+queries for its subject; higher titles are left out, because every page shares them (docs/benchmarks.md).
 
-A chunk's key consists of its text, its section's title and the summarising model, and not of the summary, which changes
-with any page. So a changed page needs new vectors only for itself.
+A chunk's key consists of its text, its section's title and the summarising model. It excludes the summary, which
+changes with any page. So a changed page needs new vectors only for itself.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hybrid_core.types.documents import Chunk, Page, Section
 
 _SUMMARY_CHARS = 160
 _PAGE_TOKENS = 64
-_PAGE_CHARS = 16 * _PAGE_TOKENS  # looked at for them
-_PIECE = re.compile(r"[\u2e80-\uffff]|[^\W\d_\u2e80-\uffff]+|\d+|[^\w\s]|_")  # signs of East Asia are one each
-_ASCII, _OTHER, _DIGITS = 6, 3, 2  # characters of a token
+_PAGE_CHARS = 16 * _PAGE_TOKENS  # characters examined for these tokens
+_PIECE = re.compile(r"[\u2e80-\uffff]|[^\W\d_\u2e80-\uffff]+|\d+|[^\w\s]|_")  # East Asian characters are one piece each
+_ASCII, _OTHER, _DIGITS = 6, 3, 2  # characters per token
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,15 @@ class EmbeddingText:
 
     @property
     def key(self) -> str:
-        """Return a hash. An equal text is embedded once, wherever and in whichever version it stands."""
+        """Return the hash by which the vector is stored.
+
+        Equal texts are embedded once, in all documents and versions.
+        """
         return hashlib.sha256((self.known_by or self.text).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def page_texts(pages: Sequence[Page]) -> Iterator[EmbeddingText]:
-    """Yield the short text of each page, in order: a model's description, else its beginning. Blank pages have none."""
+    """Yield the short text of each page in order: a model's description, else the beginning. Skip blank pages."""
     for page in pages:
         seen = f"{page.summary}\n{page.described}".strip() if page.described else ""
         if about := seen or beginning(page.text, _PAGE_TOKENS):
@@ -73,7 +76,7 @@ def chunk_texts(
 
 
 def beginning(text: str, tokens: int) -> str:
-    """Return the first pieces of a text that make about ``tokens`` tokens, its white space as single spaces."""
+    """Return the beginning of a text with about ``tokens`` tokens, with white space as single spaces."""
     text = " ".join(text[:_PAGE_CHARS].split())
     left = tokens
     for piece in _PIECE.finditer(text):

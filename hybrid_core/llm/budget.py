@@ -13,20 +13,20 @@ from typing import Any, Protocol
 from hybrid_core.errors import ChatError, UsageError
 from hybrid_core.types.usage import Usage
 
-BYTES = 3  # per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
+BYTES = 3  # bytes per token; English prose has 4 to 5, tables of numbers about 3, Chinese 3 per character
 
 TURN = 6
 """Tokens that mark the beginning, role and end of a turn."""
-_FIRST_SHARE = 2 / 3  # of the tokens may be planned for the first request: the endpoint may count half as many again
+_FIRST_SHARE = 2 / 3  # share of the tokens for the first request, since the endpoint may count half as many again
 
 
 def estimate(text: str) -> int:
-    """Return the tokens of a text, rather too many than too few."""
+    """Return the estimated tokens of a text, rather too many than too few."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES)
 
 
 def shares(lengths: list[int], budget: int) -> list[int]:
-    """Divide a budget among parts that need ``lengths``: room that short parts leave goes evenly to the long ones."""
+    """Divide a budget among parts that need ``lengths``. What short parts do not need is shared by the long ones."""
     granted = [0] * len(lengths)
     left, order = budget, sorted(range(len(lengths)), key=lambda at: lengths[at])
     for done, at in enumerate(order):
@@ -36,7 +36,7 @@ def shares(lengths: list[int], budget: int) -> list[int]:
 
 
 def cut(text: str, tokens: int) -> str:
-    """Return the beginning of a text of at most ``tokens``, with "…" if something is left out."""
+    """Return the beginning of a text with at most ``tokens``, ending in "…" if it is cut."""
     if estimate(text) <= tokens:
         return text
     return text.encode("utf-8", "replace")[: max(0, tokens - 1) * BYTES].decode("utf-8", "ignore") + "…"
@@ -48,16 +48,16 @@ class _Turn(Protocol):
 
 
 class InputBudget:
-    """``tokens`` for all inputs of one question. For one thread at a time.
+    """The budget of ``tokens`` for all inputs of one question. For one thread at a time.
 
     A request takes its estimate before it is sent. If the endpoint counts more, the difference is taken too, and later
-    estimates are raised by that rate. A request that is repeated because it got no answer is not taken again.
+    estimates are raised by that rate. A retry of a failed request takes nothing.
     """
 
     def __init__(self, tokens: int) -> None:
         self.tokens = self.left = tokens
         self._rate = 1.0
-        self._turns = 0  # of the last request
+        self._turns = 0  # messages of the last request
 
     def size(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
         """Return the estimated tokens of a request: its texts, turns and schema, without pictures."""
@@ -67,20 +67,20 @@ class InputBudget:
         return math.ceil(written * self._rate)
 
     def room(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None, keep: int = 0) -> int:
-        """Return the tokens of text that a request may still get if ``keep`` are kept for others."""
+        """Return the tokens of text that may be added to a request if ``keep`` tokens are reserved for others."""
         left = self.left - keep
         if self.left == self.tokens:
             left = min(left, int(_FIRST_SHARE * self.tokens))
         return max(0, int((left - self.size(messages, schema)) / self._rate))
 
     def require(self, size: int) -> None:
-        """Raise ChatError ("too long") if less than ``size`` is left."""
+        """Raise ChatError ("too long") if fewer than ``size`` tokens are left."""
         if size > self.left:
             message = f"The request has about {size} tokens, and {self.left} of the question's {self.tokens} are left."
             raise ChatError(message, "Raise the setting reason_tokens.", failure="too long")
 
     def take(self, messages: Sequence[_Turn], schema: Mapping[str, Any] | None) -> int:
-        """Take a request's ``size`` and return it. Raises as ``require`` does."""
+        """Take the ``size`` of a request from the budget and return it. Raise the same errors as ``require``."""
         size = self.size(messages, schema)
         self.require(size)
         self._turns = len(messages)
@@ -88,16 +88,17 @@ class InputBudget:
         return size
 
     def counted(self, size: int, tokens: int) -> None:
-        """Correct the budget by the endpoint's count of a request that took ``size``; 0 if it counts nothing."""
+        """Correct the budget with the endpoint's token count of a request estimated as ``size``; 0: no count."""
         if tokens > size:
             marks = math.ceil(self._turns * TURN * self._rate)
-            self._rate *= tokens / max(1, size - marks)  # as if it counted no marks: a longer request has fewer of them
+            # assumes that it counts no marks of turns: a longer request has relatively fewer
+            self._rate *= tokens / max(1, size - marks)
             self.left -= tokens - size
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """A price per million tokens, in whatever currency the table is kept."""
+    """Prices per million tokens, in the currency of the price table."""
 
     input: float = 0.0
     output: float = 0.0
@@ -107,9 +108,9 @@ class Price:
 
 
 def read_prices(table: str) -> Mapping[str, Price]:
-    """Return the prices in a table like "gpt-4o=2.50/10, qwen2.5-vl=0/0": model, input, output.
+    """Parse a price table like "gpt-4o=2.50/10, qwen2.5-vl=0/0": model, input, output.
 
-    Raises UsageError for anything else.
+    Raise UsageError for an invalid table.
     """
     prices = {}
     for entry in filter(None, (part.strip() for part in table.split(","))):
@@ -128,8 +129,9 @@ def read_prices(table: str) -> Mapping[str, Price]:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The account of a call. ``library`` is an id, "" for none or several; ``who`` a caller's name, "" for this
-    machine.
+    """The account to which model calls are charged.
+
+    ``library`` is an id, "" for none or several; ``who`` is a caller's name, "" for the local user.
     """
 
     library: str = ""
@@ -140,10 +142,10 @@ class Meter(Protocol):
     """A counter of model use, safe for several threads."""
 
     def check(self, model: str, *, priced: bool) -> None:
-        """Check before a call that more may be spent. Raises ChatError ("quota")."""
+        """Raise ChatError ("quota") before a call if a spending limit is reached."""
 
     def add(self, model: str, usage: Usage, charge: Charge, *, priced: bool) -> None:
-        """Count an answered call. ``priced``: its cost is known."""
+        """Count an answered call. ``priced``: its price is known."""
 
 
 _NOBODY = Charge()
@@ -157,7 +159,7 @@ def current_charge() -> Charge:
 
 @contextmanager
 def charged(*, library: str | None = None, who: str | None = None) -> Iterator[None]:
-    """Charge calls in this thread or task to these; None leaves a value as it is."""
+    """Charge the calls of this thread or task to a library and a caller. None leaves a value unchanged."""
     changes = {name: value for name, value in (("library", library), ("who", who)) if value is not None}
     token = _charge.set(replace(_charge.get(), **changes))
     try:

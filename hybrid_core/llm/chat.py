@@ -17,7 +17,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A turn of a chat. ``images`` are whole PNG or JPEG files, shown before the text."""
+    """A message in a chat. ``images`` are whole PNG or JPEG files, shown before the text."""
 
     role: Role
     text: str
@@ -26,12 +26,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """A reply. ``value`` is the answer to ``ask`` in its schema; it is None from ``say``."""
+    """A reply of a chat model. ``value`` is the parsed answer of ``ask``, None from ``say``."""
 
     text: str
     value: T | None
     usage: Usage
-    finished: bool = True  # False where ``max_tokens`` cut the text off
+    finished: bool = True  # False if ``max_tokens`` cut the text off
 
 
 _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
@@ -39,7 +39,10 @@ _KINDS = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"))
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. ``schema`` is the JSON schema of the answer, None for words; ``title`` names it."""
+    """A request to a chat model.
+
+    ``schema`` is the JSON schema of the answer, None for plain text; ``title`` is its name.
+    """
 
     messages: tuple[Message, ...]
     max_tokens: int
@@ -49,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer. Tokens are 0 if the endpoint does not count them.
+    """A response of an endpoint. Tokens are 0 if the endpoint does not count them.
 
     ``finished`` is False if ``max_tokens`` cut the text off.
     """
@@ -61,16 +64,16 @@ class Completion:
 
 
 class Endpoint(Protocol):
-    """A model behind an interface, without retries and limits. Several threads may use it."""
+    """A connection to a model of a provider, without retries and limits. Several threads may use it."""
 
     @property
     def name(self) -> str: ...
 
     def complete(self, request: Request, timeout: float, on_text: Callable[[str], None] | None = None) -> Completion:
-        """Send a request. ``timeout`` is in seconds of silence, or in all if ``on_text`` streams the answer.
+        """Send a request and return the response.
 
-        With a schema the answer is JSON as far as the endpoint can force it; nothing checks that here. Raises
-        ChatError.
+        ``timeout`` is in seconds without data, or in total if ``on_text`` streams the response. With a schema the
+        response is JSON as far as the endpoint can enforce it; it is not validated here. Raise ChatError.
         """
         ...
 
@@ -78,7 +81,7 @@ class Endpoint(Protocol):
 
 
 def image_type(image: bytes) -> str:
-    """Return the media type of an image. Raises UsageError for anything but PNG and JPEG."""
+    """Return the media type of an image. Raise UsageError for anything but PNG and JPEG."""
     for start, name in _KINDS:
         if image.startswith(start):
             return name

@@ -19,7 +19,7 @@ from hybrid_core.llm.replies import ReplyCache
 
 PICTURE = 1600
 """Tokens of a picture at the endpoints that count most: they scale down pictures above 1,568 pixels."""
-# Tokens of a usual reply, or of an entry of it.
+# Tokens of a typical reply, or of an entry in it.
 _USUAL_REPLY = {"PageSaid": 350, "SectionSummary": 70, "Check": 12, "Description": 50}
 _MIN_REPLY = 60
 _SECTION = re.compile(r"^\[section (\d+)\]", re.MULTILINE)
@@ -28,10 +28,10 @@ _SUMMARY = "What the section says of its matter, with the names and figures that
 
 
 class Recorder:
-    """An ``Endpoint`` that appends each answer of another one to a JSONL file. Failures are not recorded.
+    """An ``Endpoint`` that appends each response of another one to a JSONL file. Failures are not recorded.
 
-    A line holds the name of the model, the request without its images, and the completion. It holds no keys, headers or
-    URLs with secrets.
+    A line contains the name of the model, the request without its images, and the response. It contains no keys,
+    headers or URLs with secrets.
     """
 
     def __init__(self, endpoint: Endpoint, path: Path) -> None:
@@ -64,10 +64,10 @@ class Recorder:
 
 
 class Player:
-    """An ``Endpoint`` that answers from a recording and calls nothing.
+    """An ``Endpoint`` that answers from a recording and calls no model.
 
     A request that was recorded several times gets its replies in order, then the last one again. Raises UsageError for
-    a file that is no recording; ``complete`` raises ChatError ("cassette") for a request it lacks.
+    an invalid recording; ``complete`` raises ChatError ("cassette") for a request that it lacks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,7 +109,7 @@ class Player:
 
 
 def request_hash(request: Request) -> str:
-    """Hash roles, words, images and schema. Spacing and the token limit make no difference."""
+    """Return a hash of roles, words, images and schema. Spacing and the token limit do not change it."""
     messages = [
         [m.role, " ".join(m.text.split()), *(hashlib.sha256(image).hexdigest() for image in m.images)]
         for m in request.messages
@@ -119,10 +119,10 @@ def request_hash(request: Request) -> str:
 
 
 class CountingEndpoint:
-    """An ``Endpoint`` that calls nothing and estimates tokens. It has the name of another one, to find its cached
-    replies.
+    """An ``Endpoint`` that estimates tokens and calls no model.
 
-    Estimates are rather too high: three bytes a token for inputs, the usual size for outputs.
+    It has the name of another endpoint, so that cached replies of that endpoint are used. Estimates are rather too
+    high: three bytes per token for inputs, the typical size for outputs.
     """
 
     def __init__(self, name: str) -> None:
@@ -148,7 +148,7 @@ class CountingEndpoint:
 
 
 class SealedReplies(ReplyCache):
-    """A cache of replies that stores nothing new."""
+    """A reply cache that is read but never written."""
 
     def put(self, key: str, text: str) -> None:
         pass
@@ -158,7 +158,7 @@ class SealedReplies(ReplyCache):
 
 
 def _smallest_value(schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Any:
-    """Return the smallest value that a schema of ``replies.json_schema`` allows."""
+    """Return the shortest value that a schema of ``replies.json_schema`` allows."""
     if "$ref" in schema:
         return _smallest_value(whole["$defs"][schema["$ref"].rsplit("/", 1)[1]], whole)
     if "enum" in schema:

@@ -16,8 +16,8 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.llm.prompts import prompt
 
 _SIDE = 64  # pixels; some vision models refuse smaller images
-_MAX_TOKENS = 500  # models that think first need more than the reply has
-_NUMBERS = 400  # read, about 1,000 tokens; new ones each time, for a server may keep what it has read
+_MAX_TOKENS = 500  # reasoning models need more tokens than the reply has
+_NUMBERS = 400  # numbers in the prompt, about 1,000 tokens; new ones each time, since a server may cache prompts
 _TASKS = {False: ("Reply with the word: ready.", "ready"), True: ("Which colour is the image?", "red")}
 
 
@@ -28,10 +28,10 @@ class Word(BaseModel):
 
 
 def probe(model: ChatModel, *, vision: bool) -> tuple[str, float]:
-    """Ask for one word, with ``vision`` for the colour of an image. Return the finding in one line, and the seconds.
+    """Ask for one word, with ``vision`` for the colour of an image. Return a one-line summary, and the seconds.
 
-    A server may load the model first, so the call has the time of any call. Raises ChatError as ``ask`` does (a bad
-    key, a missing model, images refused), and ReplyError if the image was taken but not seen.
+    A server may load the model first, so the call has the usual timeout. Raise the errors of ``ask`` (a bad key, a
+    missing model, images refused), and ReplyError if the model accepts the image but does not see it.
     """
     task, expected = _TASKS[vision]
     check_prompt = prompt("check")
@@ -60,21 +60,24 @@ def _red_image() -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Tokens per second; ``reading`` counts until the first piece of the answer, ``writing`` from then on."""
+    """The speed of a model in tokens per second.
+
+    ``reading`` is the speed until the first piece of the answer, ``writing`` the speed after it.
+    """
 
     reading: float
     writing: float
 
     def seconds(self, read: int, written: int) -> float:
-        """Return the seconds of a call with so many tokens."""
+        """Return the seconds of a call with these numbers of input and output tokens."""
         return read / self.reading + written / self.writing
 
 
 def measure(model: ChatModel) -> Speed:
-    """Measure the speed of a model by one streamed call. Raises ChatError.
+    """Measure the speed of a model by one streamed call. Raise ChatError.
 
-    Tokens are those that the endpoint counts, else four characters each. A server that does not stream is taken to read
-    in no time.
+    Tokens are counted by the endpoint, else estimated as four characters each. For a server that does not stream, the
+    reading time counts as 0.
     """
     speed_prompt = prompt("speed")
     numbers = " ".join(str(random.randint(1000, 9999)) for _ in range(_NUMBERS))

@@ -27,18 +27,18 @@ _NULLS = re.compile(r"\b(None|NaN|undefined)\b")
 _TRUTHS = re.compile(r"\b(True|False)\b")
 _COMMA = re.compile(r",(\s*[}\]])")
 _DECODER = json.JSONDecoder(strict=False)  # models put line ends into strings
-_STARTS = 50  # places at which JSON is looked for
+_STARTS = 50  # maximum number of positions at which JSON is searched for
 _UNSUPPORTED_KEYS = ("title", "default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
                 "minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems")  # fmt: skip
 
-_GATHER = 0.2  # seconds in which replies gather before they are written in one transaction
+_GATHER = 0.2  # seconds during which replies are collected for one transaction
 
 
 @lru_cache(256)
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema in the strict subset that endpoints can force: every field required, no others.
+    """Return the schema in the strict subset that endpoints can enforce: every field is required, others are forbidden.
 
-    Bounds that the subset lacks are left to pydantic. Each call returns the same object: do not change it.
+    Pydantic checks the limits that the subset lacks. Each call returns the same object: do not change it.
     """
     strict = _strict(model.model_json_schema())
     assert isinstance(strict, dict)
@@ -46,7 +46,10 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _strict(node: Any, *, names: bool = False) -> Any:
-    """Return a schema node in the strict subset. ``names``: the keys are field names, not words of the schema."""
+    """Return a schema node in the strict subset.
+
+    ``names``: the keys are names of fields, not keywords of the schema.
+    """
     if isinstance(node, list):
         return [_strict(item) for item in node]
     if not isinstance(node, dict):
@@ -62,7 +65,7 @@ def _strict(node: Any, *, names: bool = False) -> Any:
 
 
 def instruction(schema: dict[str, Any]) -> str:
-    """Return the text that tells a model of the schema if the endpoint cannot force it."""
+    """Return the prompt text that describes the schema, for endpoints that cannot enforce it."""
     written = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     return f"Reply with one JSON value that fits this JSON schema, and nothing else:\n{written}"
 
@@ -70,8 +73,8 @@ def instruction(schema: dict[str, Any]) -> str:
 def read_reply(text: str, model: type[T]) -> T:
     """Return the first JSON value in a reply that fits the model.
 
-    Accepts thoughts before it, code fences, words around it, trailing commas, Python's None, True and False, and line
-    ends in strings. Raises ValueError with one line that tells the model what is wrong.
+    Accepts reasoning before it, code fences, text around it, trailing commas, Python's None, True and False, and line
+    ends in strings. Raise ValueError with a one-line description of the problem for the model.
     """
     answer = _THINKING_BLOCK.sub("", text).strip()
     if not answer:
@@ -104,7 +107,7 @@ def _json_values(text: str) -> Iterator[Any]:
 
 
 def _repair_json(text: str) -> str:
-    """Replace what JSON does not know, outside of strings."""
+    """Replace syntax that is invalid in JSON, outside of strings."""
     parts = _STRING.split(text)
     for i in range(0, len(parts), 2):
         plain = _TRUTHS.sub(lambda match: match[1].lower(), _NULLS.sub("null", parts[i]))
@@ -113,7 +116,7 @@ def _repair_json(text: str) -> str:
 
 
 def _describe(error: ValidationError) -> str:
-    """Return the first problems of a validation, without the input and links to pydantic."""
+    """Return the first problems of a validation, without the input and links to pydantic's documentation."""
     problems = [
         f"{'.'.join(map(str, problem['loc'])) or 'the value'}: {problem['msg']}" for problem in error.errors()[:5]
     ]
@@ -121,16 +124,16 @@ def _describe(error: ValidationError) -> str:
 
 
 class ReplyCache:
-    """A cache of replies, safe for several threads. Keys are those of ``request_key`` and ``part_key``.
+    """A cache of replies, safe for several threads. Keys come from ``request_key`` and ``part_key``.
 
-    A thread writes whole replies, several in one transaction, so that calls do not wait for the disk. A process that is
-    killed loses the replies of its last moment.
+    A separate thread writes complete replies, several in one transaction, so that calls do not wait for the disk. A
+    killed process loses its newest replies.
     """
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
-        self._waiting: dict[str, bytes] = {}  # not yet written
+        self._waiting: dict[str, bytes] = {}  # replies that are not written yet
         self._hurry = threading.Event()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="reply-cache")
 
@@ -149,7 +152,7 @@ class ReplyCache:
 
     def put_part(self, key: str, text: str) -> None:
         """Store a part of a reply. It is durable when this returns."""
-        with contextlib.suppress(StoreError):  # as above
+        with contextlib.suppress(StoreError):  # the reply is returned even if it cannot be stored
             self._cache.put({key: text.encode("utf-8", "replace")})
 
     def flush(self) -> None:
@@ -163,18 +166,19 @@ class ReplyCache:
             with self._lock:
                 batch = dict(self._waiting)
             try:
-                with contextlib.suppress(StoreError):  # a reply that cannot be kept has been given all the same
+                with contextlib.suppress(StoreError):  # the reply is returned even if it cannot be stored
                     self._cache.put(batch)
             finally:
                 with self._lock:
                     self._waiting = {key: value for key, value in self._waiting.items() if key not in batch}
-                    more = bool(self._waiting)  # read within the lock: the next ``put`` sees whether a writer runs
+                    # read within the lock, so that the next ``put`` knows whether a writer runs
+                    more = bool(self._waiting)
             if not more:
                 return
 
 
 def request_key(model: str, prompt: str, request: Request) -> str:
-    """Return the hash of everything that decides a reply: model, prompt version, messages, schema and limit."""
+    """Return the hash of everything that determines a reply: model, prompt version, messages, schema and limit."""
     messages = [
         [message.role, message.text, *(hashlib.sha256(image).hexdigest() for image in message.images)]
         for message in request.messages
@@ -184,9 +188,10 @@ def request_key(model: str, prompt: str, request: Request) -> str:
 
 
 def part_key(kind: str, *decisive: str | bytes) -> str:
-    """Return the hash of everything that decides a model's answer about a part of a document: model, prompt, contents.
+    """Return the hash of everything that determines a model's answer about a part of a document.
 
-    An unchanged part (a page, a section) is paid for once. Page numbers are no part of the key.
+    It covers model, prompt and contents, but not page numbers. So an unchanged part (a page, a section) is paid for
+    once.
     """
     digest = hashlib.sha256()
     for part in decisive:

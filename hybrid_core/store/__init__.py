@@ -1,1 +1,1 @@
-"""The store: the catalog (the truth), and the vector index (derived from it)."""
+"""The store: the catalog, which is authoritative, and the vector index, which is derived from it."""

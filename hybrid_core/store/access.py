@@ -1,6 +1,6 @@
-"""Access of callers: tokens, the audit log, and stored replies to repeated requests.
+"""Access of callers: tokens, the audit log, and stored responses to repeated requests.
 
-A secret is shown once and stored as a hash. Clearing a home keeps the tokens.
+A secret is shown once and stored as a hash. Clearing a home does not delete the tokens.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ tokens = Table(
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False),
     Column("kind", String, nullable=False),  # "token", "user", "session"
-    Column("hash", String, nullable=False, unique=True),  # SHA-256 of the secret; of a user a random one of nothing
-    Column("parent", String, nullable=False, index=True),  # of a session: the token that opened it
-    Column("created_at", BigInteger, nullable=False),  # ms since 1970, as all times here
+    # SHA-256 of the secret; a user has no secret, so the hash of a random one
+    Column("hash", String, nullable=False, unique=True),
+    Column("parent", String, nullable=False, index=True),  # id of the token that opened a session
+    Column("created_at", BigInteger, nullable=False),  # ms since 1970, like all times of this module
     Column("expires_at", BigInteger, nullable=False),  # 0: never
     Column("used_at", BigInteger, nullable=False, server_default="0"),
 )  # fmt: skip
@@ -52,7 +53,7 @@ tokens = Table(
 grants = Table(
     "grants", metadata,
     Column("token", String, ForeignKey("tokens.id", ondelete="CASCADE"), primary_key=True),
-    Column("library", String, primary_key=True),  # an id, "*" for all
+    Column("library", String, primary_key=True),  # library id, "*" for all
     Column("role", String, nullable=False),
     sqlite_with_rowid=False,
 )  # fmt: skip
@@ -63,7 +64,7 @@ audit = Table(
     Column("at", BigInteger, nullable=False),
     Column("caller", String, nullable=False),
     Column("action", String, nullable=False),
-    Column("library", String, nullable=False),  # an id, "" for none
+    Column("library", String, nullable=False),  # library id, "" for none
     Column("subject", Text, nullable=False),
     Column("outcome", Integer, nullable=False),  # HTTP status
     Index("audit_by_library", "library", "number"),
@@ -71,29 +72,29 @@ audit = Table(
 )  # fmt: skip
 
 replies = Table(
-    "replies", metadata,  # by idempotency key: replies for repeated requests
+    "replies", metadata,  # responses for repeated requests, by idempotency key
     Column("caller", String, primary_key=True),
     Column("key", String, primary_key=True),
     Column("asked", String, nullable=False),  # a hash of the request
     Column("at", BigInteger, nullable=False, index=True),
-    Column("status", Integer, nullable=False),  # 0 while it is being answered
+    Column("status", Integer, nullable=False),  # 0 while the response is not ready
     Column("headers", Text, nullable=False),  # JSON object
     Column("body", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )  # fmt: skip
 
 
-_SECRET = "hpi_"  # tools that look for leaked secrets find it by this
+_SECRET = "hpi_"  # a prefix by which scanners recognise leaked secrets
 _MAX_SESSIONS = 1000
-_USE_INTERVAL = 600_000  # ms between two notes of use
-_MAX_ENTRIES, _MAX_REFUSALS = 1_000_000, 100_000  # of the log: the newest, and among these the newest refused calls
+_USE_INTERVAL = 600_000  # ms between two updates of the time of the last use
+_MAX_ENTRIES, _MAX_REFUSALS = 1_000_000, 100_000  # maximum number of log entries, and of refused calls among them
 _REPLY_LIFETIME = 86_400_000  # ms
-_MAX_REPLIES = 1000  # of one caller
-_REPLY_TIMEOUT = 60_000  # ms after which a request without an answer counts as broken off
+_MAX_REPLIES = 1000  # per caller
+_REPLY_TIMEOUT = 60_000  # ms after which an unanswered request counts as aborted
 
 
 def secret_hash(secret: str) -> str:
-    """Return the hash of a secret. Secrets have 256 random bits, so they cannot be guessed from a fast hash."""
+    """Return the hash of a secret. A fast hash is safe, since secrets have 256 random bits."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -112,8 +113,8 @@ class TokenStore:
     ) -> tuple[Token, str]:
         """Create a token. Return it with its secret, which is never shown again.
 
-        It is valid for ``seconds``, with 0 until it is revoked. Raises ConflictError if another token or user has the
-        name.
+        It is valid for ``seconds``, or until it is revoked if this is 0. Raise ConflictError if another token or user
+        has the name.
         """
         secret, now = _SECRET + secrets.token_urlsafe(32), now_ms()
         expires_at = now + int(seconds * 1000) if seconds else 0
@@ -143,11 +144,11 @@ class TokenStore:
             return _with_grants(connection, rows)
 
     def by_secret(self, secret: str) -> tuple[Token, str] | None:
-        """Return a token and its parent, None if it is unknown, expired or revoked."""
+        """Return the token of a secret with the id of its parent. Return None if it is unknown, expired or revoked."""
         return self._find(tokens.c.hash == secret_hash(secret))
 
     def user(self, name: str) -> Token | None:
-        """Return the user that a trusted proxy names."""
+        """Return the user with a name that a trusted proxy sent, None if unknown."""
         match = self._find((tokens.c.name == name) & (tokens.c.kind == "user"))
         return match and match[0]
 
@@ -156,13 +157,13 @@ class TokenStore:
         return match and match[0]
 
     def used(self, token: Token) -> None:
-        """Record the last use of a token, at intervals. If that cannot be written, the call continues."""
+        """Record the last use of a token, at most every ten minutes. Ignore a home that cannot be written."""
         if (now := now_ms()) - token.used_at > _USE_INTERVAL:
             with suppress(ReadOnlyError, DiskFullError), self._store.writing() as connection:
                 connection.execute(update(tokens).where(tokens.c.id == token.id).values(used_at=now))
 
     def revoke(self, name: str) -> Token:
-        """Revoke a token by name or id, with the sessions opened with it. Raises NotFoundError."""
+        """Revoke a token by name or id, with the sessions that it opened. Raise NotFoundError."""
         with self._store.writing() as connection:
             query = select(tokens).where(
                 or_(tokens.c.id == name, (tokens.c.name == name) & (tokens.c.kind != "session"))
@@ -189,7 +190,7 @@ class TokenStore:
 
 
 def forget_grants(connection: Connection, library: str) -> None:
-    """Delete the grants of a library that is removed: another one may get its id."""
+    """Delete the grants of a removed library, since another library may get its id."""
     connection.execute(delete(grants).where(grants.c.library == library))
 
 
@@ -241,7 +242,7 @@ class AuditLog:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A stored reply. ``request`` is a hash of the request; ``status`` 0 means that it is still being answered."""
+    """A stored response. ``request`` is a hash of the request; ``status`` is 0 while the response is not ready."""
 
     request: str
     status: int

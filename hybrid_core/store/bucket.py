@@ -1,4 +1,7 @@
-"""Files in a bucket of an object store, which several machines share. Each fetches a file once."""
+"""Storage of original files in a bucket of an object store, which several machines share.
+
+Each machine downloads a file once.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,14 @@ from hybrid_core.store.objects import Copies, DerivedKind, Distant, Folder, Obje
 from hybrid_core.system import require
 
 _FILES, _ASIDE, _OWNER = "originals", "aside", "catalog"
-_MARK = "bucket"  # the row of meta that holds the mark of the bucket
+_MARK = "bucket"  # the key in ``meta`` of the catalog's mark, which its bucket contains too
 _T = TypeVar("_T")
-_LARGE = 32 * 2**20  # bytes: larger files go in parts, which a store cannot refuse if the name is taken
+_LARGE = 32 * 2**20  # bytes: larger files are uploaded in parts; such an upload may overwrite an existing object
 _PART = 8 * 2**20
-_ABANDONED_AFTER = datetime.timedelta(days=1)  # a file aside for longer was left by a dead process
+# age after which a file that was moved aside is left over from a dead process
+_ABANDONED_AFTER = datetime.timedelta(days=1)
 _RETRY_SECONDS = 20
-_PAUSE = 60.0  # seconds without requests for derived values after the bucket did not answer
+_PAUSE = 60.0  # seconds without requests for derived values after a failure of the bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +52,20 @@ class BucketAddress:
 
 
 class Bucket:
-    """An ``Objects`` in a bucket, with copies of fetched files in the home."""
+    """Storage of original files in a bucket, with copies of downloaded files in the home."""
 
     def __init__(self, home: Path, address: BucketAddress, owner: str) -> None:
-        """Open a bucket. ``owner`` is the mark of the catalog whose files it holds.
+        """Open a bucket. ``owner`` is the mark of the catalog whose files the bucket contains.
 
-        Raises UsageError for a bad address and for the bucket of another catalog, UnreachableError if it does not
-        answer.
+        Raise UsageError for a bad address and for the bucket of another catalog, and UnreachableError if the bucket
+        does not answer.
         """
         self._obstore = require("obstore", "s3")
-        self._originals = Folder(home / ORIGINALS)  # files from before the home had a bucket, which may lack them
+        # files from before the home had a bucket; the bucket may not contain them
+        self._originals = Folder(home / ORIGINALS)
         self._copies, self._url = Copies(home / COPIES, address.room), address.url
         self._store = self._open_store(address)
-        self._paused = 0.0  # until when
+        self._paused = 0.0  # time at which the pause ends
         try:
             with self._translated_errors():
                 if self._read(_OWNER) is None:
@@ -98,7 +103,7 @@ class Bucket:
         self._folder_of(name).keep(name, file)
 
     def drop(self, name: str) -> None:
-        """Do nothing: ``delete`` does everything."""
+        """Do nothing: ``delete`` does all the work."""
 
     def delete(self, names: Collection[str], used: Used) -> None:
         """Move each file aside, check again that it is unused, and then delete it.
@@ -118,9 +123,9 @@ class Bucket:
             self._copies.drop(name)
 
     def fetch(self, name: str) -> Path:
-        """Return the place of a file in this home, and copy it there.
+        """Return the path of a file in this home. Download the file if it is not there yet.
 
-        Raises StoreError also if its bytes do not fit its name.
+        Raise StoreError if a write fails or the bytes do not match the hash in the name.
         """
         target = self.place(name)
         with suppress(OSError):
@@ -168,7 +173,7 @@ class Bucket:
         key = f"{_FILES}/{name}"
         with self._translated_errors():
             if not (self._has(key) or self._put_back(name)):
-                return None  # a link to nothing would show the store's own error
+                return None  # a link to a missing object would show the store's own error
             return str(self._obstore.sign(self._store, "GET", key, datetime.timedelta(seconds=seconds)))
 
     def derived(self, kind: DerivedKind, key: str) -> bytes | None:
@@ -178,9 +183,9 @@ class Bucket:
         self._unless_unreachable(lambda: self._put_new(_derived_key(kind, key), value))
 
     def _put_aside(self, name: str) -> str | None:
-        """Copy a file aside and return the new place, None if the file is not kept.
+        """Copy a file aside and return its new place, None if the file is not stored.
 
-        The place is new, so that nobody else deletes it.
+        The place is new, so that no other process deletes it.
         """
         place = f"{_ASIDE}/{name}/{uuid.uuid4().hex}"
         try:
@@ -190,9 +195,9 @@ class Bucket:
         return place
 
     def _put_back(self, name: str) -> bool:
-        """Return True if the file lay aside and was put back.
+        """Restore a file from a copy aside. Return whether there was a copy.
 
-        It is being deleted, or the process that deleted it ended before it asked again.
+        Such a copy exists while a process deletes the file, or if it ended before its second check.
         """
         for entry in self._entries(f"{_ASIDE}/{name}/"):
             with suppress(FileNotFoundError):
@@ -201,7 +206,7 @@ class Bucket:
         return False
 
     def _abandoned_files(self) -> Iterator[tuple[str, str]]:
-        """Yield (name, place) of files that dead processes left aside."""
+        """Yield (name, place) of files aside that dead processes left."""
         for entry in self._entries(f"{_ASIDE}/"):
             if datetime.datetime.now(datetime.UTC) - entry["last_modified"] > _ABANDONED_AFTER:
                 yield entry["path"].split("/")[1], entry["path"]
@@ -211,7 +216,7 @@ class Bucket:
             yield from part
 
     def _delete(self, keys: list[str]) -> None:
-        with suppress(FileNotFoundError):  # another process was quicker
+        with suppress(FileNotFoundError):  # another process has already deleted them
             self._obstore.delete(self._store, keys)
 
     def _folder_of(self, name: str) -> Folder:
@@ -220,7 +225,7 @@ class Bucket:
     def _unless_unreachable(self, work: Callable[[], _T]) -> _T | None:
         """Return the result of ``work``, None while the bucket does not answer.
 
-        Each call to it then takes seconds, and a scan has a thousand pages.
+        Each failed call takes seconds and a scan has up to a thousand pages, so calls pause after a failure.
         """
         if time.monotonic() < self._paused:
             return None
@@ -231,7 +236,7 @@ class Bucket:
             return None
 
     def _parts(self, name: str, options: Any = None) -> Iterator[bytes] | None:
-        """Return the bytes of a file in parts, None if it is not kept."""
+        """Yield the bytes of a file in parts. Return None if the file is not stored."""
         with self._translated_errors():
             for _ in range(2):
                 with suppress(FileNotFoundError):
@@ -241,7 +246,7 @@ class Bucket:
         return None
 
     def _stream(self, answer: Any) -> Iterator[bytes]:
-        """Yield the parts of an answer. Errors of the caller are not taken for those of the store."""
+        """Yield the parts of a response. Errors that the caller raises between parts are not translated."""
         with self._translated_errors():
             yield from answer.stream(min_chunk_size=_PART)
 
@@ -284,7 +289,7 @@ class Bucket:
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Raise errors of the object store as ours."""
+        """Translate errors of the object store into errors of this project."""
         errors = self._obstore.exceptions
         try:
             yield
@@ -304,10 +309,10 @@ def _derived_key(kind: DerivedKind, key: str) -> str:
 
 
 def open_objects(catalog: Transactions, home: Path, address: BucketAddress | None) -> Objects:
-    """Open the store of a catalog's original files. The catalog records which store, so all machines use the same.
+    """Open the storage of a catalog's original files. The catalog records which one, so that all machines use the same.
 
-    Raise UsageError if they are in a bucket that is not configured, or in another catalog's; UnreachableError if the
-    bucket does not answer.
+    Raise UsageError if the files are in a bucket that is not configured, or in another catalog's bucket. Raise
+    UnreachableError if the bucket does not answer.
     """
     query = select(meta.c.value).where(meta.c.key == _MARK)
     with catalog.reading() as connection:

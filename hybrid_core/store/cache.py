@@ -1,4 +1,4 @@
-"""A bounded cache of page images, OCR results and model replies, which cost time or money to make again.
+"""A bounded cache of page images, OCR results and model replies, which are slow or costly to recompute.
 
 It is a separate file, so that cache writes and publications never wait for each other. The file may be deleted while no
 process runs.
@@ -35,12 +35,12 @@ from hybrid_core.store.sqlite import SqliteFile
 _log = logging.getLogger(__name__)
 
 _VERSION = 1
-_SECONDS_BETWEEN_USES = 60.0  # a value that is read again sooner is not noted again: reading should not mean writing
+_SECONDS_BETWEEN_USES = 60.0  # interval between two updates of the time of last use, so that reads rarely write
 
 _metadata = MetaData()
 _entries = Table(
     "entries", _metadata,
-    Column("key", String, primary_key=True),  # begins with its kind, then the hashes it depends on
+    Column("key", String, primary_key=True),  # the kind of the value, followed by the hashes that it depends on
     Column("value", LargeBinary, nullable=False),
     Column("used_at", Float, nullable=False),
     Index("entries_by_use", "used_at"),
@@ -48,18 +48,18 @@ _entries = Table(
 
 
 class Cache:
-    """A cache of at most ``limit`` bytes of values; the longest unused go first. The first use opens the file.
+    """A cache of at most ``limit`` bytes, which evicts the least recently used values. The first use opens the file.
 
-    Safe for several threads and processes. Methods raise StoreError if the file cannot be used. If it cannot be
-    written, values are still read.
+    Safe for several threads and processes. Methods raise StoreError if the file cannot be used. Reads continue to work
+    if the file cannot be written.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
         self.path, self._limit = path, limit
         self._opened: SqliteFile | None = None
         self._lock = threading.Lock()
-        self._refused = False  # whether the log says that nothing can be written
-        self._room = 0  # bytes that may be written before the cache is measured again
+        self._refused = False  # whether a write failure has been logged
+        self._room = 0  # bytes that may be written before the size of the cache is measured again
 
     def close(self) -> None:
         with self._lock:
@@ -68,10 +68,10 @@ class Cache:
                 self._opened = None
 
     def get(self, key: str) -> bytes | None:
-        """Return a value, or None. A value that is read stays longer."""
+        """Return a cached value, None if it is missing. The read updates the time of last use."""
         try:
             file = self._file()
-        except (ReadOnlyError, DiskFullError):  # there is none yet, and none can be made
+        except (ReadOnlyError, DiskFullError):  # the file does not exist and cannot be created
             return None
         with file.reading() as connection:
             row = connection.execute(
@@ -80,7 +80,8 @@ class Cache:
         if row is None:
             return None
         if time.time() - row.used_at > _SECONDS_BETWEEN_USES:
-            with contextlib.suppress(StoreError), file.writing() as connection:  # only the order suffers
+            # a failure affects only the order of eviction
+            with contextlib.suppress(StoreError), file.writing() as connection:
                 connection.execute(update(_entries).where(_entries.c.key == key).values(used_at=time.time()))
         value: bytes = row.value
         return value
@@ -114,7 +115,7 @@ class Cache:
             self._refused = True
 
     def _drop_oldest(self, connection: Connection) -> int:
-        """Return the size before; delete the longest unused entries until the limit is met."""
+        """Delete the least recently used entries until the limit is met. Return the size in bytes before."""
         length = func.length(_entries.c.value)
         total = size = connection.scalar(select(func.coalesce(func.sum(length), 0))) or 0
         if total > self._limit:
@@ -137,7 +138,7 @@ class Cache:
             self._file().shrink()
 
     def check(self) -> str:
-        """Return a summary of the size. Raises StoreError if the file is damaged."""
+        """Return a summary of the size. Raise StoreError if the file is damaged."""
         if not self.path.exists():
             return "empty"
         self._file().check()

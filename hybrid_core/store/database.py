@@ -15,9 +15,9 @@ from sqlalchemy.exc import DataError, IntegrityError, NoResultFound, NotSupporte
 
 from hybrid_core.errors import Advice, BrokenReadError, DamageError
 
-DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # of our statements, not of the store
+DEFECTS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)  # errors in our statements, not in the store
 BUSY_SECONDS = 60
-CONNECTIONS = 10  # of one process to one database; whoever finds none free waits, and each is held for one short read
+CONNECTIONS = 10  # per process and database; a thread waits for a free connection and uses it for one short read
 _T = TypeVar("_T")
 DAMAGED = Advice(
     "Whoever runs the server can recover it, or restore a backup: see Backup and restore in the documentation. Notes, "
@@ -37,48 +37,51 @@ DAMAGED_DATABASE = (
 
 
 class StrangeValueError(ValueError):
-    """A stored value that its column cannot hold, as one wrong bit in a row makes it."""
+    """A stored value that its column cannot contain, for example because of a flipped bit."""
 
 
-UNREADABLE = (  # not what was written comes back
+UNREADABLE = (  # errors that occur when stored bytes were changed
     zlib.error, UnicodeDecodeError, json.JSONDecodeError, StrangeValueError, NoResultFound,
 )  # fmt: skip
 
 
 def nothing(connection: Connection) -> None:
-    """Write nothing before the transaction; the default of ``writing``."""
+    """Do nothing. This is the default for ``before`` in ``writing``."""
 
 
 class Database(Protocol):
-    """A database. Safe for several threads and processes. Raise BusyError if a retry may help, else StoreError."""
+    """A database. Safe for several threads and processes.
+
+    Methods raise BusyError if a retry may help, and StoreError for other failures.
+    """
 
     @property
     def read_only(self) -> str:
-        """Return why the database cannot be written, as far as known; "" if it can."""
+        """Return the reason why the database cannot be written, as far as known; "" if it can."""
         ...
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Open a consistent view."""
+        """Begin a consistent read."""
         ...
 
     def writing(self, before: Callable[[Connection], None] = nothing) -> AbstractContextManager[Connection]:
         """Begin a write transaction; only one runs at a time.
 
-        ``before`` belongs to the transaction but may run in parallel with others. It may write only rows that no reader
-        looks for until this transaction refers to them.
+        ``before`` belongs to the transaction but may run in parallel with others. It may write only rows that readers
+        cannot reach before this transaction refers to them.
         """
         ...
 
     def shrink(self) -> None:
-        """Give deleted rows' space back. Skipped silently while another process is writing."""
+        """Return the space of deleted rows to the disk. Do nothing while another process is writing."""
         ...
 
     def check(self) -> None:
-        """Raise StoreError where a quick check of the database itself finds damage."""
+        """Raise StoreError if a quick check of the database finds damage."""
         ...
 
     def size_bytes(self) -> int:
-        """Return the size on the disk."""
+        """Return the size on the disk in bytes."""
         ...
 
     def close(self) -> None: ...
@@ -87,8 +90,8 @@ class Database(Protocol):
 class Decoding(ContextDecorator):
     """A context or decorator for code that decodes stored values.
 
-    It raises DamageError for values that cannot have been written. The advice of the error is for SQLite catalogs.
-    Several threads may share one.
+    It raises DamageError for values that this software cannot have written. The advice of the error is for SQLite
+    catalogs. Several threads may share an instance.
     """
 
     def __init__(self, what: str) -> None:
@@ -108,7 +111,7 @@ class Decoding(ContextDecorator):
 def reread(work: Callable[[], _T]) -> _T:
     """Run read-only work, and repeat it once if its connection breaks.
 
-    The work restarts from the beginning, so it must not cost money or show anything.
+    The work restarts from the beginning, so it must not cost money or produce output.
     """
     try:
         return work()
@@ -117,7 +120,7 @@ def reread(work: Callable[[], _T]) -> _T:
 
 
 def parts(values: Iterable[_T], size: int = 500) -> Iterator[list[_T]]:
-    """Yield the values in order, in lists of at most ``size``, since statements accept only limited lists."""
+    """Yield the values in order, in lists of at most ``size``, since statements limit their parameters."""
     rest = iter(values)
     while some := list(islice(rest, size)):
         yield some

@@ -1,7 +1,7 @@
 """Folders and files of a home: created, locked and readable only by their owner, whatever the umask.
 
-Working folders belong to a process; the next process removes those of dead ones. Copies that do not fit in the home go
-to a temporary folder outside.
+Each process has its own working folders; other processes delete the folders of dead ones. Copies that do not fit in the
+home go to a temporary folder outside.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ FOLDERS = frozenset({"libraries", "locks", ORIGINALS, COPIES, "tmp", "words"})
 _RECOVERY = Path("locks", "recover.lock")
 _SQLITE = tuple(f"{file}{more}" for file in (CACHE, CATALOG) for more in ("-wal", "-shm", ""))
 _FILES = ("config.yaml", "made-by-eval.json", *_SQLITE)
-FREE_SPACE = "Free some space"  # begins the advice where a disk is full
-_ROOM = 1 << 16  # bytes: with fewer SQLite cannot make the files beside a catalog
+FREE_SPACE = "Free some space"  # beginning of the advice for a full disk
+_ROOM = 1 << 16  # bytes: the minimum for the log files that SQLite creates beside a catalog
 FULL = (errno.ENOSPC, errno.EDQUOT)
-UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # what a system answers that keeps a folder from writes
+UNWRITABLE = (*FULL, errno.EROFS, errno.EACCES, errno.EPERM)  # error numbers of folders that cannot be written
 FULL_SIGNS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -41,10 +41,10 @@ _USUAL = ("/tmp", "/var/tmp")
 
 
 def open_home(home: Path) -> None:
-    """Make the folder of a home, or take others' rights to one that an older version made.
+    """Create the folder of a home, or remove other users' rights to an existing one.
 
-    A folder that others may write to, or that holds folders which are not ours (``--home .``), keeps its rights:
-    only what is ours in it is closed. Raise StoreError where the folder cannot be made.
+    A folder that others may write to, or that contains foreign folders (``--home .``), keeps its rights; only the
+    home's own files and folders in it are closed. Raise StoreError if the folder cannot be created.
     """
     catalog = home / CATALOG
     try:
@@ -57,9 +57,9 @@ def open_home(home: Path) -> None:
                 "Choose another with PAGEINDEX_STORAGE_PATH.", "Choose another with --home or PAGEINDEX_STORAGE_PATH."
             ),
         ) from error
-    if unwritable(home):  # a copy to read keeps its rights
+    if unwritable(home):  # a read-only copy keeps its rights
         return
-    with contextlib.suppress(OSError):  # a folder of somebody else's
+    with contextlib.suppress(OSError):  # another user owns the folder
         if not home.stat().st_mode & _WRITABLE_BY_OTHERS and all(
             entry.name in FOLDERS or not entry.is_dir() for entry in home.iterdir()
         ):
@@ -67,22 +67,25 @@ def open_home(home: Path) -> None:
         if catalog.exists() and catalog.stat().st_mode & _OTHERS:
             for name in FOLDERS:
                 close_below(home / name)
-            for name in _FILES:  # the catalog comes last: it tells that all is done
+            for name in _FILES:  # the catalog is last, since its rights show that all others are set
                 close_to_others(home / name)
 
 
 def own_entries(names: Collection[str]) -> frozenset[str]:
-    """Return what a folder with these entries holds of a home: none where it is no home."""
+    """Return the names of a home's files and folders, if ``names`` are the entries of a home; else an empty set."""
     return FOLDERS | frozenset(_FILES) if CATALOG in names or CACHE in names else frozenset()
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a path exists as far as this user can see."""
+    """Return whether a path exists, as far as this user may see."""
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a folder may not be searched
 
 
 def unwritable(path: Path) -> str:
-    """Return why this user cannot write an existing file or folder, "" where they can or it does not exist."""
+    """Return the reason why this user cannot write an existing path.
+
+    Return "" if the user can write it or it does not exist.
+    """
     if not is_there(path) or os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return ""
     with contextlib.suppress(OSError):
@@ -92,12 +95,12 @@ def unwritable(path: Path) -> str:
 
 
 def library_folder(home: Path, library: str) -> Path:
-    """Return the folder for data derived from a library. Its id is escaped to be a safe folder name."""
+    """Return the folder for data derived from a library. The id is escaped to be a safe folder name."""
     return home / "libraries" / quote(library, safe=" ")
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and what it lacks above it, for its owner alone. An existing one stays as it is."""
+    """Create a folder and its missing parents, only accessible to the owner. An existing folder stays unchanged."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -106,7 +109,7 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(file: Path) -> None:
-    """Make an empty file, for its owner alone. An existing one stays as it is."""
+    """Create an empty file, only accessible to the owner. An existing file stays unchanged."""
     with contextlib.suppress(FileExistsError):
         handle = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         os.fchmod(handle, stat.S_IRUSR | stat.S_IWUSR)
@@ -114,7 +117,10 @@ def make_file(file: Path) -> None:
 
 
 def close_below(folder: Path) -> None:
-    """Take others' rights to a folder and everything in it. What vanishes meanwhile, or is not ours, is left out."""
+    """Remove other users' rights to a folder and everything in it.
+
+    Files that disappear meanwhile, or have another owner, are skipped.
+    """
     for parent, _, names in os.walk(folder):
         close_to_others(Path(parent))
         for name in names:
@@ -122,7 +128,7 @@ def close_below(folder: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Take others' rights to one file or folder, where it is ours and no link."""
+    """Remove other users' rights to a file or folder, unless it is a link or has another owner."""
     with contextlib.suppress(OSError):
         status = path.lstat()
         if status.st_mode & _OTHERS and not stat.S_ISLNK(status.st_mode) and status.st_uid == os.geteuid():
@@ -131,7 +137,7 @@ def close_to_others(path: Path) -> None:
 
 @contextlib.contextmanager
 def lock_for_recovery(home: Path) -> Iterator[bool]:
-    """Keep other processes from opening the catalog of a home; yield False where another one does so already."""
+    """Keep other processes from opening the catalog of a home. Yield False if another process already does so."""
     lock = home / _RECOVERY
     make_folder(lock.parent)
     make_file(lock)
@@ -144,14 +150,14 @@ def lock_for_recovery(home: Path) -> Iterator[bool]:
             alone = False
         yield alone
     finally:
-        os.close(handle)  # the file stays: were it unlinked, two could hold "the" lock
+        os.close(handle)  # the file is not deleted: otherwise two processes could each lock a file of this name
 
 
 def check_not_recovering(home: Path) -> None:
     """Raise BusyError while another process recovers the catalog of this home."""
     try:
         handle = os.open(home / _RECOVERY, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # most homes were never recovered
+    except OSError:  # most homes were never recovered, so the file is missing
         return
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -165,7 +171,7 @@ def check_not_recovering(home: Path) -> None:
 
 
 def advice_of(reason: str, folder: Path, otherwise: str) -> str:
-    """Return advice for a failed read or write.
+    """Return advice for a failed read or write: free space if the disk is full, else ``otherwise``.
 
     SQLite reports an I/O error if the disk is too full for its log.
     """
@@ -178,7 +184,8 @@ def advice_of(reason: str, folder: Path, otherwise: str) -> str:
 def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
     """Return a DiskFullError if an error was caused by a full disk, else None.
 
-    ``folder`` is used if the error names no path. Errors from workers and servers are recognised by their text.
+    The disk of ``folder`` is checked if the error does not say so itself. Errors from workers and servers are
+    recognised by their text.
     """
     if isinstance(error, ReadOnlyError):
         return None
@@ -199,7 +206,10 @@ def disk_full(error: BaseException, folder: Path) -> DiskFullError | None:
 
 
 def refusal(error: OSError, what: Path) -> StoreError:
-    """Return why ``what`` cannot be made in a home, as the error that says whether the home can be written at all."""
+    """Return the error for a path that cannot be created in a home.
+
+    Its type says whether the disk is full, the home is read-only, or something else failed.
+    """
     message = f"{what}: cannot be written ({error.strerror})."
     if error.errno in FULL:
         return DiskFullError(message, f"{FREE_SPACE}: the disk of {what.parent} is full.")
@@ -208,12 +218,12 @@ def refusal(error: OSError, what: Path) -> StoreError:
 
 
 def _is_full(folder: Path) -> bool:
-    return not unwritable(folder) and shutil.disk_usage(folder).free < _ROOM  # an image that is mounted has none free
+    return not unwritable(folder) and shutil.disk_usage(folder).free < _ROOM  # a read-only image never has free space
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Make a new folder below ``parent``, and remove it at the end. Raise StoreError where it cannot be made."""
+    """Create a new folder below ``parent``, and delete it at the end. Raise StoreError if it cannot be created."""
     sweep(parent)
     folder, lock = _new(parent)
     try:
@@ -223,11 +233,11 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
 
 
 def _new(parent: Path) -> tuple[Path, FileLock]:
-    from filelock import FileLock, Timeout  # takes long to import, and no search needs it
+    from filelock import FileLock, Timeout  # slow to import, and searches do not need it
 
     while True:
         folder = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
-        lock = FileLock(  # beside the folder: it is there before the folder is
+        lock = FileLock(  # beside the folder, so that it exists before the folder
             folder.with_name(folder.name + _ALIVE), mode=0o600
         )
         try:
@@ -235,20 +245,20 @@ def _new(parent: Path) -> tuple[Path, FileLock]:
             lock.acquire(timeout=0)
             make_folder(folder)
             return folder, lock
-        except Timeout:  # somebody who sweeps was quicker to lock the new file
+        except Timeout:  # another process that sweeps was the first to lock the new file
             continue
         except OSError as error:
             raise refusal(error, folder) from error
 
 
 def living(parent: Path) -> set[str]:
-    """Return the names of the folders whose process is alive."""
+    """Return the names of the working folders of live processes. Folders of dead processes are deleted first."""
     sweep(parent)
     return {file.name.removesuffix(_ALIVE) for file in parent.glob("*" + _ALIVE)}
 
 
 def sweep(parent: Path) -> None:
-    """Remove the folders whose process is gone (its lock is free)."""
+    """Delete the working folders of dead processes, whose locks are free."""
     from filelock import FileLock, Timeout
 
     for file in list(parent.glob("*" + _ALIVE)):
@@ -267,7 +277,7 @@ def _remove(folder: Path, lock: FileLock) -> None:
 def temporary_folder(need: int, purpose: str) -> Path:
     """Return a private folder on the first temporary disk with ``need`` bytes free.
 
-    ``purpose`` begins the error message. Raise DiskFullError with the free space of each place if none fits.
+    ``purpose`` begins the error message. Raise DiskFullError with the free space of each place if none suffices.
     """
     refused = []
     for place in _temp_folders():
@@ -288,9 +298,9 @@ def temporary_folder(need: int, purpose: str) -> Path:
 
 
 def working_folder(folder: Path, need: int, purpose: str) -> Path:
-    """Return a folder in the home if it is writable and its disk has ``need`` bytes free, else a temporary folder.
+    """Return ``folder`` if it is writable and its disk has ``need`` bytes free, else a temporary folder.
 
-    Raise as ``temporary_folder``.
+    Raise DiskFullError if there is no temporary folder either.
     """
     existing = next(parent for parent in (folder, *folder.parents) if is_there(parent))
     if not unwritable(existing) and shutil.disk_usage(existing).free >= need:
@@ -304,7 +314,7 @@ def _temp_folders() -> Iterator[Path]:
 
 
 def _own_folder(place: Path) -> Path:
-    """Return a folder below ``place`` that nobody else can open. Raise OSError where there can be none."""
+    """Return a folder below ``place`` that no other user can open. Raise OSError if that is impossible."""
     folder = place / f"hybrid-pageindex-{os.geteuid()}"
     folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
     status = folder.lstat()

@@ -1,4 +1,4 @@
-"""Leases on rows: which worker holds a row, and until when by the database clock."""
+"""Leases on rows: which worker has a row, and until when by the database clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 
 class Transactions(Protocol):
-    """A database: reads that see one state, and write transactions."""
+    """A database with consistent reads and write transactions."""
 
     def reading(self) -> AbstractContextManager[Connection]: ...
 
@@ -19,7 +19,10 @@ class Transactions(Protocol):
 
 
 class db_now(FunctionElement[int]):  # noqa: N801 - written like SQL's own functions
-    """Milliseconds since 1970 when the statement runs. Only this clock decides expiry: those of machines differ."""
+    """The database clock in SQL: milliseconds since 1970.
+
+    Only this clock decides expiry, since machine clocks differ.
+    """
 
     type = BigInteger()
     inherit_cache = True
@@ -38,29 +41,29 @@ def _compile_for_postgresql(element: db_now, compiler: Any, **_: Any) -> str:
 class LeasedRows:
     """The running rows of a table, each leased to one worker.
 
-    The table has the columns ``id``, ``worker``, ``claim`` (how often the row was taken) and ``lease_until``.
+    The table has the columns ``id``, ``worker``, ``claim`` (how often the row was claimed) and ``lease_until``.
     ``running`` is the condition of a leased row.
     """
 
     def __init__(self, table: Table, running: ColumnElement[bool]) -> None:
         self._columns = table.c
         self.running = running
-        # Built once: that takes longer than to run it.
+        # Built once, since building takes longer than running.
         self._locked = select(table).where(*self.fence(*map(bindparam, ("row", "worker", "claim")))).with_for_update()
 
     def fence(self, row: Any, worker: Any, claim: Any) -> tuple[ColumnElement[bool], ...]:
-        """Return the conditions of the row while this claim of this worker holds."""
+        """Return the conditions that are true while this claim of this worker is valid."""
         columns = self._columns
         return columns.id == row, columns.worker == worker, columns.claim == claim, self.running
 
     def lock(self, connection: Connection, row: int, worker: str, claim: int) -> Row[Any] | None:
-        """Return a row and lock it until the transaction ends. Return None if the lease is lost."""
+        """Lock a row until the transaction ends, and return it. Return None if the lease is lost."""
         return connection.execute(self._locked, {"row": row, "worker": worker, "claim": claim}).one_or_none()
 
     def expired(self, lease_ms: Any) -> ColumnElement[bool]:
         """Return the condition of an expired lease.
 
-        A lease that ends later than two full leases from now was written before the clock was put back.
+        A lease that ends later than two full leases from now was written before the clock was set back.
         """
         until = self._columns.lease_until
         return or_(until < db_now(), until > db_now() + 2 * lease_ms)

@@ -1,7 +1,7 @@
 """JSON tables in one memory-mapped file, which opens in constant time.
 
-They hold data derived from the catalog that takes long to compute. Each table stores the sorted hashes of its keys and
-the offsets of its entries. An entry contains its key, because hashes may collide.
+They contain data derived from the catalog that takes long to compute. Each table stores the sorted hashes of its keys
+and the offsets of its entries. An entry contains its key, because hashes may collide.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ _MAGIC = b"tables 1"
 _TAIL = 8 + len(_MAGIC)
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _text = json.encoder.encode_basestring
-_decode = json.JSONDecoder().raw_decode  # which looks for no spaces around
+_decode = json.JSONDecoder().raw_decode  # this method expects no spaces around the value
 
 
-_damaged_files: set[tuple[str, int, int]] = set()  # files that could not be deleted when they were found so
+_damaged_files: set[tuple[str, int, int]] = set()  # damaged files that could not be deleted
 
 
 class MappedTable(Mapping[str, Any]):
-    """A table of a file. Raise IndexDamagedError where an entry cannot be read; the file is then deleted."""
+    """A table in a mapped file, as a read-only mapping.
+
+    Reads raise IndexDamagedError if an entry is unreadable; the file is then deleted.
+    """
 
     def __init__(self, file: MappedFile, count: int, arrays: tuple[int, int, int]) -> None:
         self._file, self._count = file, count
@@ -51,7 +54,7 @@ class MappedTable(Mapping[str, Any]):
         return isinstance(key, str) and self._at(key)[0] >= 0
 
     def _at(self, key: str) -> tuple[int, int]:
-        """Return the position of a key's entry in order, -1 where there is none, and where its value begins."""
+        """Return the index of a key's entry, -1 if there is none, and the offset of its value."""
         number, begins = int.from_bytes(_digest(key), "little"), f"[{_text(key)},".encode("utf-8", "surrogatepass")
         at = bisect_left(self._hashes, number)
         while at < self._count and self._hashes[at] == number:
@@ -92,10 +95,10 @@ class MappedTable(Mapping[str, Any]):
 
 
 class MappedFile:
-    """A file that ``write_tables`` wrote: its ``head``, and its ``tables`` by name."""
+    """A file from ``write_tables``, opened for reading: its ``head``, and its ``tables`` by name."""
 
     def __init__(self, path: Path) -> None:
-        """Raise OSError where the file cannot be read, ValueError where it is no such file or not whole."""
+        """Open a file. Raise OSError if it cannot be read, and ValueError if it is incomplete or of another kind."""
         self.path = path
         if _stamp(path) in _damaged_files:
             raise ValueError("damaged")
@@ -111,7 +114,7 @@ class MappedFile:
 
 
 def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str, Iterable[tuple[str, Any]]]]) -> None:
-    """Write JSON values by their keys, each key once; the file is there when it is whole. Raise StoreError."""
+    """Write tables of JSON values by unique keys. The file appears only when it is complete. Raise StoreError."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         make_folder(path.parent)
@@ -134,7 +137,7 @@ def write_tables(path: Path, head: Mapping[str, Any], tables: Iterable[tuple[str
 
 
 def _write_table(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[int, int, int, int]:
-    """Write the entries. Return their number, and where the arrays of hashes, starts and sizes begin."""
+    """Write the entries. Return their number, and the offsets of the arrays of hashes, starts and sizes."""
     hashes, sizes = bytearray(), bytearray()
     first = file.tell()
     for key, value in entries:
@@ -155,7 +158,7 @@ def _write_table(file: BinaryIO, entries: Iterable[tuple[str, Any]]) -> tuple[in
 
 
 def _stamp(path: Path) -> tuple[str, int, int]:
-    """Return what tells one state of a file from another. Raise OSError."""
+    """Return path, size and time of a file, which identify its present content. Raise OSError."""
     status = path.stat()
     return str(path), status.st_size, status.st_mtime_ns
 

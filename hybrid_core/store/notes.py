@@ -22,21 +22,21 @@ notes = Table(
     Column("author", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("text", Text, nullable=False),
-    Column("doc_id", String, nullable=False),  # what it is about, "" for the library
-    Column("page", Integer, nullable=False),  # 0: the document
+    Column("doc_id", String, nullable=False),  # subject of the note, "" for the library
+    Column("page", Integer, nullable=False),  # 0: the whole document
     Column("created_at", BigInteger, nullable=False),  # ms since 1970
     Column("changed_at", BigInteger, nullable=False),
     Index("notes_by_library", "library", "changed_at"),
 )  # fmt: skip
 
 feedback = Table(
-    "feedback", metadata,  # what somebody said of a page that was found for a question
+    "feedback", metadata,  # verdicts of users on pages that answer a question or do not
     Column("id", String, primary_key=True),
     Column("library", String, ForeignKey("libraries.id", ondelete="CASCADE"), nullable=False),
     Column("author", String, nullable=False),
     Column("question", Text, nullable=False),
     Column("answer", Text, nullable=False),
-    Column("document", Text, nullable=False),  # its path then, "" where the library has no answer
+    Column("document", Text, nullable=False),  # path of the document at that time, "" if the library has no answer
     Column("page", Integer, nullable=False),
     Column("right", Integer, nullable=False),  # 1: the page answers, 0: it does not
     Column("at", BigInteger, nullable=False),
@@ -57,7 +57,7 @@ class NoteStore:
         return note
 
     def restore(self, copies: Sequence[Note]) -> None:
-        """Add notes as they were written elsewhere, with their times."""
+        """Add copies of notes from another home, with their times."""
         rows = [{name: getattr(note, name) for name in Note.__slots__} for note in copies]
         with self._store.writing() as connection:
             for some in parts(rows):
@@ -81,7 +81,7 @@ class NoteStore:
                 raise _none(id)
 
     def all(self, library: str, doc_id: str = "", limit: int = 1000) -> list[Note]:
-        """Return notes, the last changed first; with ``doc_id`` those about that document."""
+        """Return notes, the most recently changed first; with ``doc_id`` only those about that document."""
         query = select(notes).where(notes.c.library == library).order_by(notes.c.changed_at.desc(), notes.c.id)
         if doc_id:
             query = query.where(notes.c.doc_id == doc_id)
@@ -103,7 +103,7 @@ class FeedbackStore:
         return judgement
 
     def restore(self, copies: Sequence[Feedback]) -> None:
-        """Add feedback as it was given elsewhere, with its times."""
+        """Add copies of feedback from another home, with their times."""
         rows = [
             {name: getattr(judgement, name) for name in Feedback.__slots__} | {"right": int(judgement.right)}
             for judgement in copies
@@ -120,7 +120,7 @@ class FeedbackStore:
                 raise _none(id)
 
     def all(self, library: str, limit: int = 100_000) -> list[Feedback]:
-        """Return the feedback of a library in the order in which it was given."""
+        """Return the feedback of a library in chronological order."""
         query = select(feedback).where(feedback.c.library == library).order_by(feedback.c.at, feedback.c.id)
         with self._store.reading() as connection:
             rows = connection.execute(query.limit(limit)).mappings()

@@ -1,4 +1,4 @@
-"""Files named by the hash of their bytes, which never change: the protocol, and its form in a folder of the home."""
+"""Storage of immutable files, named by the hash of their bytes: the protocol, and storage in a folder of the home."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Used = Callable[[Collection[str]], set[str]]
 
 @dataclass(frozen=True, slots=True)
 class Distant:
-    """A file that need not be fetched. ``size`` is in bytes.
+    """A stored file that can be read in parts without a download. ``size`` is in bytes.
 
     ``part`` yields the bytes from a start to before a stop, and returns None if the file is gone. It raises
     UnreachableError, also while it yields.
@@ -33,72 +33,75 @@ class Distant:
 
 
 class Objects(Protocol):
-    """A store of files. Safe for several threads and processes.
+    """Storage of original files. Safe for several threads and processes.
 
-    A file is kept in three steps: ``upload``, ``keep`` in the transaction that makes the catalog use it, ``confirm``.
-    It is deleted in two: ``drop`` in a transaction that finds it unused, ``delete``. Write transactions exclude each
-    other, so the methods called in them ask no server.
+    A file is stored in three steps: ``upload``, ``keep`` in the transaction that makes the catalog use it, ``confirm``.
+    It is deleted in two: ``drop`` in a transaction that finds it unused, then ``delete``. Write transactions exclude
+    each other, so the methods within them send no requests to a server.
 
-    Raises UnreachableError if a server does not answer, OSError if the home's disk refuses.
+    Methods raise UnreachableError if a server does not answer, and OSError if the home's disk cannot be used.
     """
 
     def place(self, name: str) -> Path:
-        """Return the path of a file in this home; it lies there once it is fetched."""
+        """Return the path of a file in this home. The file exists there once it is fetched."""
         ...
 
     def upload(self, name: str, file: Path) -> None:
-        """Do the slow part of keeping a file; the file stays in its place."""
+        """Upload a file before the transaction that stores it. The local file stays."""
         ...
 
     def keep(self, name: str, file: Path) -> None:
-        """Keep a file, in a write transaction of the catalog. It is moved away unless its bytes are kept already."""
+        """Store a file within a write transaction of the catalog.
+
+        The file is moved, unless its bytes are stored already.
+        """
         ...
 
     def confirm(self, name: str, file: Path) -> None:
-        """Keep the file again if it was deleted by a process that found it unused before that transaction."""
+        """Store the file again if another process deleted it as unused before that transaction."""
         ...
 
     def drop(self, name: str) -> None:
-        """Prepare a deletion, in a write transaction of the catalog in which nobody comes to use the file."""
+        """Prepare the deletion of an unused file, within a write transaction of the catalog."""
         ...
 
     def delete(self, names: Collection[str], used: Used) -> None:
-        """Delete files after that transaction, but for those that are ``used`` again.
+        """Delete files after that transaction, except those that are in use again according to ``used``.
 
-        A process that is killed here may leave unused files, and never removes a used one.
+        If the process is killed here, unused files may remain, but a used file is never deleted.
         """
         ...
 
     def fetch(self, name: str) -> Path:
-        """Return the path of a file in this home. Nothing lies there if the file is not kept.
+        """Return the path of a file in this home, downloaded if needed. Nothing exists there if the file is not stored.
 
-        Raises StoreError if the home's disk refuses.
+        Raise StoreError if the home's disk cannot be used.
         """
         ...
 
     def distant(self, name: str) -> Distant | None:
-        """Return a file to be read in parts, None if it lies in this home or is not kept."""
+        """Return a file for reads in parts, None if it is in this home or is not stored."""
         ...
 
     def names(self) -> Iterable[str]:
-        """Return the names of all kept files."""
+        """Return the names of all stored files."""
         ...
 
     def link(self, name: str, seconds: int) -> str | None:
-        """Return a URL where anybody can read the file for some time, None if there is none."""
+        """Return a URL from which anyone can read the file for ``seconds``, None if there is none."""
         ...
 
     def derived(self, kind: DerivedKind, key: str) -> bytes | None:
-        """Return a value that another machine may have derived from a file."""
+        """Return a value that another machine may have derived from a file, None if there is none."""
         ...
 
     def keep_derived(self, kind: DerivedKind, key: str, value: bytes) -> None:
-        """Keep a derived value for other machines; it may vanish at any time."""
+        """Store a derived value for other machines. It may be deleted at any time."""
         ...
 
 
 class Folder:
-    """An ``Objects`` in a folder of the home."""
+    """Storage of original files in a folder of the home."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -113,17 +116,17 @@ class Folder:
         target = self.place(name)
         if not target.exists():
             make_folder(target.parent)
-            file.chmod(stat.S_IRUSR)  # programs that show it must not change it
+            file.chmod(stat.S_IRUSR)  # programs that open it must not change it
             file.replace(target)
 
     def confirm(self, name: str, file: Path) -> None:
-        """Do nothing: a deletion happens in a transaction too."""
+        """Do nothing: deletions happen in a transaction, so no other process can have deleted it."""
 
     def drop(self, name: str) -> None:
         self.place(name).unlink(missing_ok=True)
 
     def delete(self, names: Collection[str], used: Used) -> None:
-        """Do nothing: ``drop`` has deleted them."""
+        """Do nothing: ``drop`` has deleted the files."""
 
     def fetch(self, name: str) -> Path:
         return self.place(name)
@@ -141,22 +144,22 @@ class Folder:
         return None
 
     def keep_derived(self, kind: DerivedKind, key: str, value: bytes) -> None:
-        """Do nothing: the cache of this home has it."""
+        """Do nothing: the value is in the cache of this home."""
 
 
-_COPY_SECONDS = 600.0  # seconds for which a copy stays after it was asked for, whatever room there is
+_COPY_SECONDS = 600.0  # minimum time in seconds that a copy stays after its last use, even if the space is exceeded
 
 
 class Copies(Folder):
-    """Copies in this home of files that a bucket has, in a folder that holds nothing else."""
+    """Local copies of files from a bucket, in a separate folder."""
 
     def __init__(self, folder: Path, room: int) -> None:
-        """Keep at most ``room`` bytes of copies."""
+        """Open the folder. ``room`` is the maximum size of all copies in bytes."""
         super().__init__(folder)
         self._room = room
 
     def make_room(self) -> None:
-        """Delete the copies that were asked for longest ago, until the others fit."""
+        """Delete the least recently used copies until the total size is within the limit."""
         files = [(stat.st_mtime, stat.st_size, file) for file in self.folder.glob("*/*") if (stat := _stat(file))]
         total = sum(size for _, size, _ in files)
         for used, size, file in sorted(files):

@@ -1,4 +1,4 @@
-"""A database of a PostgreSQL server: connections, turns of writers, and its errors as ours."""
+"""A database on a PostgreSQL server: connections, exclusive writers, and error translation."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from hybrid_core.system import require
 
 _DRIVER = "postgresql+psycopg"
 _CONNECT_SECONDS = 10
-_KEEPALIVE = {  # a network that loses everything is noticed after some 20 s, and not after the system's two hours
+_KEEPALIVE = {  # detects a dead network after about 20 s, not after the system's default of two hours
     "tcp_user_timeout": 20_000, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
 }  # fmt: skip
-_PATIENCE = 5.0  # seconds for which a server that was there is waited for: it may restart, or have no connection left
+_PATIENCE = 5.0  # seconds to wait for a server that restarts or has no free connection
 _PAUSE = 0.1
 _ONE_WRITES = text("SELECT pg_advisory_xact_lock(hashtextextended('hybrid-pageindex catalog', 0))")
 _SET_LOCK_TIMEOUT = text(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
 _SIZE = text("SELECT pg_database_size(current_database())")
-# Classes of SQLSTATE: connection, transactions that took too long, rollback, resources, locks, cancelled or shut down.
+# Classes of SQLSTATE after which a retry may help: connection, slow transaction, rollback, resources, locks, shutdown.
 _LATER = ("08", "25P03", "25P04", "40", "53", "55", "57")
-_LOST_STATES = ("08", "25P03", "25P04", "57P")  # the connection is, or will be in a moment
-_REFUSALS = (  # as libpq says them, without a code; in other languages all is waited for
+_LOST_STATES = ("08", "25P03", "25P04", "57P")  # the connection is lost, or will be in a moment
+_REFUSALS = (  # messages of libpq, which has no codes; in other languages every error is retried
     "authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry", "permission denied",
 )  # fmt: skip
-_DAMAGE = ("XX001", "XX002")  # data, or an index
+_DAMAGE = ("XX001", "XX002")  # damaged data, or a damaged index
 _READ_ONLY, _LOCKED, _FULL = "25006", "55P03", "53100"
 _HOW = "Write it like postgresql://user@localhost/pageindex, or leave it empty."
 
@@ -49,10 +49,10 @@ _HOW = "Write it like postgresql://user@localhost/pageindex, or leave it empty."
 class PostgresDatabase:
     """A PostgreSQL database. Safe for several threads, processes and machines, even behind transaction poolers.
 
-    No state outlives a transaction: no prepared statements, session locks or session settings.
+    No state outlives a transaction: there are no prepared statements, session locks or session settings.
     """
 
-    read_only = ""  # what keeps a server from writes may pass: it says so where it is written to
+    read_only = ""  # a server may become writable later, so refused writes raise an error instead
 
     def __init__(self, url: str, ready: Callable[[Connection], bool], prepare: Callable[[Connection], None]) -> None:
         """Connect, and let ``prepare`` create or upgrade the tables if they are not ``ready``.
@@ -74,8 +74,8 @@ class PostgresDatabase:
             max_overflow=0,
             pool_timeout=BUSY_SECONDS,
             pool_use_lifo=True,
-            pool_pre_ping=True,  # a server that was restarted costs no error
-            isolation_level="READ COMMITTED",  # whoever waited for a turn sees what was written before it
+            pool_pre_ping=True,  # no error after a restart of the server
+            isolation_level="READ COMMITTED",  # a writer that waited sees the writes before its turn
         )
         self._closed = False
         event.listen(self.engine, "checkin", self._given_back)
@@ -95,13 +95,13 @@ class PostgresDatabase:
         return self._url.render_as_string(hide_password=True)
 
     def close(self) -> None:
-        """Close the idle connections; those in use are closed when they are given back."""
+        """Close the idle connections. Others are closed when they are returned."""
         self._closed = True
         self.engine.dispose()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a consistent view. Raise BrokenReadError where what was read so far is to be read again."""
+        """Begin a consistent read. Raise BrokenReadError if the connection broke and the read has to be repeated."""
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with self._translated(), self._connected() as connection:
             connection = connection.execution_options(**options)
@@ -110,7 +110,7 @@ class PostgresDatabase:
 
     @contextmanager
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
-        """Begin a write transaction. Writers take turns, because each first reads the catalog."""
+        """Begin a write transaction. Writers exclude each other, because each first reads the catalog."""
         with self._translated(), self._connected(_SET_LOCK_TIMEOUT) as connection:
             try:
                 before(connection)
@@ -118,15 +118,15 @@ class PostgresDatabase:
                 yield connection
                 connection.commit()
             except DatabaseError as error:
-                if _state(error) == _READ_ONLY:  # another of the addresses may take them
+                if _state(error) == _READ_ONLY:  # the server at another address may be writable
                     connection.invalidate()
                 raise
 
     def _given_back(self, connection: Any, record: ConnectionPoolEntry) -> None:
-        """Correct the state of a connection that is given back.
+        """Reset a returned connection, or close it if the database is closed.
 
-        SQLAlchemy leaves a connection that only read to begin READ WRITE, which a server that takes no writes refuses
-        with its own message. It also keeps one that comes back after the end, and nobody will ask for that again.
+        After a read SQLAlchemy would begin the next transaction READ WRITE, which a read-only server refuses with its
+        own message.
         """
         if self._closed:
             record.invalidate()
@@ -134,9 +134,9 @@ class PostgresDatabase:
             connection.read_only = None
 
     def _connected(self, first: TextClause | None = None) -> Connection:
-        """Return a connection on which nothing was executed but ``first``.
+        """Return a connection on which nothing but ``first`` was executed.
 
-        Try again where there is none, or it is gone: one behind a pooler shows that only with its first statement.
+        Retry if there is no connection or it is lost; behind a pooler only the first statement shows that.
         """
         until = time.monotonic() + _PATIENCE
         while True:
@@ -154,14 +154,14 @@ class PostgresDatabase:
                 time.sleep(_PAUSE)
 
     def _refused(self, error: DatabaseError | InterfaceError) -> bool:
-        """Return whether a server that was never reached refuses a name or password: waiting does not help then."""
+        """Return whether a server that was never reached refuses a name or password, so that a retry is useless."""
         return self._opening and _state(error) is None and any(sign in str(error.orig) for sign in _REFUSALS)
 
     def shrink(self) -> None:
-        """Do nothing: the server does this by itself."""
+        """Do nothing: the server reclaims space by itself."""
 
     def check(self) -> None:
-        """Check that the database answers: its data is the server's to check."""
+        """Check that the database answers. The server checks its data itself."""
         self.size_bytes()
 
     def size_bytes(self) -> int:
@@ -170,9 +170,9 @@ class PostgresDatabase:
 
     @contextmanager
     def _translated(self, lost: type[UnreachableError] = UnreachableError) -> Iterator[None]:
-        """Translate the server's errors into ours, which say whether waiting helps.
+        """Translate the server's errors into errors of this project, which say whether a retry may help.
 
-        ``lost`` is the error of a connection that broke.
+        ``lost`` is the error for a broken connection.
         """
         try:
             yield
@@ -222,7 +222,7 @@ def _state(error: DatabaseError | InterfaceError) -> str | None:
 
 
 def address_of(url: str) -> URL:
-    """Return the address of a database, whatever driver it was written for. Raise UsageError for an invalid one."""
+    """Return the address of a database for our driver, whichever driver it names. Raise UsageError if it is invalid."""
     try:
         address = make_url(url)
     except ArgumentError as error:

@@ -1,7 +1,7 @@
-"""Values derived from pages, cached in this home and, with a bucket, for other machines.
+"""A cache of values derived from pages, in this home and, with a bucket, shared with other machines.
 
-Regions are the figures, tables, captions and headings that a layout model found on a page. They are stored per page and
-used for trees, image crops and highlights.
+Regions are the figures, tables, captions and headings that a layout model detects on a page. They are stored per page
+and used for trees, image crops and highlights.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from hybrid_core.types.locators import Box, PlacedLine, Region, RegionKind
 class SharedCache:
     """A cache shared through the bucket. Keys contain the hash of the input, so values never change.
 
-    If the bucket does not answer, values are computed again. Safe for several threads and processes. Raise as ``Cache``
-    does.
+    If the bucket does not answer, values are computed again. Safe for several threads and processes. Raises the same
+    errors as ``Cache``.
     """
 
     def __init__(self, near: Cache, catalog: Catalog, kind: DerivedKind) -> None:
         self.near, self._catalog, self._kind = near, catalog, kind
 
     def get(self, key: str) -> bytes | None:
-        """Return a value from the home, else from the bucket, which is asked each time."""
+        """Return a value from the home, else from the bucket, None if neither has it."""
         value = self.near.get(key)
         if value is not None:
             return value
@@ -44,12 +44,12 @@ class SharedCache:
         return value
 
     def put(self, values: Mapping[str, bytes]) -> None:
-        """Store values; they are durable in the home when this returns."""
+        """Store values. They are durable in the home when this returns."""
         self.near.put(values)
         self._share(values)
 
     def offer(self, values: Mapping[str, bytes]) -> None:
-        """Keep values for those who look at pages: where the home cannot be written, without it."""
+        """Store values that a reader of pages needs. If the home cannot be written, store them only in the bucket."""
         self.near.offer(values)
         self._share(values)
 
@@ -62,10 +62,10 @@ class SharedCache:
 def page_regions(
     catalog: Catalog, cache: SharedCache, content_id: str, number: int, kinds: Sequence[RegionKind] = ()
 ) -> tuple[Region, ...] | None:
-    """Return the regions of a page (from 1) from top to bottom, all or those of some ``kinds``.
+    """Return the regions of a page (from 1) from top to bottom, all or only those of some ``kinds``.
 
-    Figures and tables are ``("picture", "figure", "table")``. Return None where no layout model has read the page, or
-    the cache has dropped its output. Raise NotFoundError where the catalog holds no such content or page.
+    Figures and tables are ``("picture", "figure", "table")``. Return None if no layout model has read the page, or the
+    cache has dropped its output. Raise NotFoundError if the catalog has no such content or page.
     """
     with catalog.snapshot() as snapshot:
         stored = snapshot.version(content_id)
@@ -86,7 +86,7 @@ def page_regions(
 
 
 def lines_read(page: Page) -> tuple[PlacedLine, ...]:
-    """Return the lines of a page that was read from its picture, which holds no text of its own; () of any other."""
+    """Return the lines of a page whose text comes from OCR, () for any other page."""
     texts = page.text.split("\n")
     if not page.ocr or len(page.boxes) != len(texts) or not all(map(any, page.boxes)):
         return ()
@@ -94,9 +94,9 @@ def lines_read(page: Page) -> tuple[PlacedLine, ...]:
 
 
 def regions_key(sha256: str, model: str, number: int, lines: Sequence[PlacedLine]) -> str:
-    """Return the key of the regions that ``model`` found on page ``number`` of a file.
+    """Return the cache key of the regions that ``model`` detected on page ``number`` of a file.
 
-    ``lines`` are those that were read from the page's picture.
+    ``lines`` are the lines that OCR read on the page.
     """
     of_lines = f"/{hashlib.sha256(repr(lines).encode()).hexdigest()[:24]}" if lines else ""
     return f"regions/{sha256}/{model}/{number}{of_lines}"

@@ -1,4 +1,4 @@
-"""A SQLite file: opening it, turns of writers, and its errors as ours."""
+"""A database in a SQLite file: opening, exclusive writers, and error translation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from hybrid_core.store.home import FREE_SPACE, advice_of, is_there, make_file, o
 from hybrid_core.store.sqlite_engine import ReadOnlyFile, open_read_only, writable_engine
 
 _DAMAGE = ("not a database", "malformed", "decode")
-_REFUSALS = ("unable to open", "disk I/O error", "is full", "readonly")  # what SQLite cannot write, it may still read
+# the file may still be readable if a write fails with one of these
+_REFUSALS = ("unable to open", "disk I/O error", "is full", "readonly")
 _OTHER_HOME = Advice(
     "Choose another home with PAGEINDEX_STORAGE_PATH.", "Choose another home with --home or PAGEINDEX_STORAGE_PATH."
 )
@@ -27,16 +28,16 @@ _ELSEWHERE = "Copy the home to a writable folder, or mount its disk as writable.
 
 
 class SqliteFile:
-    """A file in WAL mode, created where there is none. Safe for several threads and processes.
+    """A SQLite file in WAL mode, created if it is missing. Safe for several threads and processes.
 
-    ``kind`` names what it should be, and ``mend`` is the advice where it is not that or damaged. A file that cannot be
-    written is read as it is; ``read_only`` is then why it cannot, else "".
+    ``kind`` is its expected kind for errors, and ``mend`` the advice if it is of another kind or damaged. A file that
+    cannot be written is opened for reading; ``read_only`` is the reason, "" for a writable file.
     """
 
     def __init__(self, path: Path, kind: str, mend: str, prepare: Callable[[Connection], None]) -> None:
         """Open the file, and let ``prepare`` create or upgrade its tables.
 
-        Raise StoreError where the folder cannot be written or the file is not of its kind, and what ``prepare`` raises.
+        Raise StoreError if the folder cannot be written or the file is of another kind, and the errors of ``prepare``.
         """
         self.path, self._kind, self._mend, self._prepare = path, kind, mend, prepare
         self.read_only = ""
@@ -55,10 +56,10 @@ class SqliteFile:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a consistent view.
+        """Begin a consistent read.
 
-        Raise BusyError where no connection gets free, BrokenReadError where a file that is read without locks changes
-        meanwhile, and StoreError where it cannot be read.
+        Raise BusyError if no connection becomes free, BrokenReadError if a file that is read without locks changes
+        meanwhile, and StoreError if the file cannot be read.
         """
         with self._unchanged(), self._translated(), self.engine.connect() as connection, connection.begin():
             yield connection
@@ -67,9 +68,9 @@ class SqliteFile:
     def writing(self, before: Callable[[Connection], None] = nothing) -> Iterator[Connection]:
         """Begin a write transaction.
 
-        Threads take turns before they take a connection. SQLite lets one write at a time, and those that wait for
-        another process must not leave no connection to readers. Raise BusyError where another process writes too long,
-        ReadOnlyError or DiskFullError where the file is only read, and StoreError otherwise.
+        SQLite allows one writer at a time. Threads wait for each other before they take a connection, so that waiting
+        writers leave connections for readers. Raise BusyError if another process writes too long, ReadOnlyError or
+        DiskFullError if the file cannot be written, and StoreError for other failures.
         """
         if self.read_only:
             self._open_again()
@@ -102,7 +103,7 @@ class SqliteFile:
         return sum(file.stat().st_size for file in files if file.exists())
 
     def _open(self) -> None:
-        """Open the file to be written, else to be read. Raises what ``__init__`` raises."""
+        """Open the file for writing, or for reading if that fails. Raise the same errors as ``__init__``."""
         reason = unwritable(self.path) or unwritable(self.path.parent)
         if not reason:
             try:
@@ -121,8 +122,8 @@ class SqliteFile:
         self._open_view(reason)
 
     def _open_writable(self) -> None:
-        with contextlib.suppress(OSError):  # SQLite says more of what is wrong
-            make_file(self.path)  # SQLite would make it, and the two beside it, as the umask lets it
+        with contextlib.suppress(OSError):  # SQLite's error is more detailed
+            make_file(self.path)  # SQLite would create it and its log files with the rights of the umask
         engine = writable_engine(self.path)
         try:
             with engine.connect() as connection:
@@ -136,7 +137,7 @@ class SqliteFile:
         self.engine, self._view, self.read_only = engine, None, ""
 
     def _open_view(self, reason: str) -> None:
-        """Open the file to be read. Raise ReadOnlyError where it is empty, or must be upgraded first."""
+        """Open the file for reading. Raise ReadOnlyError if it is empty or needs an upgrade."""
         try:
             view = open_read_only(self.path)
         except DBAPIError as error:
@@ -159,7 +160,7 @@ class SqliteFile:
         self.engine, self._view, self.read_only = view.engine, view, reason
 
     def _open_again(self) -> None:
-        """Open the file to be written, if it can be by now. Raise ReadOnlyError or DiskFullError."""
+        """Reopen a read-only file for writing if that is possible now. Raise ReadOnlyError or DiskFullError."""
         with self._opening:
             view, reason = self._view, unwritable(self.path) or unwritable(self.path.parent)
             if view is None:
@@ -171,8 +172,9 @@ class SqliteFile:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Open a file that is read without locks again if it was changed before. Raise BrokenReadError where it is
-        changed meanwhile.
+        """Reopen a file that is read without locks if it has changed.
+
+        Raise BrokenReadError if it changes within the context.
         """
         view = self._view
         if view is not None and view.stale:
@@ -189,7 +191,7 @@ class SqliteFile:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate the errors of SQLite and its connections: BusyError where waiting helps, else StoreError."""
+        """Translate the errors of SQLite: BusyError if a retry may help, else StoreError."""
         try:
             yield
         except PoolTimeoutError as error:

@@ -1,8 +1,7 @@
-"""Engines of SQLite files: to be written, or to be read without a change on the disk.
+"""Engines for SQLite files: for writing, or for reading without any change on the disk.
 
-A file in WAL mode is read with the help of a file of shared memory, which SQLite makes where there is none. Where it
-cannot be made, only another machine or user can write. So a file that is read without it is watched, and read anew once
-it has changed.
+SQLite reads a file in WAL mode with the help of a shared-memory file, which it creates. If this cannot be created, only
+another machine or user can write the database. So the database is read without it, and reopened when it has changed.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ from hybrid_core.store.home import scratch_folder, temporary_folder
 from hybrid_core.store.tables import CleanString, CleanText
 
 _MAP_BYTES = 268435456
-_COPIES = 3  # tries: the file may change while it is copied
-_SPARE = 1 << 20  # bytes beside a copy, for the files that SQLite makes
+_COPIES = 3  # attempts, since the file may change while it is copied
+_SPARE = 1 << 20  # bytes on the disk of a copy for the files that SQLite creates
 _STORED_TYPES: tuple[tuple[tuple[type[Any], ...], tuple[type, ...]], ...] = (
     ((Boolean, Integer), (int,)),
     ((Float,), (float, int)),
@@ -58,7 +57,7 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyFile:
-    """An open file that is only read. ``seen`` is what it was like then, () where SQLite itself notices who writes."""
+    """A file opened for reading only. ``seen`` is its stamp at that time, () if SQLite itself detects changes."""
 
     engine: Engine
     path: Path
@@ -67,20 +66,20 @@ class ReadOnlyFile:
 
     @property
     def stale(self) -> bool:
-        """Return whether somebody has changed the file since it was opened."""
+        """Return whether the file has changed since it was opened."""
         return bool(self.seen) and stamp(self.path) != self.seen
 
     def close(self) -> None:
-        """Let go of the file, and remove its copy where there is one."""
+        """Close the file, and delete its temporary copy if there is one."""
         self.engine.dispose()
         self._removing.close()
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that lets go of its file when it is closed.
+    """A connection that really releases its file when it is closed.
 
-    SQLite keeps a file open, and its locks, until the last statement ends. A read that failed halfway leaves one in
-    the frames of its traceback, which live as long as somebody has the error.
+    SQLite keeps a file and its locks open until the last statement ends. A failed read leaves a statement in the frames
+    of its traceback, which live as long as the error.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -100,9 +99,9 @@ class _Connection(sqlite3.Connection):
 
 
 class _CheckedResults(SQLiteExecutionContext):
-    """A statement whose values are of the types of their columns.
+    """A statement that checks whether results have the types of their columns.
 
-    SQLite keeps the type of each value in its row, where one wrong bit makes bytes or nothing of a text.
+    SQLite stores the type of each value in the row, so a flipped bit can turn a text into bytes or NULL.
     """
 
     def get_result_processor(self, type_: TypeEngine[Any], colname: str, coltype: Any) -> Any:
@@ -120,7 +119,7 @@ class _CheckedResults(SQLiteExecutionContext):
         return check
 
     def _is_filled(self, name: str) -> bool:
-        """Return True if a result is a column that holds no NULL, and no outer join adds one."""
+        """Return whether a result is a NOT NULL column that no outer join makes optional."""
         compiled = self.compiled
         if not isinstance(compiled, SQLCompiler) or compiled.statement is None:
             return False
@@ -142,10 +141,10 @@ def writable_engine(path: Path) -> Engine:
 
 
 def open_read_only(path: Path) -> ReadOnlyFile:
-    """Open a file that cannot be written, as it was left: with what its write-ahead log holds.
+    """Open a file that cannot be written, including the changes in its write-ahead log.
 
-    Raise DBAPIError where it cannot be read, and BusyError where it changes all the time. Raise DiskFullError where its
-    log can only be read in a copy, and no disk has room for one.
+    Raise DBAPIError if it cannot be read, and BusyError if it changes all the time. Raise DiskFullError if its log is
+    only readable in a copy, and no disk has space for one.
     """
     live = _reading_engine(path, "mode=ro", (f"mmap_size={_MAP_BYTES}",))
     try:
@@ -157,7 +156,8 @@ def open_read_only(path: Path) -> ReadOnlyFile:
     seen = stamp(path)
     if any(seen[1:]):
         return _open_copy(path)
-    still = _reading_engine(path, "mode=ro&immutable=1")  # not mapped: who shortens it would end this process
+    # not memory-mapped: if another process truncated the file, this process would crash
+    still = _reading_engine(path, "mode=ro&immutable=1")
     try:
         _read_once(still)
     except DBAPIError:
@@ -167,7 +167,7 @@ def open_read_only(path: Path) -> ReadOnlyFile:
 
 
 def stamp(path: Path) -> Stamp:
-    """Return the state of a file and of its logs, None for a log that holds nothing."""
+    """Return the state of a file and of its logs, None for an empty or missing log."""
     return tuple(_stamp(file) for file in _file_and_logs(path))
 
 
@@ -180,7 +180,7 @@ def _stamp(file: Path) -> tuple[int, int, int] | None:
 
 
 def _file_and_logs(path: Path) -> list[Path]:
-    """Return a file with its write-ahead log, and the log of the mode in which a copy by ``VACUUM INTO`` is."""
+    """Return a file with its write-ahead log and its rollback journal, which copies by ``VACUUM INTO`` use."""
     return [path, *(path.with_name(f"{path.name}-{log}") for log in ("wal", "journal"))]
 
 
@@ -222,7 +222,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
         return sqlite3.connect(address, timeout=BUSY_SECONDS, check_same_thread=False, uri=True, factory=_Connection)
 
     def prepare(connection: sqlite3.Connection, _record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves: sqlite3's own way breaks read snapshots
+        connection.isolation_level = None  # BEGIN is explicit: the implicit one of sqlite3 breaks read snapshots
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
 
@@ -233,7 +233,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=BUSY_SECONDS,
-        pool_use_lifo=True,  # the one used last has the most pages in memory
+        pool_use_lifo=True,  # the connection used last has the most pages in memory
     )
     engine.dialect.execution_ctx_cls = _CheckedResults
     event.listen(engine, "connect", prepare)
@@ -243,7 +243,7 @@ def _engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engine:
 
 
 def _close_what_comes_back(engine: Engine) -> None:
-    """Have connections closed that are given back after the engine was disposed of, and not kept by its former pool."""
+    """Close connections that are returned after the engine was disposed of; its former pool would keep them open."""
     disposals = 0
 
     def count(_engine: Engine) -> None:
@@ -269,7 +269,7 @@ def _reading_engine(path: Path, how: str, pragmas: tuple[str, ...] = ()) -> Engi
 
 
 def _refuse_to_write(connection: Connection) -> None:
-    """Refuse a write transaction before its first statement, which may fail for another reason."""
+    """Raise ReadOnlyError for a write transaction before its first statement, which may fail with another error."""
     if connection.get_execution_options().get("writing", False):
         raise ReadOnlyError("This file is open for reading only.")
 

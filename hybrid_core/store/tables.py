@@ -1,4 +1,4 @@
-"""Parts of all tables in a catalog: their metadata, storable text, partial indexes and counters."""
+"""Shared parts of all catalog tables: metadata, storable text, partial indexes and counters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def insert_into(connection: Connection, table: Table) -> Any:
-    """Return an INSERT that knows ON CONFLICT, in the database's own dialect."""
+    """Return an INSERT with ON CONFLICT, in the dialect of the database."""
     insert: Callable[[Table], Any] = sqlite.insert
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
@@ -47,18 +47,18 @@ def insert_into(connection: Connection, table: Table) -> Any:
 
 
 def clean(text: str) -> str:
-    """Return the text with a replacement character for each that cannot be stored: positions stay the same."""
+    """Replace each character that databases cannot store. The positions of other characters stay the same."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def to_json(value: object) -> str:
-    """Return JSON with keys as they come, and no escaped NUL either."""
+    """Return JSON with unsorted keys, without characters and escapes that databases cannot store."""
     return _ESCAPED_NUL.sub("\\1\ufffd", clean(json.dumps(value, ensure_ascii=False)))
 
 
 class _Clean(TypeDecorator[str]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Order by code points, as SQLite does, whatever the language of a server's database."""
+        """Sort by code points in every database, like SQLite, whatever its locale."""
         return dialect.type_descriptor(String(collation="C")) if dialect.name == "postgresql" else self.impl_instance
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
@@ -76,10 +76,10 @@ class CleanString(_Clean):
 def partial_index(
     name: str, *columns: ColumnElement[Any], where: ColumnElement[bool] | TextClause, **options: Any
 ) -> Index:
-    """Return an index over the rows ``where`` selects. ``options`` are the others of ``Index``.
+    """Return an index over the rows that ``where`` selects. ``options`` are other options of ``Index``.
 
-    SQLAlchemy's own ``postgresql_where`` imports the whole dialect as soon as a table is described: a tenth of a second
-    of each start, whatever holds the catalog.
+    SQLAlchemy's ``postgresql_where`` would import the whole dialect when a table is defined, which takes a tenth of a
+    second on each start even with SQLite.
     """
     return Index(name, *columns, sqlite_where=where, **options)
 
@@ -94,7 +94,7 @@ def _of_postgresql(element: CreateIndex, compiler: Any, **options: Any) -> Any:
 counters = Table(
     "counters", metadata,
     Column("name", CleanString, primary_key=True),
-    Column("n", BigInteger, nullable=False),  # the last number that was given; never goes back
+    Column("n", BigInteger, nullable=False),  # the last number taken; never decreases
 )  # fmt: skip
 
 
@@ -107,21 +107,21 @@ _TAKE = (
 
 
 def hold(connection: Connection, name: str) -> None:
-    """Let no other transaction that takes of this counter go on before this one is committed."""
+    """Block other transactions that take from this counter until this one is committed."""
     take(connection, name, 0)
 
 
 def now_ms() -> int:
-    """Return the time in milliseconds since 1970, UTC."""
+    """Return the present time in milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
 
 def take(connection: Connection, name: str, count: int = 1) -> int:
-    """Return the first of ``count`` new numbers, from 1 on without gaps.
+    """Return the first of ``count`` new numbers; numbers start at 1 and have no gaps.
 
-    They are given back if the transaction is not committed. The row of a counter is held until the commit, and the next
-    writer waits: take a number last. A sequence of PostgreSQL gives numbers before the commit, so a reader of 2 may
-    miss a 1 that is committed later.
+    They are released if the transaction is rolled back. The row of the counter is locked until the commit, and the next
+    writer waits: take a number last. A PostgreSQL sequence would assign numbers before the commit, so a reader of 2
+    could miss a 1 that is committed later.
     """
     last = connection.scalar(_TAKE, {"counter": name, "more": count})
     if last is None:

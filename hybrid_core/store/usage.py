@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 model_usage = Table(
     "model_usage", metadata,
-    Column("day", String, primary_key=True),  # of UTC, YYYY-MM-DD
+    Column("day", String, primary_key=True),  # UTC, YYYY-MM-DD
     Column("model", String, primary_key=True),
-    Column("library", String, primary_key=True),  # its id, "" for none or several
+    Column("library", String, primary_key=True),  # library id, "" for none or several
     Column("who", String, primary_key=True),  # a caller's name, "" for the user of this machine
     Column("calls", BigInteger, nullable=False),
     Column("input_tokens", BigInteger, nullable=False),
@@ -27,7 +27,7 @@ model_usage = Table(
     Column("unpriced", BigInteger, nullable=False),  # tokens without a known price
     Column("cost", Float, nullable=False),
     Column("seconds", Float, nullable=False),
-    info={STAYS: True},  # a limit is not to be had anew by clearing the home
+    info={STAYS: True},  # clearing the home must not reset a spending limit
 )  # fmt: skip
 
 
@@ -55,7 +55,7 @@ class UsageStore:
             connection.execute(insertion.on_conflict_do_update(index_elements=list(table.primary_key), set_=sums))
 
     def spent(self, first: str) -> tuple[float, int]:
-        """Return the cost, and the tokens without a known price, since the day ``first`` inclusive."""
+        """Return the cost, and the number of tokens without a known price, since the day ``first`` inclusive."""
         columns = model_usage.c
         query = select(func.sum(columns.cost), func.sum(columns.unpriced)).where(columns.day >= first)
         with self._catalog.reading() as connection:

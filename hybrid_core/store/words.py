@@ -1,4 +1,4 @@
-"""The exact words of pages, with the pages that contain each; derived from the catalog.
+"""An index of the exact words of pages, derived from the catalog.
 
 A segment contains the words of some contents, in memory or in one mapped file. A missing segment is built again.
 """
@@ -26,21 +26,21 @@ from hybrid_core.store.home import make_file, make_folder, unwritable
 from hybrid_core.text.exact_words import count_words
 
 _MAGIC = b"words 1\n"
-_MAX_COUNT = 65_535  # of one word on a page that are counted
+_MAX_COUNT = 65_535  # maximum count of one word on a page
 _TYPES = {"offsets": "<u4", "starts": "<u4", "pages": "<u4", "counts": "<u2"}
 
 Rows = npt.NDArray[np.int64]
 FOLDER = "words"
-_PAGES = 20_000  # of one segment: bounds the memory while it is made
-_MIN_PAGES = 2_000  # pages: fewer are made again as quickly as they are read
-_MAX_DEAD_SHARE = 0.5  # share of the pages of a file whose contents are gone: from here on it is made anew
+_PAGES = 20_000  # pages of one segment, which bounds the memory while it is built
+_MIN_PAGES = 2_000  # pages: building a smaller segment is as fast as reading it from a file
+_MAX_DEAD_SHARE = 0.5  # share of pages with deleted contents from which a file is deleted
 
 
 class Segment:
-    """The words of some contents. Each page is a row: the pages of all contents are numbered together, from 0.
+    """An inverted index of the words of some contents. Each page is a row; all rows are numbered from 0.
 
-    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each. ``path`` is None if
-    the segment is only in memory.
+    contents: (content_id, pages) in order. firsts: int64 (contents + 1,), the first row of each content. ``path`` is
+    None if the segment is only in memory.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Segment:
 
     @classmethod
     def build(cls, contents: Iterable[tuple[str, Sequence[str]]]) -> Segment:
-        """Make one of (content_id, texts of its pages)."""
+        """Build a segment from (content_id, texts of its pages)."""
         sizes: list[tuple[str, int]] = []
         ids: dict[str, int] = {}
         word_ids, counts, lengths = array("I"), array("H"), array("I")
@@ -84,7 +84,7 @@ class Segment:
 
     @classmethod
     def open(cls, path: Path) -> Segment:
-        """Raise OSError where a file cannot be read, ValueError where it is not a whole one."""
+        """Open a segment file. Raise OSError if it cannot be read, ValueError if it is invalid or truncated."""
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if mapped[: len(_MAGIC)] != _MAGIC:
@@ -103,7 +103,7 @@ class Segment:
         return cls(contents, mapped, arrays, after, head["words"], path)
 
     def write(self, path: Path) -> Segment:
-        """Write it to a file and return it mapped. Raise OSError."""
+        """Write the segment to a file. Return it opened as a mapped file. Raise OSError."""
         arrays = {name: getattr(self, f"_{name}").astype(kind, copy=False).tobytes() for name, kind in _TYPES.items()}
         head = json.dumps({
             "contents": self.contents, "words": self._size, "bytes": {name: len(part) for name, part in arrays.items()}
@@ -126,14 +126,14 @@ class Segment:
         return int(self.firsts[-1])
 
     def pages_with(self, word: str, *, prefix: bool = False) -> tuple[Rows, Rows]:
-        """Return the rows that hold a word, or one that begins so, ascending, and how often each does."""
+        """Return the ascending rows with a word, or with ``prefix`` with its continuations, and the count on each."""
         written = word.encode("utf-8", "replace")
         first = bisect_left(self, written)
         end = bisect_left(self, written + b"\xff", first) if prefix else first + (self._at(first) == written)
         return self._union(range(first, end)) if prefix else self._postings(first, end)
 
     def words(self, begin: str) -> list[tuple[str, int]]:
-        """Return the words that begin so, and how many pages hold each."""
+        """Return the words that begin with ``begin``, each with its number of pages."""
         written = begin.encode("utf-8", "replace")
         first = bisect_left(self, written)
         end = bisect_left(self, written + b"\xff", first)
@@ -144,7 +144,7 @@ class Segment:
         return list(zip(names, np.diff(self._starts[first : end + 1].astype(np.int64)).tolist(), strict=True))
 
     def pages_with_part(self, part: str) -> Rows:
-        """Return the rows that hold a word with these letters in it, ascending."""
+        """Return the ascending rows with a word that contains these letters."""
         end, pattern = self._base + self._size, re.compile(re.escape(part.encode()))
         at = np.fromiter((match.start() for match in pattern.finditer(self._words, self._base, end)), np.int64)
         words = np.unique(np.searchsorted(self._offsets, at - self._base, "right") - 1)
@@ -163,7 +163,7 @@ class Segment:
         return rows, total[rows]
 
     def __len__(self) -> int:
-        """Return how many different words there are, in the order of their bytes."""
+        """Return the number of distinct words, which are sorted by their bytes."""
         return len(self._offsets) - 1
 
     def __getitem__(self, at: int) -> bytes:
@@ -177,23 +177,23 @@ class Segment:
 
 
 class Part(NamedTuple):
-    """``contents`` are those to read of a segment: another one holds the others, or they are gone."""
+    """The contents to read from a segment. Its other contents are in another segment, or deleted."""
 
     segment: Segment
     contents: frozenset[str]
 
 
 class WordStore:
-    """Return words by page for any contents. Safe for several threads and processes."""
+    """The segments of all contents. Safe for several threads and processes."""
 
     def __init__(self, catalog: Catalog, home: Path) -> None:
         self._catalog, self._folder = catalog, home / FOLDER
         self._lock = threading.Lock()
         self._segments: dict[str, Segment] = {}
-        self._loose: Segment | None = None  # of contents too few for a file
+        self._loose: Segment | None = None  # contents that are too few for a file
 
     def parts(self, page_counts: Mapping[str, int]) -> list[Part]:
-        """Return segments that together hold these contents, by content_id with their pages, each once."""
+        """Return segments that together contain these contents, each content once. ``page_counts`` is by content_id."""
         with self._lock:
             self._look()
             missing = [key for key in page_counts if not self._holds(key)]
@@ -207,7 +207,7 @@ class WordStore:
             return parts
 
     def sweep(self, live: frozenset[str]) -> None:
-        """Delete files most of whose contents are gone: the words of what was removed do not stay."""
+        """Delete files in which most contents were deleted, so that words of removed documents do not remain."""
         with self._lock:
             self._look()
             for name, segment in list(self._segments.items()):
@@ -221,7 +221,7 @@ class WordStore:
             (self._folder / name).unlink(missing_ok=True)
 
     def _look(self) -> None:
-        """Read the files that other processes wrote, and forget those that they deleted."""
+        """Open the files that other processes wrote, and close those that they deleted."""
         names = {path.name for path in self._folder.glob("*.words")} if self._folder.is_dir() else set()
         for name in [
             name for name, segment in self._segments.items() if segment.path is not None and name not in names
@@ -252,7 +252,7 @@ class WordStore:
                 self._loose = segment
                 continue
             if not unwritable(self._folder.parent):
-                with suppress(OSError):  # a full disk: it stays in memory
+                with suppress(OSError):  # on a full disk it stays in memory
                     segment = segment.write(self._folder / name)
             self._segments[name] = segment
 
@@ -264,7 +264,7 @@ class WordStore:
 
 
 def _batches(content_ids: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yield them in parts of about as many pages as a segment may have; a remainder comes last."""
+    """Yield the ids in batches with about as many pages as a segment may have. A smaller rest comes last."""
     some: list[str] = []
     pages = 0
     for content_id in content_ids:

@@ -3,7 +3,7 @@
 score(q, d) = Σ_t idf(t) · tf / (tf + k1 · (1 - b + b · |d| / average))
 idf(t)      = ln(1 + (N - n_t + 0.5) / (n_t + 0.5))
 
-Vector engines add a score up in the order of a segment's terms, and rounding depends on that order: two indexes of the
+Vector engines sum a score in the order of a segment's terms, and rounding depends on this order: two indexes of the
 same pages would differ in the last digit. ``document_weights`` and ``query_weights`` are therefore multiples of powers
 of two. No sum needs more than the 24 bits of a float32, so nothing is rounded.
 """
@@ -28,15 +28,17 @@ class Bm25:
     average: float = 300.0
 
     def weights(self, counts: npt.NDArray[np.uint16], lengths: npt.NDArray[np.generic] | float) -> Floats:
-        """Return the tf part of the score: float32 of the shape of ``counts``, 0 to 1, higher is better."""
+        """Return the term frequency part of the score: float32 of the shape of ``counts``, 0 to 1, higher is better."""
         tf = counts.astype(np.float32)
         norm = self.k1 * (1 - self.b + self.b * np.asarray(lengths, np.float32) / self.average)
         return (tf / (tf + norm)).astype(np.float32)
 
 
 def idf(documents: int, holding: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the weight of terms by the number of ``documents`` that contain them: float64 of the shape of ``holding``,
-    above 0, higher for rarer terms.
+    """Return the inverse document frequency of terms.
+
+    ``holding`` is the number of ``documents`` with each term. The result is float64 of the same shape, above 0, higher
+    for rarer terms.
     """
     holders = np.asarray(holding, np.float64)
     return np.asarray(np.log1p((documents - holders + 0.5) / (holders + 0.5)))
@@ -47,13 +49,15 @@ _QUERY_UNITS = 1 << (24 - _DOCUMENT_BITS)
 
 
 def document_weights(weights: npt.ArrayLike) -> Floats:
-    """Round to the nearest non-zero multiples of 2⁻¹⁰: float32 of the shape of ``weights``, which are at most 1."""
+    """Round weights, at most 1, to the nearest non-zero multiples of 2⁻¹⁰: float32 of the same shape."""
     return _multiples(weights, 2.0**-_DOCUMENT_BITS).astype(np.float32)
 
 
 def query_weights(weights: npt.ArrayLike) -> Floats:
-    """The nearest multiples, 0 for 0 alone, of the least power of two of which they make up 2¹⁴ at most: float32 of the
-    shape of ``weights``, (n,). More than 2¹⁴ of them are not exact.
+    """Round weights to multiples of a power of two, only 0 to 0: float32 of the same shape (n,).
+
+    The step is the lowest power of two for which the sum of all weights is at most 2¹⁴ steps. With more than 2¹⁴
+    weights sums are not exact.
     """
     values = np.asarray(weights, np.float64)
     total = float(np.abs(values).sum())

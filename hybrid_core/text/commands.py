@@ -1,4 +1,4 @@
-"""Tell lines of a shell from prose and tables that begin with the same signs, such as "$ in millions"."""
+"""Detection of shell commands among prose and tables that begin with the same signs, such as "$ in millions"."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _FIGURES = re.compile(r"\s{2,}[\d($€£—–-]|\s\d[\d,]*\.?\d*\s+\d[\d,]*\.?\
 def is_command(line: str, *, listing: bool = False) -> bool:
     """Return whether a line is a prompt with a command.
 
-    A prompt that is one sign, such as $, is the sign of a currency or of a share, too. It counts where a program, a
-    path or an option follows; in a ``listing``, which is marked as code, also where no word of prose follows.
+    A prompt of one sign, such as $, may also be the sign of a currency or a share. So a program, a path or an option
+    has to follow. In a ``listing``, which is marked as code, anything but a word of prose may follow.
     """
     if _HOST_PROMPT.match(line):
         return True

@@ -1,4 +1,4 @@
-"""Words as pages write them, for the exhaustive search and its index.
+"""Exact words of pages, for the exhaustive search and its index.
 
 A word is a run of letters, marks and decimal digits, ignoring case, accents and width. In scripts without spaces each
 character is a word. A word that is hyphenated at the end of a line is one word.
@@ -31,13 +31,13 @@ _SIGNS = {
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014", "-"),
     **dict.fromkeys("\u2026\u2022\u00b7\u25cf\u00ae\u00a9\u2122\u00b0\u20ac\u00a3\u00a7\u00b2\u00b3\u00b9\u00d7", "\0"),
 }  # fmt: skip
-_MOST_PIECES = 8  # of one word that hyphens break over lines
-_LONGEST_RUN = 8  # letters in a row that one character may stand for, in overlapping ways
-LONGEST = 500  # characters of a query
+_MOST_PIECES = 8  # maximum pieces of one word that is hyphenated over several lines
+_LONGEST_RUN = 8  # maximum run of letters in which overlapping ligatures are matched
+LONGEST = 500  # maximum characters of a query
 
 
 def count_words(text: str) -> Counter[str]:
-    """Return the folded words of a page, with how often it writes each."""
+    """Return the folded words of a page, with their counts."""
     folded = _fold_ascii(text)
     if folded is not None:
         words = folded.encode().translate(_ASCII_LETTERS).decode().split()
@@ -52,7 +52,7 @@ def count_words(text: str) -> Counter[str]:
 
 
 def _fold_ascii(text: str) -> str | None:
-    """Return a text folded, character by character, where it is ASCII but for common signs; else None."""
+    """Return a folded text of the same length if it is ASCII except for common signs, else None."""
     if not text.isascii():
         for sign, plain in _SIGNS.items():
             text = text.replace(sign, plain)
@@ -62,7 +62,7 @@ def _fold_ascii(text: str) -> str | None:
 
 
 def _join_pieces(broken: str) -> Iterator[str]:
-    """Yield what the pieces of a broken word make, any two or more in a row."""
+    """Yield the joined words for a hyphenated word, from any two or more consecutive pieces."""
     pieces = [_fold_word(piece.strip()) for piece in broken.split("-\n")][:_MOST_PIECES]
     for first in range(len(pieces)):
         for end in range(first + 2, len(pieces) + 1):
@@ -79,17 +79,17 @@ def _ends_in_letters(piece: str, first: bool, last: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A folded word of a query. ``prefix``: the beginning of words."""
+    """A folded word of a query. ``prefix``: it also matches words that begin with it."""
 
     text: str
     prefix: bool = False
 
 
 class WordQuery:
-    """A word, or several in a row, as a text writes them; spaces and hyphens between them are alike.
+    """A query for a word, or for consecutive words; spaces and hyphens between them are equivalent.
 
-    ``words`` are what every matching page holds. ``exact``: a page matches where it holds them, so that no text need
-    be read. Raises UsageError for a query of nothing.
+    ``words`` are words that every matching page contains. ``exact``: every page with these words matches, so that no
+    text has to be read. Raises UsageError for an empty query.
     """
 
     def __init__(self, written: str) -> None:
@@ -110,7 +110,7 @@ class WordQuery:
         self._simple = self._simple and "\0" not in signs
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where it stands in a text: the first character, and the one after the last."""
+        """Yield each match in a text as the offsets of its first character and of the character after its last."""
         plain = _fold_ascii(text) if self._simple else None
         if plain is None:
             return (match.span() for match in _compiled(self._written, "").finditer(text))
@@ -120,19 +120,22 @@ class WordQuery:
 
 @lru_cache(maxsize=500)
 def _compiled(written: str, text: str) -> re.Pattern[str]:
-    """Return the pattern for any text, or for one that is "plain" ASCII, folded, maybe with words "broken" at lines."""
+    """Return the pattern of a query for a kind of text.
+
+    The kinds are any text (""), folded ASCII ("plain"), and folded ASCII with hyphenated words ("broken").
+    """
     return re.compile("".join(_parse_query(written, text)[2]))
 
 
 def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], bool, list[str]]:
-    """Return the words of a query, whether it is one word alone, and its regular expression in pieces."""
+    """Return the words of a query, whether it is a single word, and its regular expression in pieces."""
     letters = "[a-z0-9]" if text else _letter_class()
     written = "".join(_SIGNS.get(sign, sign) for sign in written) if text else written
     words: list[QueryWord] = []
     parts: list[str] = []
     at, plain, before = 0, True, ""
     for match in _word().finditer(written):
-        if not _fold_word(match[0]):  # marks alone
+        if not _fold_word(match[0]):  # the match consists of marks
             continue
         between = written[at : match.start()]
         spaced = not _unspaced(match[0])
@@ -148,7 +151,8 @@ def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], b
         unit = _INSIDE.sub(lambda _: _BREAK, folded) if text == "broken" else folded
         parts.append(unit if text else _unit_pattern(folded))
         if begins and text == "plain":
-            parts.append(f"(?<!{letters}{folded})")  # after it, so that the word itself is what is looked for
+            # after the word, so that the expression engine searches for the word first
+            parts.append(f"(?<!{letters}{folded})")
         parts.append(f"{letters}*" if prefix else "")
         at, before = match.end() + prefix, match[0]
     rest = written[at:]
@@ -161,7 +165,7 @@ def _parse_query(written: str, text: str = "") -> tuple[tuple[QueryWord, ...], b
 
 
 def _between(signs: str, before: str, spaced: bool, *, last: bool = False) -> str:
-    """Return what matches the signs between two words of a query, or after the last one."""
+    """Return the pattern for the signs between two words of a query, or after the last one."""
     if not signs:
         return r"\s*" if before else ""
     if before and not last and not signs.strip("-\u2010\u2011\u2012\u2013\u2014 \t\n\r\u00a0\u3000"):
@@ -174,10 +178,10 @@ def _unspaced(word: str) -> bool:
 
 
 def _unit_pattern(folded: str) -> str:
-    """Return what matches a folded word as any text may write it, also broken at the end of a line.
+    """Return the pattern for all spellings of a folded word, including hyphenation at the end of a line.
 
-    One character may stand for several letters (``\u00df`` for ``ss``), also where such letters overlap (``sss``): in
-    runs of at most ``_LONGEST_RUN`` letters every way to write them matches; longer runs are cut.
+    One character may stand for several letters (``\u00df`` for ``ss``), also if such letters overlap (``sss``). In runs
+    of at most ``_LONGEST_RUN`` letters all spellings match; longer runs are cut.
     """
     _, several = _variants()
     pattern: list[str] = []
@@ -203,7 +207,7 @@ def _unit_pattern(folded: str) -> str:
 
 
 def _ways(folded: str, start: int, end: int) -> str:
-    """Return what matches the letters from ``start`` to ``end``: cut in the middle, or one character across it."""
+    """Return the pattern for the letters from ``start`` to ``end``: split in the middle, or one character across it."""
     single, several = _variants()
     if end - start < 2:
         letter = folded[start:end]
@@ -222,7 +226,7 @@ def _ways(folded: str, start: int, end: int) -> str:
 
 
 def _break_before(folded: str, at: int) -> str:
-    """Return what matches a break of the line before a letter of a word; digits are never broken off."""
+    """Return the pattern for hyphenation before a letter of a word. Words are not hyphenated at digits."""
     return _BREAK if at and not folded[at].isdecimal() and not folded[at - 1].isdecimal() else ""
 
 
@@ -233,7 +237,7 @@ def _fold_word(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _variants() -> tuple[dict[str, str], dict[str, str]]:
-    """Return, by folded letters, the class of characters that are written for one, and for several."""
+    """Return character classes by folded letters: characters for a single letter, and for several letters."""
     single: dict[str, list[str]] = {}
     several: dict[str, list[str]] = {}
     for code in (*range(0x21, 0x2000), *range(0x2C60, 0x2E00), *range(0xA640, 0xAB70), *range(0xF900, 0xFFE0)):
@@ -241,7 +245,7 @@ def _variants() -> tuple[dict[str, str], dict[str, str]]:
         if letter.isalnum() and unicodedata.category(letter) not in ("No", "Nl"):
             folded = fold(letter)
             (single if len(folded) == 1 else several).setdefault(folded, []).append(letter)
-    for letter in ("\u212a", "\u212b"):  # Kelvin and Angstrom signs are letters too
+    for letter in ("\u212a", "\u212b"):  # the Kelvin and Angstrom signs are letters too
         single.setdefault(fold(letter), []).append(letter)
     return {key: _class(characters) for key, characters in single.items()}, {
         key: _class(characters) for key, characters in several.items()
@@ -254,7 +258,7 @@ def _class(letters: list[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _letter_class() -> str:
-    """Return the class of characters that words in scripts with spaces are made of."""
+    """Return the class of characters in words of scripts with spaces."""
     unspaced = re.compile(f"[{_UNSPACED_SCRIPTS}]")
     positions: list[list[int]] = []
     for code in range(_LAST + 1):

@@ -1,16 +1,17 @@
 """Identifiers (part numbers, sections, standards, names in code) and numerals (``VIII``, ``一百三十三``, ``1A``).
 
-An identifier has a digit beside a letter, or a sign inside ("E-1047/B", "9001:2015", "user_id", "np.float32",
-"CVE-2021-44228"), or ends in "++" or "#". These are none: plain hyphenated words, dates, times, decimal numbers, ranges
-of short numbers, years and quarters ("FY2023", "Q3", "2019/20"), ordinals, decades, and numbers with a unit of two or
-more letters ("10km"). A number with one letter is one: "312g" is a section more often than a weight.
+An identifier has a digit next to a letter, or a sign inside ("E-1047/B", "9001:2015", "user_id", "np.float32",
+"CVE-2021-44228"), or ends in "++" or "#". The following are not identifiers: plain hyphenated words, dates, times,
+decimal numbers, ranges of short numbers, years and quarters ("FY2023", "Q3", "2019/20"), ordinals, decades, and numbers
+with a unit of two or more letters ("10km"). A number with one letter is an identifier: "312g" is a section more often
+than a weight.
 """
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 64  # characters; longer runs are data
+LONGEST = 64  # maximum characters of an identifier; longer runs are data
 
 _SIGNS = re.compile(r"[,']")
 _COARSE, _FINE = re.compile(r"/|(?<!:):(?!:)"), re.compile(r"[-./]|::?")
@@ -36,15 +37,15 @@ _PLAIN = re.compile(
     rf"|\d{{1,2}}-(?:{_MONTHS})[^\W\d_]*-\d{{2,4}}|(?:{_MONTHS})[^\W\d_]*-\d{{2,4}}"
     r"|(?:mid|pre|post|late|early|year|non|since|until)-\d{4}"
     r"|\d{4}-\d\d-\d\dt[\d:.]+z?|\d{1,2}(?:[:.]\d\d)+(?:am|pm)"
-    r"|[^\W\d_]{2,}[.:]\d{1,3}|\d+\.[^\W\d_]{2,}"  # the end of a sentence and a number
+    r"|[^\W\d_]{2,}[.:]\d{1,3}|\d+\.[^\W\d_]{2,}"  # the end of a sentence and a number without a space
 )
 _BESIDE = re.compile(r"(?<=[^\W\d_])-(?=\d)|(?<=\d)-(?=[^\W\d_])")
 
 
 def identifiers(run: str) -> list[str]:
-    """Return the identifiers of a folded run, each as it is written: the whole one, then those within it.
+    """Return the identifiers in a folded run: the whole run first, then its parts.
 
-    "v34z0q/v34z0r" holds three, so that a page that lists several is found for each of them.
+    "v34z0q/v34z0r" contains three, so that a page that lists several matches each of them.
     """
     if not _LIKELY.search(run):
         return []
@@ -59,12 +60,12 @@ def identifiers(run: str) -> list[str]:
 
 
 def identifier_term(written: str) -> str:
-    """Return the term of an identifier: a hyphen between a letter and a digit counts for nothing (GPT-4, GPT4)."""
+    """Return the term of an identifier. A hyphen between a letter and a digit is ignored (GPT-4, GPT4)."""
     return _BESIDE.sub("", written)
 
 
 def is_identifier(written: str) -> bool:
-    """Return True where a folded run is an identifier by the rule above."""
+    """Return whether a folded run is an identifier by the rule at the top of this file."""
     if not 2 <= len(written) <= LONGEST or written.isalpha() or written.isdecimal():
         return False
     if written.endswith(("++", "#")) or "_" in written or "::" in written or _ADDRESS.fullmatch(written):
@@ -77,7 +78,7 @@ def is_identifier(written: str) -> bool:
 
 
 def _numbered(written: str) -> bool:
-    """Return True where digits and signs number something: "9001:2015", "2016/679", "978-3-16-148410-0"."""
+    """Return whether digits and signs are an identifier: "9001:2015", "2016/679", "978-3-16-148410-0"."""
     groups = _GROUPS.split(written)
     if len(groups) < 2 or not all(group.isdecimal() for group in groups) or _DATE.fullmatch(written):
         return False
@@ -102,21 +103,21 @@ CHINESE = "零〇一二两三四五六七八九十百千"
 
 
 def part_number(written: str) -> str:
-    """Normalise a part's number: Roman and Chinese numerals as digits, letters as capitals, no leading zeros.
+    """Normalise a section number: Roman and Chinese numerals become digits, letters capitals, without leading zeros.
 
-    ``viii`` and ``VIII`` are 8, ``3.02`` is 3.2, ``A.4`` and ``1a`` are A.4 and 1A. Letters that are Roman numerals are
-    read as such, wherever they stand, so that the same number always has the same spelling.
+    ``viii`` and ``VIII`` are 8, ``3.02`` is 3.2, ``A.4`` and ``1a`` are A.4 and 1A. Letters that form a Roman numeral
+    are always read as one, so that the same number always has the same spelling.
     """
     return ".".join(_piece(piece) for piece in written.strip(". ").split("."))
 
 
 def page_number(written: str) -> str:
-    """Normalise a page's number. Small Roman numerals, which number the front matter, stay as they are."""
+    """Normalise a page number. Lower-case Roman numerals, which number the front matter, stay unchanged."""
     return written if _SMALL_ROMAN.fullmatch(written) else part_number(written)
 
 
 def adjacent_numbers(number: str) -> tuple[str, str]:
-    """The page numbers before and after one: of ``iii`` ii and iv, of ``A-4`` A-3 and A-5; "" where there are none."""
+    """Return the previous and next page number, "" if there is none: ii and iv for ``iii``, A-3 and A-5 for ``A-4``."""
     if _SMALL_ROMAN.fullmatch(number):
         at = roman(number)
         return small_roman(at - 1), small_roman(at + 1)
@@ -128,7 +129,7 @@ def adjacent_numbers(number: str) -> tuple[str, str]:
 
 
 def roman(written: str) -> int:
-    """The value of a Roman numeral, 0 where it is none."""
+    """Return the value of a Roman numeral, 0 if it is not one."""
     letters = written.upper()
     if not _IS_ROMAN.fullmatch(letters):
         return 0
@@ -137,7 +138,7 @@ def roman(written: str) -> int:
 
 
 def small_roman(number: int) -> str:
-    """Return a number as a Roman numeral in small letters, "" for 0."""
+    """Return a number as a lower-case Roman numeral, "" for 0."""
     numeral = ""
     for value, letters in _NUMERALS:
         numeral += letters * (number // value)

@@ -1,7 +1,7 @@
-"""Structure that a page's text shows: Markdown links, rows of tables, and lists of contents.
+"""Structure in the text of a page: Markdown links, rows of tables, and lists of contents.
 
-Cells of a table row stand two spaces apart, or between bars in Markdown. The rules need no language: a row ends in
-figures; the heads above it do not, or only in years.
+Cells of a table row are separated by two spaces, or by bars in Markdown. The rules are independent of the language: a
+row ends in numbers; the column headings above it do not, or only in years.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import NamedTuple, TypeVar
 _TITLE = r"""(?:[ \t]+(?:"[^"\n]{0,500}"|'[^'\n]{0,500}'|\([^()\n]{0,500}\)))"""
 _TARGET = r"(?:<[^<>\n]{0,2000}>|[^\s()<>]{0,2000}(?:\([^\s()<>]{0,500}\)[^\s()<>]{0,2000}){0,4})"
 _TEXT = (
-    r"[^\[\]]{0,500}(?:\[[^\[\]]{0,500}\](?:\([^\s()]{0,2000}\))?[^\[\]]{0,500}){0,3}"  # with links or pictures in it
+    r"[^\[\]]{0,500}(?:\[[^\[\]]{0,500}\](?:\([^\s()]{0,2000}\))?[^\[\]]{0,500}){0,3}"  # may contain links or pictures
 )
 _LINK = re.compile(rf"(?<![\w)\]])(!?\[)(?={_TEXT}(\]\([ \t]*{_TARGET}{_TITLE}?[ \t]*\)))")
-_END = re.compile(  # of a link whose text holds brackets; code such as table[key](event) is none
+_END = re.compile(  # end of a link whose text contains brackets; code such as table[key](event) does not match
     rf"\]\((?:(?=[^\s()]{{0,2000}}(?:[/#:]|\.[^\W\d_]{{2,5}}\b))|(?=<)){_TARGET}{_TITLE}?[ \t]*\)"
 )
 _DEFINITION = re.compile(
@@ -30,12 +30,12 @@ Spans = Sequence[tuple[int, int]]
 
 
 def has_links(text: str) -> bool:
-    """Return False where a text surely holds no links: a cheap test."""
+    """Return False if a text certainly contains no links. This is a cheap test."""
     return "](" in text or "]:" in text
 
 
 def hidden(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) of all markup and targets of links in order; line ends are never among them."""
+    """Return the (start, end) of all markup and targets of links in order. They never contain line ends."""
     if not has_links(text):
         return []
     spans = [match.span() for match in _DEFINITION.finditer(text)]
@@ -50,7 +50,7 @@ def hidden(text: str) -> list[tuple[int, int]]:
 
 
 def visible(text: str, spans: Spans | None = None) -> str:
-    """Return a text without what is ``hidden`` in it; it has as many lines as before."""
+    """Return a text without the spans of ``hidden``. The number of lines stays the same."""
     spans = hidden(text) if spans is None else spans
     if not spans:
         return text
@@ -59,7 +59,7 @@ def visible(text: str, spans: Spans | None = None) -> str:
 
 
 class Offsets:
-    """From places in a visible text to those in its source."""
+    """A map from offsets in the visible text to offsets in its source."""
 
     def __init__(self, spans: Spans) -> None:
         gone = [0, *accumulate(end - start for start, end in spans)]
@@ -67,7 +67,7 @@ class Offsets:
         self._gone = gone
 
     def source(self, place: int) -> int:
-        """Return the place of a visible character in the source, before what is hidden in front of it."""
+        """Return the offset in the source for an offset in the visible text, before any hidden span in front of it."""
         return place + self._gone[bisect_left(self._starts, place)]
 
 
@@ -77,16 +77,18 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _YEARS = re.compile(r"(?:19|20)\d\d(?: (?:19|20)\d\d)*")
 _RULE = re.compile(r"\|[\s:|-]+\|")
 GAP = "  "
-_MOST_CAPTIONS = 3  # lines
-_CELL = 30  # characters of a head that stands on a line of its own
-_PROSE, _PROSE_LINES = 70, 3  # so many lines of so many characters in a row end a table
+_MOST_CAPTIONS = 3  # maximum lines of a caption
+_CELL = 30  # maximum characters of a column heading on a separate line
+_PROSE, _PROSE_LINES = 70, 3  # a table ends at this many consecutive lines of this many characters
 _BAR = "|"
-_STARTS = ("|", "1", "2")  # of rows in Markdown, and of years
+_STARTS = ("|", "1", "2")  # first characters of Markdown rows and of years
 
 
 class TableRow(NamedTuple):
-    """Lines, by their numbers: ``heads`` of the columns, ``captions`` above these, and ``label`` where the row's
-    name, or its beginning, stands on the line before it; -1: on its own.
+    """A table row, described by line numbers.
+
+    ``heads`` are the lines of the column headings, and ``captions`` the lines above these. ``label`` is the line before
+    the row if it contains the beginning of the row's name, else -1.
     """
 
     heads: tuple[int, ...]
@@ -95,7 +97,7 @@ class TableRow(NamedTuple):
 
 
 def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, TableRow]:
-    """Return the table row of each of these lines (by their numbers) that is one."""
+    """Return the table rows among these line numbers, by line number."""
     kinds = [_line_kind(line) if GAP in line or line[:1] in _STARTS else "other" for line in lines]
     rows: dict[int, TableRow] = {}
     heads: tuple[int, ...] = ()
@@ -118,7 +120,7 @@ def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, Tabl
             heads = (*heads, *range(start, at + 1))
         elif kind == "row":
             if lines[at][:1] == _BAR and lines[at - 1][:1] != _BAR:
-                heads = captions = ()  # it goes on from the page before
+                heads = captions = ()  # the table continues from the previous page
             if at in numbers:
                 rows[at] = TableRow(heads, captions, at - 1 if _continues(lines, kinds, at) else -1)
         before = at
@@ -126,7 +128,7 @@ def table_rows(lines: Sequence[str], numbers: Collection[int]) -> dict[int, Tabl
 
 
 def _prose(lines: Sequence[str]) -> bool:
-    """Return whether long lines stand together, as none do inside a table."""
+    """Return whether enough long lines follow each other, which never happens inside a table."""
     run = 0
     for line in lines:
         run = run + 1 if len(line) > _PROSE else 0
@@ -136,7 +138,11 @@ def _prose(lines: Sequence[str]) -> bool:
 
 
 def _line_kind(line: str) -> str:
-    """``row`` ends in figures, ``head`` has cells that are none, or years alone; ``rule`` stands below the heads."""
+    """Return the kind of a line.
+
+    ``row`` ends in numbers. ``head`` has cells that are not numbers, or only years. ``rule`` separates headings and
+    rows in Markdown. All other lines are ``other``.
+    """
     if line[:1] == _BAR:
         return "rule" if _RULE.fullmatch(line) else "row"
     if GAP not in line:
@@ -162,13 +168,13 @@ def _captions(lines: Sequence[str], kinds: Sequence[str], head: int) -> tuple[in
 
 
 def _unfinished(lines: Sequence[str], kinds: Sequence[str], head: int) -> int:
-    """Return the number of lines above a year that belong to it ("December 31,")."""
+    """Return the number of lines above a year that are part of the same date ("December 31,"): 0 or 1."""
     above = head > 0 and kinds[head - 1] == "other" and len(lines[head - 1]) <= _CELL
     return int(above and lines[head - 1].rstrip().endswith(","))
 
 
 def _continues(lines: Sequence[str], kinds: Sequence[str], at: int) -> bool:
-    """Return whether a row's name began on the line before it."""
+    """Return whether the name of a row begins on the line before it."""
     first = lines[at].split(GAP)[0]
     named = any(map(str.isalpha, first))
     above = at > 0 and kinds[at - 1] == "other" and not lines[at - 1].rstrip().endswith(":")
@@ -180,30 +186,30 @@ _LABEL = re.compile(r"(?<=[\s.·…_])\d{1,4}$")
 _INDEX_PAGES = re.compile(r"(?:(?:,|,?\s)\s?\d{1,4}(?:[-–]\d{1,4})?)+$")
 _SEVERAL = re.compile(r"\d,\s\d{1,4}(?:[-–]\d{1,4})?$", re.MULTILINE)
 _LEADERS = " .·…_"
-_TAIL = 60  # characters of a line that hold its page numbers
-_FEWEST, _SHARE = 5, 0.5  # entries of contents, and their share of the lines
-_ORDERED_SHARE = 0.8  # of the entries stand in the order of pages, or of the alphabet
-_BEYOND = 200  # a printed number may exceed the number of pages by so much
+_TAIL = 60  # characters at the end of an index line that may be page numbers
+_FEWEST, _SHARE = 5, 0.5  # minimum entries of a contents page, and their minimum share of the lines
+_ORDERED_SHARE = 0.8  # minimum share of entries in the order of pages, or in alphabetical order
+_BEYOND = 200  # a printed page number may exceed the number of pages by this much
 
 
 def lists_pages(text: str, pages: int) -> bool:
-    """Return whether a page of a document of so many pages is printed contents or an index."""
+    """Return whether a page is a printed table of contents or an index. ``pages`` is the document's number of pages."""
     lines = [line for line in map(str.strip, text.split("\n")) if line]
     minimum = max(_FEWEST, _SHARE * len(lines))
     listing = [line for line in lines if line[-1].isdigit()]
     if len(listing) < minimum:
-        return False  # most pages, at once
+        return False  # true for most pages, without further tests
     numbers = [number for line in listing if (number := _entry(line))]
     if len(numbers) >= minimum and max(numbers) <= pages + _BEYOND and len(set(numbers)) > 2 and _ordered(numbers):
         return True
     if len(_SEVERAL.findall(text)) < 2:
-        return False  # an index names several pages of some things
+        return False  # an index lists several pages for some of its entries
     heads = [head for line in listing if (head := _index_head(line, pages + _BEYOND))]
     return len(heads) >= max(minimum, 2 * _FEWEST) and len({head[0] for head in heads}) > 2 and _ordered(heads)
 
 
 def _entry(line: str) -> int:
-    """Return the page that a line of contents names after leaders or a gap; 0 where it is none."""
+    """Return the page number in a contents line, after leaders or a gap; 0 if there is none."""
     label = _LABEL.search(line, max(0, len(line) - 8))
     if label is None:
         return 0
@@ -214,7 +220,7 @@ def _entry(line: str) -> int:
 
 
 def _index_head(line: str, limit: int) -> str:
-    """Return the beginning of a line of an index, for its order; "" where it is none."""
+    """Return the first letters of an index line, for its order; "" if it is not one."""
     match = _INDEX_PAGES.search(line, max(0, len(line) - _TAIL))
     if match is None or not line[0].isalpha() or any(int(n) > limit for n in re.findall(r"\d+", match[0])):
         return ""

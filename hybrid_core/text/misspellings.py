@@ -1,4 +1,4 @@
-"""Candidate corrections of a misspelt word: swapped, doubled, missing or wrong letters, and confusions of scans."""
+"""Candidate corrections of a misspelt word: swapped, doubled, missing or wrong letters, and OCR confusions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ _SCAN_CONFUSIONS = (
     ("rn", "m"), ("m", "rn"), ("cl", "d"), ("d", "cl"), ("e", "c"), ("c", "e"), ("h", "b"), ("b", "h"), ("i", "l"),
     ("l", "i"), ("vv", "w"), ("w", "vv"), ("u", "n"), ("n", "u"),
 )  # fmt: skip  # what a scan shows, and what was written
-_LONG = 6  # letters from which a word may be a slip of one that differs by more than a letter
-_ALIKE, _NEAR = 0.82, 0.75  # difflib's ratio of a slip and the word that is meant; of a short one
-_LENGTHS = 2  # letters by which they may differ
+_LONG = 6  # minimum letters of a word that may differ in more than a letter
+_ALIKE, _NEAR = 0.82, 0.75  # minimum ratio of difflib between a misspelling and its correction; and for a short word
+_LENGTHS = 2  # maximum difference in length
 _MAX_CANDIDATES = 3
 
 
 def usual(word: str) -> Iterator[str]:
-    """Yield the likely corrections of a slip: a letter too many, two swapped, a missing double, a neighbouring key, a
-    scan's confusion. The first letter stays, as it does when people type.
+    """Yield likely corrections of a misspelling.
+
+    They undo an extra letter, two swapped letters, a missing double letter, a neighbouring key, or an OCR confusion.
+    The first letter stays, since people rarely mistype it.
     """
     for at in range(1, len(word)):
         yield word[:at] + word[at + 1 :]
@@ -41,23 +43,24 @@ def usual(word: str) -> Iterator[str]:
 
 
 def missing(word: str) -> Iterator[str]:
-    """Any letter put in behind the first."""
+    """Yield the word with any letter inserted after the first letter."""
     for at in range(1, len(word) + 1):
         for letter in ascii_lowercase:
             yield word[:at] + letter + word[at:]
 
 
 def wrong(word: str) -> Iterator[str]:
-    """Any letter in place of one behind the first."""
+    """Yield the word with any letter but the first replaced."""
     for at in range(1, len(word)):
         for letter in ascii_lowercase:
             yield word[:at] + letter + word[at + 1 :]
 
 
 def alike(word: str, page_counts: Mapping[str, int]) -> list[str]:
-    """Return the known words that are spelled most like one, the likeliest first; ``known`` counts their pages.
+    """Return the known words with the most similar spelling, the most similar first.
 
-    [] for a word that is known, and for one of fewer than four letters. Of words as much alike the commoner one leads.
+    ``page_counts`` has the number of pages of each known word. Return [] for a known word, and for a word of fewer than
+    four letters. Equally similar words are ordered by their number of pages.
     """
     plain = fold(word)
     if len(plain) < 4 or plain in page_counts or not plain.isalpha():

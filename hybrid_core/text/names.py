@@ -1,6 +1,6 @@
 """Names of organisations and other subjects in files, covers and questions; short paths of files.
 
-Names are compared by a *key*: folded, without legal form, article, "and" or punctuation, written as one string, so that
+Names are compared by a *key*: folded, without legal form, article, "and" or punctuation, written as one string. So
 ``Harbor & Pine, Inc.``, ``HARBORPINE`` and ``Harbor_Pine`` are equal.
 """
 
@@ -19,7 +19,7 @@ sas spa srl nv bv ab asa oy oyj as aps kk pty pte pvt bhd sdn jsc ojsc pjsc ooo 
 """
 LEGAL_FORMS = frozenset(_LEGAL_FORMS.split())
 
-# Words that name nobody even together ("annual report", "table of contents").
+# Words that are not a name even together ("annual report", "table of contents").
 _NAMELESS = """
 the a an and of for in on at to by n com net org www document documents file files report reports final
 draft copy version scan scanned untitled book text paper manual guide introduction overview summary annual
@@ -30,7 +30,7 @@ announcement results img image photo attachment download downloads
 """
 NAMELESS = LEGAL_FORMS | frozenset(_NAMELESS.split())
 
-# Words that say what kind of body it is: alone they name nobody, together they may ("Bank of the West").
+# Kinds of organisations: alone they are not a name, together they may be ("Bank of the West").
 _KINDS = """
 group groups holding holdings international global worldwide national american america usa us uk european
 europe china chinese north south east west eastern western central united states new first general great
@@ -60,7 +60,7 @@ _SQUASHED_LEGAL = re.compile(r"(?<=.{4})(?:incorporated|corporation|inc|corp|ltd
 
 
 def split_camel(text: str) -> str:
-    """``BellringBrandsInc`` -> ``Bellring Brands Inc``."""
+    """Separate words in camel case: ``BellringBrandsInc`` -> ``Bellring Brands Inc``."""
     return _CAMEL.sub(" ", text)
 
 
@@ -70,7 +70,7 @@ def has_cjk(text: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def name_words(name: str) -> tuple[str, ...]:
-    """The words of a name that identify it: folded, without article, joining words and legal forms."""
+    """Return the identifying words of a name: folded, without article, conjunctions and legal forms."""
     words = [word.removesuffix("'s").replace("'", "") for word in _WORD.findall(fold(name))]
     words = [word for word in words if word not in _CONJUNCTIONS]
     if len(words) > 1 and words[0] == "the":
@@ -83,7 +83,7 @@ def name_words(name: str) -> tuple[str, ...]:
 
 
 def name_key(name: str) -> str:
-    """The key by which a name is compared, "" where nothing identifying is left."""
+    """Return the key by which a name is compared, "" if no identifying word remains."""
     if has_cjk(name):
         return cjk_key(name)
     words = name_words(name)
@@ -94,20 +94,20 @@ def name_key(name: str) -> str:
 
 
 def cjk_key(name: str) -> str:
-    """The key of a name in Chinese or Japanese: without the state, the legal form and punctuation."""
+    """Return the key of a name in Chinese or Japanese, without the state, the legal form and punctuation."""
     return _CJK_LEGAL.sub("", _CJK_STATE.sub("", _NOT_KEY.sub("", fold(name))))
 
 
 def has_legal_form(name: str) -> bool:
-    """Return whether a name ends with a legal form, also where it is squashed to one word (``NELNETINC``)."""
+    """Return whether a name ends with a legal form, also if it is written as one word (``NELNETINC``)."""
     words = _WORD.findall(fold(name))
     return (len(words) > 1 and words[-1] in LEGAL_FORMS) or bool(words and _SQUASHED_LEGAL.search(words[-1]))
 
 
 def is_named(name: str, text: str) -> bool:
-    """Return whether a text holds the words of a name in order, whatever it writes between them.
+    """Return whether a text contains the words of a name in order, ignoring signs and spaces between them.
 
-    ``BESTBUY`` stands in "BEST BUY CO., INC.", and ``American Water`` not in "Pan-American Waterways".
+    "BEST BUY CO., INC." contains ``BESTBUY``, and "Pan-American Waterways" does not contain ``American Water``.
     """
     key = name_key(name)
     if not key:
@@ -125,7 +125,7 @@ def is_named(name: str, text: str) -> bool:
 
 
 def _text_words(text: str) -> list[str]:
-    """The words of a text as ``name_words`` takes those of a name, legal forms included."""
+    """Return the words of a text, normalised like those of ``name_words``, including legal forms."""
     words = (word.removesuffix("'s").replace("'", "") for word in _WORD.findall(fold(text)))
     return [word for word in words if word not in _CONJUNCTIONS]
 
@@ -135,7 +135,7 @@ def initials(words: tuple[str, ...]) -> str:
 
 
 def short_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Path -> its shortest end, in whole folders, that no other path has: ``a/readme.md``, ``b/readme.md``."""
+    """Return the shortest unique end of each path, in whole folders: ``a/readme.md``, ``b/readme.md``."""
     parts = {path: path.split("/") for path in paths}
     short: dict[str, str] = {}
     left, depth = list(parts), 1

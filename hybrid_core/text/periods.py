@@ -1,7 +1,7 @@
-"""Years, quarters and dates as texts, file names and questions write them.
+"""Years, quarters and dates in texts, file names and questions.
 
-``FY2018`` ``fiscal year ended June 30, 2018`` ``2018Q2`` ``Q2 of FY'18`` ``second quarter of 2023`` ``1H23``
-``1st July 2022`` ``2022-07-01`` ``2022年第二季度``. A half year is read as the quarter that it ends with.
+``FY2018`` ``fiscal year ended June 30, 2018`` ``2018Q2`` ``Q2 of FY'18`` ``second quarter of 2023`` ``1H23`` ``1st July
+2022`` ``2022-07-01`` ``2022年第二季度``. A half year counts as the quarter that it ends with.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NTH = r"(?:first|second|third|fourth|last|1st|2nd|3rd|4th)"
 
 
 def _of_year(long: str, short: str) -> str:
-    """The year after a quarter: four digits, or two where FY or an apostrophe announces them."""
+    """Return the pattern for the year after a quarter: four digits, or two after FY or an apostrophe."""
     return (
         r"(?:[\s,]{0,3}(?:(?:of|in|for)\s{1,3})?(?:the\s{1,3})?"
         rf"(?:(?:{_FISCAL}\s{{0,3}})?['’]?(?P<{long}>{_YEAR})(?!\d)|(?:fy\s?['’]?|['’])(?P<{short}>\d\d)(?!\d)))?"
@@ -40,7 +40,7 @@ def _of_year(long: str, short: str) -> str:
 
 _CN_YEAR = r"(?:(?:19|20)\d\d|[一二][〇零○一二三四五六七八九]{3})"
 
-# Every form begins at the start of a word or number; one look behind rejects most characters at once.
+# Every form begins at the start of a word or number, so one look-behind rejects most characters at once.
 _WORD_FORMS = (
     rf"(?P<mdy>(?P<mm>{_MONTH})\s{{0,3}}(?P<md>{_DAY})(?:st|nd|rd|th)?\s{{0,3}},?\s{{0,3}}(?P<my>{_YEAR})(?!\d))",
     rf"(?P<yqf>{_FISCAL}\s?(?P<yfy>{_YEAR})[\s'’_-]{{0,3}}(?:q(?P<yfq>[1-4])|h(?P<yfh>[12]))(?!\d))",
@@ -82,8 +82,11 @@ _PERIOD_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A period named at characters ``start`` to ``end``. ``period.year`` is 0 where only the quarter is said;
-    ``fiscal`` says that the text calls the year fiscal (``FY2018``)."""
+    """A period in a text, at characters ``start`` to ``end``.
+
+    ``period.year`` is 0 if the text names only the quarter. ``fiscal`` says that the text names a fiscal year
+    (``FY2018``).
+    """
 
     period: Period
     start: int
@@ -92,7 +95,7 @@ class Mention:
 
 
 def find_periods(text: str) -> Iterator[Mention]:
-    """Periods in the order they are named. Takes time in proportion to the text's length."""
+    """Yield the periods in a text in order. The time is proportional to the length of the text."""
     for match in _PERIOD.finditer(text):
         period = _parse_period(match)
         if period is not None:
@@ -102,7 +105,7 @@ def find_periods(text: str) -> Iterator[Mention]:
 
 
 def period_end(text: str) -> str | None:
-    """The ISO date after the first "year ended", "quarterly period ended" … of a text, None where none."""
+    """Return the ISO date after the first "year ended", "quarterly period ended" … of a text, None if there is none."""
     for match in _PERIOD_END.finditer(text):
         following = next(find_periods(text[match.end() : match.end() + 40]), None)
         if following is not None and following.start <= 3 and following.period.date:
@@ -111,32 +114,32 @@ def period_end(text: str) -> str | None:
 
 
 def quarters_reported(text: str) -> list[int]:
-    """Return the quarters in the spans that a report covers ("six months ended" 2, "36 weeks ended" 3), in its order.
+    """Return the quarters of the spans that a report covers ("six months ended" is 2, "36 weeks ended" is 3), in order.
 
-    The longest says which quarter of the fiscal year has ended, wherever that year begins.
+    The longest span tells which quarter of the fiscal year has ended, whenever that year begins.
     """
     quarters = []
     for match in _SPAN.finditer(text):
         number = re.sub(r"[-\s]", " ", match[1].lower())
         length = _NUMBERS.get(number) or (int(number) if number.isdigit() else 0)
         months = length if match[2].lower() == "month" else length / _WEEKS_A_MONTH
-        if 2.5 < months < 12.5:  # a quarter of twelve weeks, a year of 53
+        if 2.5 < months < 12.5:  # includes a quarter of twelve weeks and a year of 53 weeks
             quarters.append(max(1, round(months / 3)))
     return quarters
 
 
 def quarter_of(date: str) -> int:
-    """The calendar quarter of an ISO date."""
+    """Return the calendar quarter of an ISO date."""
     return (int(date[5:7]) + 2) // 3
 
 
 def quarter_ended(end: str) -> int:
-    """The calendar quarter that ends on an ISO date, or up to ten days before it (years of whole weeks)."""
+    """Return the calendar quarter that ends on an ISO date, or up to ten days before it (years of whole weeks)."""
     return quarter_of(_before_overrun(end).isoformat())
 
 
 def fiscal_year(end: str, quarter: int) -> int:
-    """The calendar year in which the fiscal year ends whose ``quarter`` (1 to 4) ended on an ISO date."""
+    """Return the calendar year in which a fiscal year ends. Its ``quarter`` (1 to 4) ended on the ISO date ``end``."""
     settled = _before_overrun(end)
     return settled.year + (settled.month + 3 * (4 - quarter) > 12)
 
@@ -146,7 +149,7 @@ def _before_overrun(end: str) -> _date:
 
 
 def days_between(earlier: str, later: str) -> int:
-    """Days from one ISO date to another, negative where the second comes first."""
+    """Return the days from one ISO date to another, negative if the second is earlier."""
     return (_date.fromisoformat(later) - _date.fromisoformat(earlier)).days
 
 

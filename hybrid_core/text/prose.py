@@ -1,4 +1,4 @@
-"""Sentences of a text, the language it is written in, and counted nouns ("1 page", "2 pages")."""
+"""Sentences of a text, its language, and counted nouns ("1 page", "2 pages")."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _ABBREVIATION_END = re.compile(
     r"|(?<![\d.,])\d{1,2})\.$",
     re.IGNORECASE,
 )
-_LONGEST_ABBREVIATION = 12  # characters that tell an abbreviation
+_LONGEST_ABBREVIATION = 12  # characters that are enough to detect an abbreviation
 
 
 def abbreviated(text: str) -> bool:
-    """Return whether the full stop that ends a text is that of an abbreviation, a list number or a day."""
+    """Return whether the full stop at the end of a text belongs to an abbreviation, a list number or a day."""
     return _ABBREVIATION_END.search(text[-_LONGEST_ABBREVIATION:]) is not None
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Return the (start, end) of each sentence in order; together they are the whole text."""
+    """Return the (start, end) of each sentence in order. Together they cover the whole text."""
     if not (ends := [end.end() for end in END.finditer(text)]):
         return [(0, len(text))]
     starts = [0, *(end for end in ends if not abbreviated(text[max(0, end - _LONGEST_ABBREVIATION) : end])), len(text)]
@@ -30,7 +30,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def first_sentence(text: str) -> str:
-    """A text up to the end of its first sentence; all of it where there is one alone."""
+    """Return a text up to the end of its first sentence."""
     for end in END.finditer(text):
         if not abbreviated(text[: end.end()]):
             return text[: end.end()]
@@ -60,13 +60,13 @@ _SCRIPTS = (
 )  # fmt: skip
 _OF = {word: [name for name, words in _WORDS.items() if word in words.split()] for words in _WORDS.values()
        for word in words.split()}  # fmt: skip
-_SHARE = 0.25  # of the letters in a script, from which a text is in its language
-_LEAD = 1.5  # times as many words as of the next language
-_SAMPLE = 2000  # characters that are looked at
+_SHARE = 0.25  # share of letters in a script from which a text is in its language
+_LEAD = 1.5  # minimum ratio of its words to those of the next language
+_SAMPLE = 2000  # maximum characters to examine
 
 
 def language_of(text: str) -> str:
-    """Return the English name of a text's language."""
+    """Return the English name of a text's language, "" if it is uncertain."""
     text = text[:_SAMPLE]
     letters = sum(map(str.isalpha, text))
     for name, script in _SCRIPTS:
@@ -83,12 +83,12 @@ def language_of(text: str) -> str:
 
 
 def common(word: str, language: str) -> bool:
-    """Return whether a word is one of the commonest of a language, which name nothing."""
+    """Return whether a word is one of the most common words of a language, which are never names."""
     return language in _OF.get(word.casefold(), ())
 
 
 def common_language(texts: Iterable[str]) -> str:
-    """Return the language that most of several texts are in; "" where half of them do not agree."""
+    """Return the language of more than half of several texts, "" if there is none."""
     languages = [language_of(text) for text in texts]
     best = max(filter(None, languages), key=languages.count, default="")
     return best if 2 * languages.count(best) > len(languages) else ""

@@ -1,4 +1,4 @@
-"""Term counts and word order of a document's pages, which page scoring reads in place of the text."""
+"""Term counts and ordered terms of a document's pages. Page scoring reads them instead of the text."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Occurrences:
-    """Positions of several terms in one document, grouped by term in the order of the request.
+    """Occurrences of several terms in one document, grouped by term in the order of the request.
 
-    holding: int64 (t,), how many pages hold each term. terms: int64 (p,), which term a posting is of, its place among
-    those asked for. pages: uint32 (p,), 0-based. counts: uint16 (p,).
+    holding: int64 (t,), the number of pages with each term. terms: int64 (p,), the index of the requested term of each
+    posting. pages: uint32 (p,), 0-based. counts: uint16 (p,).
     """
 
     holding: Ints
@@ -42,11 +42,11 @@ class Occurrences:
 
 @dataclass(frozen=True)
 class TermCounts:
-    """Occurrences of one document. Pages are 0-based here (row p is page p + 1).
+    """The term counts of one document. Pages are 0-based here (row p is page p + 1).
 
-    terms: uint32 (t,), ascending hashes. starts: int64 (t + 1,), where each term's postings begin.
-    pages: uint32 (p,), ascending within a term. counts: uint16 (p,), at most 255.
-    lengths: uint32 (n,), the number of words on each page (numbers do not count).
+    terms: uint32 (t,), ascending hashes. starts: int64 (t + 1,), the start of each term's postings. pages: uint32 (p,),
+    ascending within a term. counts: uint16 (p,), at most 255. lengths: uint32 (n,), the number of words on each page,
+    without numbers.
     """
 
     terms: Uint32
@@ -57,7 +57,7 @@ class TermCounts:
 
     @classmethod
     def build(cls, per_page: Sequence[Mapping[int, int]], lengths: Sequence[int]) -> TermCounts:
-        """From one {term hash: count} per page."""
+        """Build the term counts from one {term hash: count} per page."""
         sizes = [len(page) for page in per_page]
         total = sum(sizes)
         terms = np.fromiter((t for page in per_page for t in page), np.uint32, total)
@@ -74,20 +74,23 @@ class TermCounts:
 
     @cached_property
     def average_length(self) -> float:
-        """Words per page; 1 where no page has any."""
+        """Return the average number of words per page, 1 if all pages are empty."""
         return float(self.lengths.mean()) or 1.0 if self.page_count else 1.0
 
     def holds(self, terms: Collection[int]) -> bool:
-        """Return whether each of these terms stands somewhere."""
+        """Return whether every one of these terms occurs in the document."""
         hashes = np.fromiter(terms, np.uint32, len(terms))
         at = self.terms.searchsorted(hashes)
         return bool(len(self.terms)) and bool((self.terms[np.minimum(at, len(self.terms) - 1)] == hashes).all())
 
     def occurrences(self, terms: Collection[int]) -> Occurrences:
-        """Look up the positions of these terms at once: a question asks for dozens of them in each of its documents."""
+        """Return the occurrences of these terms.
+
+        One call looks up all of them, since a question has dozens of terms.
+        """
         hashes = np.fromiter(terms, np.uint32, len(terms))
         at = self.terms.searchsorted(hashes)
-        after = self.terms.searchsorted(hashes, "right")  # the same where there is no such term
+        after = self.terms.searchsorted(hashes, "right")  # the same index if the term is missing
         firsts = self.starts[at]
         holding = self.starts[after] - firsts
         ends = holding.cumsum()
@@ -95,7 +98,7 @@ class TermCounts:
         return Occurrences(holding, np.repeat(np.arange(len(hashes)), holding), self.pages[rows], self.counts[rows])
 
     def page_vectors(self) -> Iterator[tuple[Uint32, npt.NDArray[np.uint16]]]:
-        """For each page its term hashes (ascending) and counts."""
+        """Yield for each page its term hashes (ascending) and their counts."""
         terms = np.repeat(self.terms, np.diff(self.starts))
         order = np.argsort(self.pages, kind="stable")
         ends = np.searchsorted(self.pages[order], np.arange(self.page_count + 1))
@@ -114,17 +117,19 @@ class TermCounts:
 
     @staticmethod
     def stored(header: bytes) -> tuple[int, int]:
-        """Read the first ``HEADER`` bytes of ``to_bytes``.
+        """Return the number of pages and of terms from the first ``HEADER`` bytes of ``to_bytes``.
 
-        Return the number of pages and of terms that follow: their hashes, then the number of pages with each, both
-        uint32, little-endian.
+        After the header come the hashes of the terms, then the number of pages with each, both uint32, little-endian.
         """
         _, pages, terms, _ = _HEADER.unpack(header)
         return int(pages), int(terms)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermCounts:
-        """Raises ValueError where the bytes are not those of ``to_bytes``: terms ascend, on pages that there are."""
+        """Decode the bytes of ``to_bytes``.
+
+        Raise ValueError if they are invalid, such as unsorted terms or missing pages.
+        """
         if len(data) < _HEADER.size:
             raise ValueError("term counts are cut short")
         magic, n, t, p = _HEADER.unpack_from(data)
@@ -144,16 +149,16 @@ class TermCounts:
         return cls(terms, starts, pages.astype(np.uint32), counts.astype(np.uint16), lengths)
 
 
-ORDER_BYTES = 5  # a word: the hash of its term, and the check of how it is written
-STOP_WORD = 0  # in place of a hash
+ORDER_BYTES = 5  # per word: the hash of its term, and a check byte of its spelling
+STOP_WORD = 0  # the value that replaces the hash of a stop word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermOrder:
     """The words of one page in reading order.
 
-    terms: uint32 (n,), the hashes of their terms, ``STOP_WORD`` for a stop word. forms: uint8 (n,), a check of the word
-    as the page writes it, folded and not stemmed; 0 for a number that is not a year.
+    terms: uint32 (n,), the hashes of their terms, ``STOP_WORD`` for a stop word. forms: uint8 (n,), a check byte of the
+    spelling on the page, folded and not stemmed; 0 for a number other than a year.
     """
 
     terms: npt.NDArray[np.uint32]
@@ -161,18 +166,18 @@ class TermOrder:
 
     @classmethod
     def of_text(cls, text: str) -> TermOrder:
-        """Return the words of a text, identifiers after their pieces."""
+        """Return the words of a text. An identifier follows its parts."""
         words = tokens.written_words(text)
         terms = np.fromiter((word_hash(term) for term, _ in words), np.uint32, len(words))
         return cls(terms, np.fromiter((form_check(term, word) for term, word in words), np.uint8, len(words)))
 
     def to_bytes(self) -> bytes:
-        """Return five bytes a word: the hashes, little-endian, then the checks."""
+        """Return five bytes per word: all hashes, little-endian, then all check bytes."""
         return self.terms.astype("<u4").tobytes() + self.forms.tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> TermOrder:
-        """Raises ValueError where the bytes are not those of ``to_bytes``."""
+        """Decode the bytes of ``to_bytes``. Raise ValueError if they are invalid."""
         count, rest = divmod(len(data), ORDER_BYTES)
         if rest:
             raise ValueError("a page's terms are damaged")
@@ -189,14 +194,14 @@ def word_hash(term: str) -> int:
 
 @lru_cache(maxsize=200_000)
 def form_check(term: str, word: str) -> int:
-    """Return 0 for a number, else 1 to 255 by the written word."""
+    """Return the check byte of a word: 0 for a number, else 1 to 255 from its spelling."""
     return 0 if tokens.is_number(term) else 1 + zlib.crc32(word.encode()) % 255
 
 
 def title_terms(titles: Sequence[str]) -> TermCounts:
-    """Term counts with a row for each title, numbers left out; a row's length is how many words it has.
+    """Return term counts with a row for each title, without numbers. The length of a row is its number of words.
 
-    The same as ``TermCounts.build`` of each title counted, at a third of its time.
+    The result equals ``TermCounts.build`` for all titles, in a third of the time.
     """
     rows = [tokens.word_hashes(title) if title else [] for title in titles]
     sizes = [len(row) for row in rows]
@@ -206,11 +211,11 @@ def title_terms(titles: Sequence[str]) -> TermCounts:
     terms, starts = np.unique((both >> np.uint64(32)).astype(np.uint32), return_index=True)
     return TermCounts(
         terms, np.append(starts, len(both)).astype(np.int64),
-        both.astype(np.uint32),  # its lower half
+        both.astype(np.uint32),  # the lower half
         np.minimum(counts, 255).astype(np.uint16), np.array(sizes, np.uint32),
     )  # fmt: skip
 
 
 def page_orders(content: IndexedContent) -> tuple[bytes, ...]:
-    """Return the words of each page in reading order, as they are stored."""
+    """Return the words of each page in reading order, in the stored form."""
     return tuple(TermOrder.of_text(page.text).to_bytes() for page in content.pages)

@@ -1,16 +1,16 @@
-"""Cleaning of text, and the one tokeniser for documents and queries.
+"""Text cleaning, and the only tokeniser for documents and queries.
 
 The rule for terms (recorded in each index as ``TOKENISER``):
 
-* Unicode NFKC, case-folded, accents removed; a word broken by a hyphen at a line end is joined.
+* Unicode NFKC, case-folded, accents removed; a word hyphenated at a line end is joined.
 * Latin-script words are stemmed with Snowball English; possessive endings are dropped.
 * Runs of Chinese characters, kana, Thai, Lao, Khmer and Burmese become overlapping bigrams.
-* Numbers lose their thousands separators and trailing decimal zeros (``4,210.00`` -> ``4210``).
-  ``FY18``, ``FY2018`` and ``'18`` after FY become the year 2018.
+* Numbers lose their thousands separators and trailing decimal zeros (``4,210.00`` -> ``4210``). ``FY18``, ``FY2018``
+  and ``'18`` after FY become the year 2018.
 * English stop words are dropped.
-* An identifier (``identifiers.py``) is one more term after its pieces: ``CVE-2021-44228`` -> ``cve``, ``2021``,
-  ``44228``, ``cve2021-44228``. Those within it are terms too: ``E-1047/B`` -> ``1047``, ``e1047/b``, ``e1047``.
-* Targets of Markdown links are no text (``markup.py``). An address that is written out is one term: host and path.
+* An identifier (``identifiers.py``) is an additional term after its parts: ``CVE-2021-44228`` -> ``cve``, ``2021``,
+  ``44228``, ``cve2021-44228``. Identifiers within it are terms too: ``E-1047/B`` -> ``1047``, ``e1047/b``, ``e1047``.
+* Targets of Markdown links are ignored (``markup.py``). A URL in the text is one term: host and path.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _UNSPACED_RUN = re.compile(f"[{_UNSPACED_SCRIPTS}]+")
 _TOKEN = re.compile(
     rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|[{_UNSPACED_SCRIPTS}]+|\d[\d,]*(?:\.\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?"
 )
-_SIGNS = r"[-/.#,':_+]{1,2}"  # between letters and digits they leave a run whole
+_SIGNS = r"[-/.#,':_+]{1,2}"  # signs between letters and digits that do not end a run
 _MOST_SIGNS = 12
 _RUN = re.compile(
     rf"fy\s?'?(?:\d{{4}}|\d{{2}})(?!\d)|https?://[^\s<>\"{_UNSPACED_SCRIPTS}\u3001\u3002\uff0c]+"
@@ -93,7 +93,7 @@ def clean(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """NFKC, case-folded, accents removed (combining marks of other scripts are kept)."""
+    """Fold a text: NFKC, case-folded, without accents. Combining marks of other scripts stay."""
     if text.isascii():
         return text.lower()
     if "\n" in text:
@@ -102,13 +102,13 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
 
 
-@lru_cache(maxsize=128)  # a search looks at the same few pages again and again
+@lru_cache(maxsize=128)  # a search reads the same few pages repeatedly
 def _fold_lines(text: str) -> str:
-    return "\n".join(map(fold, text.split("\n")))  # most lines of most pages are plain
+    return "\n".join(map(fold, text.split("\n")))  # most lines are ASCII, and are folded faster one by one
 
 
 def stem(word: str) -> str:
-    """The term of one folded word; "" where it is a stop word."""
+    """Return the term of one folded word, "" for a stop word."""
     word = word.removesuffix("'s").replace("'", "")
     if word in STOP_WORDS or (len(word) == 1 and word.isascii()):
         return ""
@@ -116,7 +116,7 @@ def stem(word: str) -> str:
 
 
 def number_term(digits: str) -> str:
-    """A number as one term: ``4,210.00`` -> ``4210``; ``8.70`` -> ``8.7``; ``2.4.1`` stays."""
+    """Return a number as one term: ``4,210.00`` -> ``4210``; ``8.70`` -> ``8.7``; ``2.4.1`` stays."""
     plain = digits.replace(",", "").rstrip(".")
     if plain.count(".") == 1:
         plain = plain.rstrip("0").rstrip(".")
@@ -124,29 +124,29 @@ def number_term(digits: str) -> str:
 
 
 def full_year(digits: str) -> str:
-    """``18`` -> ``2018``, ``97`` -> ``1997``, four digits as they are."""
+    """Return the four digits of a year: ``18`` -> ``2018``, ``97`` -> ``1997``."""
     if len(digits) == 4:
         return digits
     return ("20" if int(digits) < 70 else "19") + digits
 
 
 def join_words(folded: str) -> str:
-    """A folded text whose words that a hyphen breaks at a line's end are whole."""
+    """Return a folded text in which words hyphenated at line ends are joined."""
     return _HYPHEN_BREAK.sub("", folded) if "-\n" in folded else folded
 
 
 def tokenise(text: str) -> list[str]:
-    """The terms of a text in order, by the rule at the top of this file."""
+    """Return the terms of a text in order, by the rule at the top of this file."""
     return folded_terms(join_words(fold(text)))
 
 
 def folded_terms(folded: str) -> list[str]:
-    """The terms of a text that is folded and whose words are whole."""
+    """Return the terms of a text that is folded and has no hyphenated words."""
     return list(chain.from_iterable(map(_run_terms, _runs(folded))))
 
 
 def _runs(folded: str) -> list[str]:
-    """The runs of letters, digits and signs between them; of links only what a reader sees."""
+    """Return the runs of letters, digits and signs between them, without the hidden parts of links."""
     if has_links(folded):
         folded = visible(folded)
     return (_ASCII_RUN if folded.isascii() else _RUN).findall(folded)
@@ -154,13 +154,13 @@ def _runs(folded: str) -> list[str]:
 
 @lru_cache(maxsize=200_000)
 def _run_terms(run: str) -> tuple[str, ...]:
-    """The terms of one run: its pieces, then its identifiers."""
+    """Return the terms of one run: its parts, then its identifiers."""
     if not run.isascii() and _UNSPACED_RUN.match(run):
         return tuple(_bigrams(run))
     if run.isalpha():
         term = stem(run)
         return (term,) if term else ()
-    if run.isascii():  # most others, without a regular expression
+    if run.isascii():  # a fast path without a regular expression, for most other runs
         whole, _, decimals = run.partition(".")
         if whole.replace(",", "").isdecimal() and (not decimals or decimals.isdecimal()):
             return (number_term(run),)
@@ -172,7 +172,7 @@ def _run_terms(run: str) -> tuple[str, ...]:
 
 
 def _words_and_identifiers(run: str) -> list[tuple[str, str]]:
-    """Return the words of a run with their terms, then its identifiers; the term of a stop word is ""."""
+    """Return (term, word) for the words of a run, then for its identifiers. The term of a stop word is ""."""
     if run.startswith(_SCHEMES):
         address = _address(run)
         return [(identifier_term(address), address)] if address else []
@@ -180,13 +180,13 @@ def _words_and_identifiers(run: str) -> list[tuple[str, str]]:
 
 
 def _address(run: str) -> str:
-    """Host and path of an address that is written out."""
+    """Return the host and path of a URL in a text."""
     address = _ADDRESS.match(run)
     return address[1].rstrip(_ADDRESS_END) if address else ""
 
 
 def _words_with_terms(run: str) -> list[tuple[str, str]]:
-    """Return the words of a run with their terms; the term of a stop word is ""."""
+    """Return (term, word) for the words of a run. The term of a stop word is ""."""
     pairs: list[tuple[str, str]] = []
     for token in _TOKEN.findall(run):
         if not token.isascii() and _UNSPACED_RUN.match(token):
@@ -202,7 +202,7 @@ def _bigrams(run: str) -> list[str]:
 
 
 def _term(token: str) -> str:
-    """The term of a number, a year or a word; "" for a stop word."""
+    """Return the term of a number, a year or a word, "" for a stop word."""
     if token[0].isdecimal():
         return number_term(token)
     if token[-1].isdecimal():
@@ -211,12 +211,12 @@ def _term(token: str) -> str:
 
 
 def written_terms(text: str) -> list[tuple[str, str]]:
-    """Return the terms of a text in order, each with the folded word that it stands for."""
+    """Return (term, folded word) for the terms of a text, in order."""
     return [(term, word) for term, word in written_words(text) if term]
 
 
 def written_words(text: str) -> list[tuple[str, str]]:
-    """Return the words of a text in order, each as its term and as it is written, folded. A stop word's term is ""."""
+    """Return (term, folded word) for the words of a text, in order. The term of a stop word is ""."""
     return list(chain.from_iterable(map(_written_words, _runs(join_words(fold(text))))))
 
 
@@ -226,7 +226,7 @@ def _written_words(run: str) -> tuple[tuple[str, str], ...]:
 
 
 def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the identifiers of a text as terms, each with the terms that are parts of it and stand nowhere else."""
+    """Return the identifiers of a text as terms, each with the terms of its parts that occur only in identifiers."""
     pieces: dict[str, tuple[str, ...]] = {}
     alone: set[str] = set()
     for run in _runs(join_words(fold(text))):
@@ -240,7 +240,7 @@ def identifier_pieces(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def is_number(term: str) -> bool:
-    """Return whether a term is a number other than a year between 1900 and 2099; "312g" is none."""
+    """Return whether a term is a number other than a year between 1900 and 2099. "312g" is not a number."""
     return term[:1].isdigit() and not is_year(term) and (term.isdigit() or term.replace(".", "").isdigit())
 
 
@@ -249,7 +249,7 @@ def is_year(term: str) -> bool:
 
 
 def term_hash(term: str) -> int:
-    """Unsigned 32-bit murmur3 of a term: its index in sparse vectors and term counts."""
+    """Return the unsigned 32-bit murmur3 of a term: its index in sparse vectors and term counts."""
     return mmh3.hash(term, 0, signed=False)
 
 
@@ -259,7 +259,7 @@ def cached_hash(term: str) -> int:
 
 
 def word_hashes(text: str) -> list[int]:
-    """The hashes of a text's terms in order, numbers left out."""
+    """Return the hashes of a text's terms in order, without numbers."""
     return list(chain.from_iterable(map(_word_hashes, _runs(join_words(fold(text))))))
 
 
@@ -269,10 +269,10 @@ def _word_hashes(run: str) -> tuple[int, ...]:
 
 
 def counts(terms: Iterable[str]) -> Counter[int]:
-    """Count terms by their hashes; ``terms`` may be counted already (a ``Counter``)."""
+    """Count terms by their hashes. ``terms`` may also be a ``Counter``."""
     by_term = Counter(terms)
     hashed = Counter(dict(zip(map(cached_hash, by_term), by_term.values(), strict=True)))
-    if len(hashed) < len(by_term):  # two terms share a hash
+    if len(hashed) < len(by_term):  # two terms have the same hash
         hashed = Counter(cached_hash(term) for term in by_term.elements())
     return hashed
 
@@ -282,7 +282,7 @@ _ASCII = bytes(range(128))
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _VOWELS = b"aeiouyAEIOUY"
 _NO_LETTERS = bytes(set(_ASCII) - set(_LETTERS))
-_ODD = b"!\"#&'+;<>?@[\\]^`{}~"  # signs that no table, form or formula is mostly made of
+_ODD = b"!\"#&'+;<>?@[\\]^`{}~"  # signs that no table, form or formula mostly consists of
 _NOT_ODD = bytes(set(_ASCII) - set(_ODD))
 
 
@@ -314,5 +314,5 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def plain_words(text: str) -> str:
-    """The words in small letters, with a space between, before and behind them."""
+    """Return the folded words of a text, with one space between them and at both ends."""
     return f" {' '.join(_WORD.findall(fold(text)))} "

@@ -1,4 +1,4 @@
-"""Callers, and what they may do in which library."""
+"""Callers, and their roles in each library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ EVERYWHERE = "*"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """``grants`` are roles by the ids of libraries, or EVERYWHERE. ``id`` is what its rates and keys go by."""
+    """A caller of the interfaces, with a role per library.
+
+    ``grants`` maps a library id, or EVERYWHERE, to a role. Rate limits and idempotency keys are counted per ``id``.
+    """
 
     id: str
     name: str
@@ -23,16 +26,16 @@ class Caller:
     by_cookie: bool = False
 
     def may(self, role: Role, library: str = EVERYWHERE) -> bool:
-        """Return whether the caller has this role in a library (an id), by default in all."""
+        """Return whether the caller has this role, or a higher one, in a library (an id; by default EVERYWHERE)."""
         had = [self.grants[name] for name in (EVERYWHERE, library) if name in self.grants]
         return any(ROLES.index(name) >= ROLES.index(role) for name in had)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token without its secret. Times are ms since 1970, 0 for never.
+    """A stored access token without its secret. Times are ms since 1970; 0 means never.
 
-    ``kind``: a "token" is shown by programs, a "session" is a browser's cookie, a "user" is named by a trusted proxy.
+    ``kind``: programs send a "token", browsers send a "session" as a cookie, and a trusted proxy names a "user".
     """
 
     id: str
@@ -46,7 +49,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An entry of the audit log: a request to change something. ``outcome`` is the HTTP status of the reply."""
+    """An entry of the audit log: a request that changes data. ``outcome`` is the HTTP status of the response."""
 
     number: int
     at: int

@@ -14,9 +14,12 @@ AnswerStatus = Literal["answered", "not_in_library", "which_document", "no_model
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page as the model was given it. ``text`` is the page's, or its lines that match best where ``cut``, "" where
-    there was no room for it; ``snippet`` is the best passage. ``image``: the picture of the page, or of its
-    figures, was sent too; ``figures``: it shows what its text does not hold. ``short_path`` as in PageFound.
+    """A page that was sent to the model as a source of the answer.
+
+    ``text`` is the text of the page. If ``cut``, it contains only the lines that match best; it is "" if there was no
+    room. ``snippet`` is the best passage. ``image``: the picture of the page, or of its figures, was sent too.
+    ``figures``: the page shows figures that its text does not describe. ``short_path`` has the meaning that it has in
+    PageFound.
     """
 
     number: int
@@ -30,19 +33,20 @@ class Source:
     cut: bool = False
     image: bool = False
     short_path: str = ""
-    library: str = ""  # where several are searched
-    place: str = ""  # as in PageFound
+    library: str = ""  # name of the library, if several were searched
+    place: str = ""  # position in the file, see PageFound
     figures: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of the answer and the sources it cites (those that were given).
+    """A sentence of the answer, and the numbers of the sources that it cites.
 
-    ``supported``: every number and every quotation in it stands in a cited source or is what a right calculation comes
-    to, and enough of its words stand there. ``why`` says what is missing; it is empty for a supported claim.
-    ``pictured``: what is missing may stand in the picture of a cited source that was sent, and which counts where it
-    and the text differ; nothing compares it. Whether the page really says so is not judged.
+    ``supported`` means that a cited source contains the numbers, quotations and enough of the words of the sentence.
+    The result of a correct calculation counts as such a number. ``why`` says what is missing; it is empty for a
+    supported claim. ``pictured``: the missing parts may be visible in a picture of a cited source that was sent to the
+    model. The picture takes precedence over the text, and nothing compares the two. Whether the page confirms the
+    meaning of the sentence is not checked.
     """
 
     text: str
@@ -54,8 +58,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
-    """A calculation as the answer states it, its ``result`` and the sources of its figures. ``right``: it comes to
-    that, and its figures stand in the sources or the question. ``why`` says what is wrong, "" where nothing is.
+    """A calculation that the answer states, its ``result``, and the sources of its numbers.
+
+    ``right``: the result is correct, and the sources or the question contain the numbers. ``why`` describes the error,
+    and is "" if there is none.
     """
 
     text: str
@@ -67,12 +73,14 @@ class Calculation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``text`` is the answer with citations as ``[[source:n]]``, n being a source's number; those to sources that were
-    not given are taken out. ``why`` says what happened where ``status`` is not ``answered``. ``sources`` are there
-    with each status: they are the best pages that were found, and those that the model asked to read. ``steps`` are
-    what was done besides one call of the model. ``definition`` is the one, of what was asked for, that the answer says
-    it goes by, ``calculations`` what it says it calculated; both stand in ``text`` too. ``usage`` includes what the
-    search spent.
+    """The answer to a question, with its sources and its checked claims.
+
+    ``text`` is the answer. It cites sources as ``[[source:n]]``, n being a source's number; citations of sources that
+    do not exist are removed. ``why`` is the reason for a ``status`` other than ``answered``. ``sources`` is filled for
+    each status: the best pages of the search, and the pages that the model asked to read. ``steps`` lists the model
+    calls beyond a single one. ``definition`` is the definition that the answer uses for the requested figure, and
+    ``calculations`` are the calculations that it states; ``text`` contains both. ``usage`` includes the usage of the
+    search.
     """
 
     query: str
@@ -94,12 +102,12 @@ class Answer:
 
     @property
     def unsupported(self) -> tuple[Claim, ...]:
-        """The claims that the cited pages do not bear out, but for those that may be read from pictures."""
+        """Return the claims that the cited pages do not support, without those that may be visible in pictures."""
         return tuple(claim for claim in self.claims if not claim.supported and not claim.pictured)
 
     @property
     def pictured(self) -> tuple[Claim, ...]:
-        """The claims that may be read from pictures: the texts of the cited pages do not bear them out."""
+        """Return the claims that only pictures may support, because the texts of the cited pages do not."""
         return tuple(claim for claim in self.claims if claim.pictured)
 
     def to_dict(self) -> dict[str, Any]:

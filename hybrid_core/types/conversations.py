@@ -29,7 +29,11 @@ in place of events that were folded away.
 
 @dataclass(frozen=True, slots=True)
 class ConversationScope:
-    """The scope of searches: library ids, () for all. With ``documents``, only these ids of them are searched."""
+    """The documents that a conversation searches.
+
+    ``libraries`` are library ids, () for all. ``documents`` are document ids; if there are any, only these are
+    searched.
+    """
 
     libraries: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
@@ -37,7 +41,10 @@ class ConversationScope:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """``leaf`` is the message that it ends with now, 0 where it has none. Times are in ms since 1970."""
+    """A conversation of one user. ``leaf`` is the id of its last message, 0 if it is empty.
+
+    Times are in ms since 1970.
+    """
 
     id: str
     owner: str
@@ -54,9 +61,11 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A source of an answer. ``cited``: a sentence of the answer rests on it. ``quote`` is its best passage; ``boxes``
-    are where that stands on the page, None where nobody has asked yet. ``library`` is its id. ``doc_title`` is the
-    document's title as it is now, "" where there is none or the document is gone.
+    """A source of an answer in a conversation.
+
+    ``cited``: a sentence of the answer cites the source. ``quote`` is its best passage, and ``boxes`` are the positions
+    of this passage on the page, None until they are requested. ``library`` is a library id. ``doc_title`` is the
+    present title of the document, "" if it has none or was deleted.
     """
 
     number: int
@@ -77,8 +86,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """An answer's fields besides its text and sources: ``outcome`` and ``why`` as in ``Answer``, with the claims and
-    calculations that the texts of the sources do not bear out, and the problems of these.
+    """The fields of an answer besides its text and its sources.
+
+    ``outcome`` is the status of an ``Answer``, ``why`` the reason for it. ``unsupported`` pairs each claim or
+    calculation that the sources do not support with its problem.
     """
 
     outcome: str = ""
@@ -94,9 +105,11 @@ class TurnResult:
 
 @dataclass(frozen=True, slots=True)
 class ConversationMessage:
-    """``parent`` is the message before it, 0 for none; messages with the same one are branches, and ``siblings`` are
-    their ids in order, its own among them. ``searched`` is the question that was searched for, ``cause`` why an answer
-    did not get done. ``last_event`` is the number of the newest event of an answer.
+    """A question or an answer in a conversation.
+
+    ``parent`` is the id of the message before it, 0 for none. Messages with the same parent are branches: ``siblings``
+    are their ids in order, including this message. ``searched`` is the question that was sent to the search. ``cause``
+    is the reason why an answer is not complete. ``last_event`` is the number of the newest event of an answer.
     """
 
     id: int
@@ -116,7 +129,7 @@ class ConversationMessage:
     last_event: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; a question has only its own fields."""
+        """Return the JSON form. A question has fewer fields than an answer."""
         shape = asdict(self)
         if self.role == "user":
             names = ("id", "conversation", "parent", "role", "text", "status", "created_at", "siblings")
@@ -126,7 +139,7 @@ class ConversationMessage:
 
 @dataclass(frozen=True, slots=True)
 class MessageEvent:
-    """``number`` counts from 1 within one message."""
+    """An event of an answer that is being written. ``number`` counts from 1 within one message."""
 
     message: int
     number: int
@@ -136,7 +149,7 @@ class MessageEvent:
 
 @dataclass(frozen=True, slots=True)
 class TurnFence:
-    """The worker and the attempt that may write an answer: writes of any other are refused."""
+    """The worker and the attempt that may write an answer. The store refuses writes of all others."""
 
     conversation: str
     message: int
@@ -146,7 +159,10 @@ class TurnFence:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary of everything up to and including a message; ``version`` names its author's version."""
+    """A summary of a conversation up to and including a message.
+
+    ``version`` is the version of the code or model behind it.
+    """
 
     message: int
     text: str
@@ -155,7 +171,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """About a library, one of its documents, or a page of it (``page`` 0: the document). Times are ms since 1970."""
+    """A user's note on a library, a document, or a page (``page`` 0: the whole document). Times are ms since 1970."""
 
     id: str
     library: str
@@ -170,9 +186,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A user's verdict on a result page: it answers the question or does not.
+    """A user's verdict on a result page: whether it answers the question.
 
-    Without a ``document`` (its path) nothing in the library answers.
+    Without a ``document`` (a path) it says that no page of the library answers.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Documents, parsed and stored: frozen values that the rooms exchange. Pages are 1-based and inclusive."""
+"""Parsed and stored documents as frozen values that all packages exchange. Pages are 1-based and inclusive."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _WARNING = re.compile(
 
 
 def unread_warning(unread: int, pages: int, which: str) -> str:
-    """Return the warning for pages that nobody has read.
+    """Return the warning for pages without readable text on which OCR has not run.
 
-    ``which`` is a list such as "1-3, 7"; only its beginning where it is long.
+    ``which`` lists these pages, such as "1-3, 7"; a long list may be cut.
     """
     have = "has" if pages == 1 else "have"
     return f"{unread} of {counted(pages, 'page')} {have} no readable text (scanned?): {which}"
@@ -31,16 +31,16 @@ def empty_warning(empty: int, pages: int, which: str) -> str:
 
 
 def unread_pages(warnings: Sequence[str]) -> tuple[int, str]:
-    """Return the number of a document's pages that show something and have no text, and which, by its warnings."""
+    """Return the number of a document's pages that lack text but are not empty, and their list, from its warnings."""
     matches = [match for warning in warnings if (match := _WARNING.match(warning))]
     return sum(int(match[1]) for match in matches), ", ".join(match[2] for match in matches)
 
 
 Effort = Literal["fast", "auto", "deep"]
-Fusion = Literal["weighted", "rrf"]  # how words and meaning add up: by score or by rank
+Fusion = Literal["weighted", "rrf"]  # combination of term and vector scores: by score or by rank
 Strategy = Literal["outline", "mcts"]  # how a model searches the section trees
-Route = Literal["auto", "semantic", "metadata", "description"]  # how the documents to look into are chosen
-Group = Literal["page", "document"]  # whether results are pages by themselves or those of a document together
+Route = Literal["auto", "semantic", "metadata", "description"]  # how the search chooses documents
+Group = Literal["page", "document"]  # whether each result is a page, or a document with its best pages
 EvidenceLevel = Literal["strong", "weak", "none", "unclear"]
 HeadingSource = Literal["bookmark", "printed_toc", "layout", "markup", "clause", "model", "synthetic"]
 LineRole = Literal[
@@ -52,10 +52,10 @@ LineRole = Literal[
 class Line:
     """A line of text on a page, in reading order.
 
-    The box is in points with the origin at the top left of the page as it is shown (after rotation).
-    ``size`` is the font size in points of most of the line's characters; ``bold``, ``italic`` and
-    ``font`` likewise. In a format without pages the box and the size are 0. ``role`` is what markup says
-    the line is; "" in a format without markup.
+    The box is in points with the origin at the top left of the page as it is shown (after rotation). ``size`` is the
+    font size in points of most of the line's characters; ``bold``, ``italic`` and ``font`` likewise. In a format
+    without pages the box and the size are 0. ``role`` is the role of the line in the markup, "" in a format without
+    markup.
     """
 
     text: str
@@ -81,7 +81,7 @@ HIDDEN = "hidden text"
 
 
 def hidden_places(lines: Sequence[Line]) -> Places:
-    """Return where lines of the role "hidden" begin and end."""
+    """Return the places at which hidden lines (lines with the role "hidden") begin and end."""
     places: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         place = HIDDEN if line.role == "hidden" else ""
@@ -91,7 +91,7 @@ def hidden_places(lines: Sequence[Line]) -> Places:
 
 
 def hidden_lines(text: str, places: Places) -> tuple[str, ...]:
-    """Return the lines of a page's text that the page does not show."""
+    """Return the hidden lines of a page's text."""
     return tuple(line for line, hidden in _shown_or_hidden(text, places) if hidden)
 
 
@@ -108,7 +108,7 @@ _LINES = re.compile(r"lines? (\d+)(?:-\d+)?")
 
 
 def place_of(label: str, places: Places, line: int) -> str:
-    """Return the position in its file of a page's line (from 0); "" where the format has pages of its own."""
+    """Return the position in the file of a line (from 0) of a page; "" if the format has pages of its own."""
     before = [place for first, place in places if first <= line]
     if before:
         return before[-1]
@@ -117,9 +117,10 @@ def place_of(label: str, places: Places, line: int) -> str:
 
 
 class PageText(NamedTuple):
-    """The text of a page for a search: ``label`` as printed, positions of its lines in the file, a model's description.
+    """The text of a page as a search reads it.
 
-    ``text`` has blanks in place of the lines that the page does not show; these are ``hidden``.
+    ``label`` is the printed page label, ``places`` are positions of lines in the file, and ``described`` is a model's
+    description. ``text`` has blanks in place of hidden lines; these lines are in ``hidden``.
     """
 
     label: str
@@ -130,7 +131,7 @@ class PageText(NamedTuple):
 
     @classmethod
     def of(cls, label: str, text: str, places: Places, described: str) -> PageText:
-        """Return a page's text with its hidden lines set apart."""
+        """Return the text of a page with its hidden lines separated from the visible ones."""
         lines = list(_shown_or_hidden(text, places))
         if not lines:
             return cls(label, text, places, described)
@@ -139,7 +140,7 @@ class PageText(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """Return the text, followed by the description that a vision model wrote, marked as such."""
+        """Return the text. A vision model's description follows under its own heading, if there is one."""
         return (
             f"{self.text}\n\n[Described from its picture by a model]\n{self.described}" if self.described else self.text
         )
@@ -147,20 +148,20 @@ class PageText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """A page as its parser read it. ``text`` is its lines joined by newlines."""
+    """A page as a parser returns it. ``text`` joins its lines with newlines."""
 
     number: int
-    label: str = ""  # as printed, "" where the document defines none; without pages ``line_locator``
+    label: str = ""  # the printed page label, "" if the document has none; ``line_locator`` in formats without pages
     width: float = 0.0
     height: float = 0.0
     lines: tuple[Line, ...] = ()
-    images: int = 0  # raster images on the page; on a page without text, whatever is drawn there
-    needs_ocr: bool = False  # something is shown that the file does not hold as readable text
-    ocr: bool = False  # lines were read from the page's picture, or from pictures on it
+    images: int = 0  # number of raster images on the page; on a page without text, of all drawn objects
+    needs_ocr: bool = False  # the page shows something that has no readable text in the file
+    ocr: bool = False  # OCR read lines from the picture of the page, or from pictures on it
     places: Places = ()
-    pictures: int = 0  # on a page without a look: that may show words, and were not read
-    engine: str = ""  # what read it (``ocr``)
-    sure: int = 0  # its mean confidence in the words, 0 to 100
+    pictures: int = 0  # number of unread pictures that may show words, on a page of a format without layout
+    engine: str = ""  # the OCR engine that read the page, if ``ocr``
+    sure: int = 0  # mean confidence of the OCR engine in its words, 0 to 100
 
     @property
     def text(self) -> str:
@@ -168,23 +169,26 @@ class ParsedPage:
 
 
 def line_locator(first: int, last: int) -> str:
-    """Return the label of a page in a format without pages: the file's lines, from 1, both included."""
+    """Return the label of a page in a format without pages: its line numbers in the file, from 1, inclusive."""
     return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """An entry of a document's own outline. ``page`` is 0 where the target is missing or outside."""
+    """An entry of the file's own outline. ``page`` is 0 if the target is missing or is not a page of the file."""
 
     level: int  # 1 is the top
     title: str
     page: int
-    y: float | None  # points from the top of the page, None where the bookmark names only a page
+    y: float | None  # points from the top of the page, None if the bookmark names only a page
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedHeading:
-    """A heading that markup or its number tells. ``line`` is its place among the page's lines, from 0."""
+    """A heading that the parser detects by markup or by its number.
+
+    ``line`` is the index of its line on the page, from 0.
+    """
 
     level: int  # 1 is the top; levels may jump
     title: str
@@ -195,9 +199,10 @@ class MarkedHeading:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """A whole parsed file. ``metadata`` holds the file's own fields (title, author, …), never empty strings.
+    """A parsed file.
 
-    ``headings`` are in reading order; None where the format has no markup, so that the layout must tell.
+    ``metadata`` contains the file's own fields (title, author, …), never empty strings. ``headings`` are in reading
+    order. They are None in a format without markup, in which headings have to be detected from the layout.
     """
 
     format: str
@@ -211,11 +216,11 @@ class ParsedDocument:
 class Section:
     """A node of the section tree, stored flat in preorder.
 
-    ``node_id`` is the four-digit preorder number from "0001" (five digits and more beyond 9,999).
-    The section's text begins at character ``anchor`` of page ``start_page`` and ends before character
-    ``end_anchor`` of page ``end_page`` (``None``: at the end of that page); the range includes its
-    children. ``synthetic`` marks nodes that stand for no heading (front matter, page groups). ``gaps``: what
-    it leaves open or announces and does not contain, told by rules and by a model.
+    ``node_id`` is the four-digit preorder number from "0001" (five digits and more beyond 9,999). The section's text
+    begins at character ``anchor`` of page ``start_page`` and ends before character ``end_anchor`` of page ``end_page``
+    (``None``: at the end of that page); the range includes its children. ``synthetic`` marks nodes without a heading in
+    the document (front matter, page groups). ``gaps`` are missing parts that rules or a model detected: blanks to fill
+    in, or announced content that does not follow.
     """
 
     node_id: str
@@ -236,7 +241,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Text of one section on one page: characters ``start`` to ``end`` of the page's text."""
+    """A passage of one section on one page: characters ``start`` to ``end`` of the page's text."""
 
     number: int
     node_id: str
@@ -247,12 +252,13 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as stored and shown. ``boxes`` holds a (x0, y0, x1, y1) per line of ``text``, in points.
+    """A page as the catalog stores it.
 
-    ``needs_ocr``: it shows what could not be read. ``ocr``: its text was read from its picture. ``described``: what
-    a model saw on it beyond ``summary``, a line each: key terms, figures, tables. ``pictures``: how many on it may show
-    words that nobody has read. ``engine``: what read it by OCR, with a mean confidence of ``sure``, 0 to 100; "" where
-    a version before noted neither.
+    ``boxes`` contains (x0, y0, x1, y1) in points for each line of ``text``. ``needs_ocr``: the page shows something
+    that could not be read. ``ocr``: OCR read the text from the picture of the page. ``described`` is a model's
+    description beyond ``summary``, one line each: key terms, figures, tables. ``pictures`` is the number of unread
+    pictures that may show words. ``engine`` is the OCR engine and ``sure`` its mean confidence, 0 to 100. ``engine`` is
+    "" if an older version stored the page.
     """
 
     number: int
@@ -272,47 +278,48 @@ class Page:
 
     @property
     def hidden_text(self) -> tuple[str, ...]:
-        """Return the lines of ``text`` that the page does not show."""
+        """Return the lines of ``text`` that are hidden on the page."""
         return hidden_lines(self.text, self.places)
 
     @property
     def visible(self) -> str:
-        """Return ``text`` with blanks in place of hidden lines, as models read it."""
+        """Return ``text`` with blanks in place of hidden lines, as models receive it."""
         return PageText.of(self.label, self.text, self.places, "").text
 
     @property
     def read_by_model(self) -> bool:
-        """Return whether a vision model read its text, which tells no positions of lines; OCR does.
+        """Return whether a vision model read the text of the page.
 
-        A page without text was read by OCR, which found none: a model's empty reading is not taken.
+        OCR reports the positions of lines, a vision model does not. A page without text counts as read by OCR, since
+        the empty output of a model is rejected.
         """
         return self.ocr and bool(self.text) and not self.boxes and not self.engine
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A stretch of time a document is about. ``quarter`` and ``date`` are None where not said."""
+    """The period that a document covers. ``quarter`` and ``date`` are None if unknown."""
 
-    year: int  # 0 where only a quarter is said
+    year: int  # 0 if only the quarter is known
     quarter: int | None = None
-    date: str | None = None  # ISO, the day the period ends or the document bears
+    date: str | None = None  # ISO date: the end of the period, or the date of the document
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The facts about a document, read from its file name, title, first pages and metadata."""
+    """The card of a document: facts from its file name, title, first pages and metadata."""
 
-    names: tuple[str, ...] = ()  # names of the organisation (or other subject), best first
-    symbols: tuple[str, ...] = ()  # its trading symbols and the short names it gives itself
-    parties: tuple[str, ...] = ()  # others whom the document binds or names, with their short names
-    years: tuple[int, ...] = ()  # fiscal and calendar readings, best first
+    names: tuple[str, ...] = ()  # names of the organisation (or of another subject), the most likely first
+    symbols: tuple[str, ...] = ()  # trading symbols and abbreviations that the document uses for its organisation
+    parties: tuple[str, ...] = ()  # other parties of the document, with their short names
+    years: tuple[int, ...] = ()  # possible fiscal and calendar years, the most likely first
     quarter: int | None = None
-    date: str | None = None  # ISO, the day its period ends or it bears
-    dates: tuple[str, ...] = ()  # every date that may be called the document's own
+    date: str | None = None  # ISO date: the end of the period, or the date of the document
+    dates: tuple[str, ...] = ()  # all dates that may count as the date of the document
     type: str = ""  # canonical document type, "" where unknown
     title: str = ""
-    recurring: tuple[str, ...] = ()  # names that most of its pages hold, and ``names`` do not
-    tags: tuple[str, ...] = ()  # what somebody called it by hand
+    recurring: tuple[str, ...] = ()  # names that occur on most pages, except ``names``
+    tags: tuple[str, ...] = ()  # tags that users assigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +329,7 @@ class Document:
     doc_id: str
     library: str
     path: str
-    name: str  # file name with extension
+    name: str  # the file name with its extension
     sha256: str
     content_id: str
     format: str
@@ -336,14 +343,16 @@ class Document:
     mtime: float
     indexed_at: str
     warnings: tuple[str, ...] = ()
-    models: Mapping[str, Any] = field(default_factory=dict)  # which ones improved it, and what that took
-    error: str = ""  # why the newest attempt failed; an older version may still be published
-    corrections: Mapping[str, str] = field(default_factory=dict)  # by hand; ``title`` and ``card`` have them
-    outline: Literal["fast", "refined"] = "fast"  # its section tree is by rules alone, or a layout model refined it
+    models: Mapping[str, Any] = field(default_factory=dict)  # the models that improved it, and their usage
+    error: str = ""  # the reason why the newest attempt failed; an older version may still be published
+    # corrections by users, already applied to ``title`` and ``card``
+    corrections: Mapping[str, str] = field(default_factory=dict)
+    # whether the section tree comes from rules alone, or was refined by a layout model
+    outline: Literal["fast", "refined"] = "fast"
 
     @property
     def unread(self) -> int:
-        """Return the number of its pages that show something and have no text."""
+        """Return the number of pages that show something but have no text."""
         return unread_pages(self.warnings)[0]
 
     @property
@@ -352,9 +361,9 @@ class Document:
 
 
 class DocumentRow(NamedTuple):
-    """A document as one line of a long list. ``content_id`` is "" if nothing is published.
+    """A document as a row of a long list. ``content_id`` is "" if no version is published.
 
-    ``organisation``, ``type`` and ``error`` are "", and ``year`` 0, if unknown. ``warnings`` counts warnings.
+    ``organisation``, ``type`` and ``error`` are "" if unknown, ``year`` is 0. ``warnings`` is the number of warnings.
     """
 
     doc_id: str
@@ -376,9 +385,10 @@ class DocumentRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredEmbedder:
-    """An embedder that vectors in the catalog came from; ``fingerprint`` is of whatever decides them.
+    """An embedder whose vectors the catalog stores.
 
-    ``sparse`` says that each of its vectors has learned term weights beside it.
+    ``fingerprint`` is a hash of everything that determines the vectors. ``sparse`` says that learned term weights are
+    stored with each vector.
     """
 
     fingerprint: str
@@ -389,10 +399,10 @@ class StoredEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An entry of a library's change log. ``content_id`` is None where the document was removed.
+    """An entry of a library's change log. ``content_id`` is None if the document was removed.
 
-    ``mark`` is a random number of its transaction, 0 where an older version wrote it. A log that was restored and went
-    on has the same ``seq`` again, but not the same mark.
+    ``mark`` is a random number of the transaction, 0 if an older version wrote the entry. After a restore the same
+    ``seq`` may be used again, but never with the same mark.
     """
 
     seq: int
@@ -402,11 +412,11 @@ class Change:
 
 
 class Hit(NamedTuple):
-    """A page found by the coarse pass. ``score`` is higher for better. ``version`` is the tag of its content.
+    """A page that the coarse pass returned. A higher ``score`` is better. ``version`` is the tag of the content.
 
-    ``sparse`` is its BM25, ``dense`` its best point's product with the question's vector, ``learned`` the same
-    of learned term weights; None where it was not among the best by that. (A search makes hundreds: a tuple is made
-    three times as fast as a frozen dataclass.)
+    ``sparse`` is the BM25 score. ``dense`` is the best dot product of the question's vector with a point of the page,
+    ``learned`` the same for learned term weights. Both are None if the page is not among the nearest. Searches create
+    hundreds of hits, and a tuple is three times as fast to create as a frozen dataclass.
     """
 
     doc_id: str
@@ -426,7 +436,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexedContent:
-    """Everything that indexing makes of one file, as a publication writes it."""
+    """The complete result of indexing one file, which is written when it is published."""
 
     sha256: str
     format: str
@@ -436,7 +446,7 @@ class IndexedContent:
     pages: tuple[Page, ...]
     sections: tuple[Section, ...]
     chunks: tuple[Chunk, ...]
-    terms: bytes  # hybrid_core.text.terms.TermCounts of the pages' text and descriptions
-    heading_terms: bytes  # the same, of the headings that begin on each page
+    terms: bytes  # hybrid_core.text.terms.TermCounts of the text and descriptions of the pages
+    heading_terms: bytes  # the same, for the headings that begin on each page
     warnings: tuple[str, ...] = ()
-    models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: which ones improved it, what that took
+    models: Mapping[str, Any] = field(default_factory=dict)  # JSON values: the models that improved it, and their usage

@@ -1,4 +1,4 @@
-"""Files as the system reports them, and the versions of content that the pipeline made of their bytes."""
+"""File stamps that the operating system reports, and versions of the content that was indexed from files."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Literal
 
-_COARSE = 2.0  # seconds: the coarsest clock of a file system in use (FAT)
+_COARSE = 2.0  # seconds: the time resolution of the coarsest file system in use (FAT)
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """A file as it was when its bytes were last read, at ``read_at``; times in seconds since the epoch.
+    """The state of a file when its bytes were last read, at ``read_at``. Times are seconds since the epoch.
 
-    ``ctime`` is when the file's entry was last changed: unlike ``mtime`` nobody can set it back.
+    ``ctime`` is the last change of the file's entry. Unlike ``mtime``, users cannot set it back.
     """
 
     size: int
     mtime: float
     ctime: float
-    inode: str  # a number, which may have more than 63 bits
+    inode: str  # inode number as text, since it may exceed 63 bits
     read_at: float
 
     @classmethod
@@ -30,13 +30,13 @@ class FileStamp:
         return cls(stat.st_size, stat.st_mtime, stat.st_ctime, str(stat.st_ino), read_at)
 
     def fits(self, stat: os.stat_result) -> bool:
-        """Return whether the system reports the same stamp for a file now."""
+        """Return whether the system still reports this stamp for a file."""
         return self == FileStamp.of(stat, self.read_at)
 
     def proves(self, stat: os.stat_result) -> bool:
-        """Return whether a file with this stamp now surely holds the bytes that were read.
+        """Return whether a file with this stamp certainly still contains the bytes that were read.
 
-        Not where it was read within 2 s of its last change: another change may have left the same time.
+        It is uncertain if the file was read within 2 s of its last change: a later change may have the same time.
         """
         return self.read_at - self.mtime > _COARSE and self.fits(stat)
 
@@ -47,13 +47,14 @@ Kind = Literal["llm", "vlm"]
 
 @dataclass(frozen=True, slots=True)
 class ContentVersion:
-    """Two contents with equal versions are the same. Every field is text, "" where nothing is to be said.
+    """The version of a content: contents with equal versions are the same.
 
-    ``parser``, ``chunks`` and ``build`` are the versions of what read the file, cut its text and made the rest.
-    ``ocr`` is a hash of what read its scans and in which languages; ``ocr_pages`` how many pages it was tried on, ""
-    where those were all that need it. ``llm`` and ``vlm`` are hashes of the models that improved it and of how they
-    were asked; ``models_partly`` one of what came out, where they did not do all they should. ``outline`` is the layout
-    model by which its section tree was refined, "/300" where it has read no more pages.
+    Every field is text, "" if it does not apply. ``parser``, ``chunks`` and ``build`` are the versions of the parser,
+    the chunker and all other code. ``ocr`` is a hash of the OCR engine and its languages. ``ocr_pages`` is the number
+    of pages on which OCR ran, "" if it ran on all pages that need it. ``llm`` and ``vlm`` are hashes of the models and
+    prompts that improved the content. ``models_partly`` is a hash of their results, if they completed only a part of
+    their work. ``outline`` is the layout model that refined the section tree, with a suffix such as "/300" if it read
+    only that many pages.
     """
 
     sha256: str
@@ -74,28 +75,28 @@ class ContentVersion:
 
     @property
     def by_rules(self) -> ContentVersion:
-        """Return this version without models."""
+        """Return this version without the work of any model."""
         return replace(self.unimproved, outline="")
 
     @property
     def unimproved(self) -> ContentVersion:
-        """Return this version without the results of models; its tree may be refined."""
+        """Return this version without the work of language models. The section tree may still be refined."""
         return replace(self, llm="", vlm="", models_partly="")
 
     @property
     def improved(self) -> bool:
-        """Return whether all models completed their work, whichever models they were."""
+        """Return whether the language models completed their work, whichever models they were."""
         return bool(self.llm or self.vlm) and not self.models_partly
 
     def made_as(self, other: ContentVersion) -> bool:
-        """Return whether both versions have the same bytes and rules, ignoring OCR and models."""
+        """Return whether both versions have the same bytes and the same rules. OCR and models are ignored."""
         mine, others = (
             (version.sha256, version.format, version.parser, version.chunks, version.build) for version in (self, other)
         )
         return mine == others
 
     def improved_by(self, tags: Mapping[Kind, str]) -> bool:
-        """Return whether every model of ``tags`` has done all it should; others may have too."""
+        """Return whether all models in ``tags`` completed their work. Other models may have contributed too."""
         has = {"llm": self.llm, "vlm": self.vlm}
         return not tags or (self.improved and all(has[kind] == tag for kind, tag in tags.items()))
 

@@ -14,7 +14,7 @@ BEHIND = 5
 
 
 JobStatus = Literal["waiting", "running", "done", "failed", "cancelled"]
-WorkKind = Literal["index", "embed"]  # what a worker may be for
+WorkKind = Literal["index", "embed"]  # the kinds of work that a worker may be started for
 JobStage = Literal["scan", "parse", "ocr", "refine", "enrich", "embed"]
 ACTIVE: tuple[JobStatus, ...] = ("waiting", "running")
 ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
@@ -22,11 +22,12 @@ ENDED: tuple[JobStatus, ...] = ("done", "failed", "cancelled")
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job to enqueue. ``library`` is an id; ``options`` are JSON values, never a password or a key.
+    """A job to enqueue.
 
-    ``needs`` is what a worker must be able to do ("ocr:eng"), words without spaces. Of requests with one ``key`` (by
-    default one for a kind and subject of a library) only one job waits or runs. ``version`` says what the subject was
-    like when this was asked: of a running job it decides whether there is anything to do again.
+    ``library`` is an id; ``options`` are JSON values, never a password or a key. ``needs`` are the abilities that a
+    worker must have, such as "ocr:eng": words without spaces. Only one job per ``key`` waits or runs at a time; the
+    default key consists of kind, library and subject. ``version`` is the version of the subject at the time of the
+    request. If the job already runs, the version decides whether the job has to run again.
     """
 
     library: str
@@ -36,7 +37,7 @@ class JobRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     needs: frozenset[str] = frozenset()
     priority: int = WANTED
-    owner: str = ""  # who asked; "" is the local person
+    owner: str = ""  # the caller who requested it; "" is the local user
     version: str = ""
     key: str = ""
 
@@ -47,7 +48,10 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """``new``: a job was made; ``joined``: one does it already; ``again``: one that runs does it again afterwards."""
+    """The outcome of enqueuing a job.
+
+    ``new``: a job was created. ``joined``: an existing job does the work. ``again``: a running job will run once more.
+    """
 
     job: int
     outcome: Literal["new", "joined", "again"]
@@ -55,19 +59,23 @@ class Enqueued:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The worker that may write for a running job, for only as long as nobody has taken the job since."""
+    """The worker and claim that may write for a running job.
+
+    The fence becomes invalid when another worker claims the job.
+    """
 
     job: int
     worker: str
-    claim: int  # how often the job has been taken, this time included
+    claim: int  # how often the job has been claimed, including this time
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it was at ``read_at``. ``done`` and ``total`` count pages of the stage, 0 of 0 where unknown.
+    """A job as it was at ``read_at``.
 
-    ``attempts`` are failed tries of this stage. ``cause`` is why it failed, waits or was cancelled. ``result`` is what
-    came of it (JSON), also what earlier stages published. ``paused``: it, its library or everything is.
+    ``done`` and ``total`` count pages of the stage; both are 0 if unknown. ``attempts`` counts failed attempts at this
+    stage. ``cause`` is the reason why the job failed, waits or was cancelled. ``result`` is the result as JSON,
+    including what earlier stages published. ``paused``: the job, its library or the whole queue is paused.
     """
 
     id: int
@@ -95,7 +103,7 @@ class Job:
     cause: str
     result: Mapping[str, Any]
     created_at: int
-    started_at: int  # 0: not yet
+    started_at: int  # 0: not started yet
     finished_at: int
     read_at: int
     paused: bool = False
@@ -110,7 +118,7 @@ class Job:
 
     @property
     def stalled(self) -> bool:
-        """Return whether the worker that has the job gives no sign of life. A waiting job is not stalled."""
+        """Return whether the lease of a running job has expired without a heartbeat. A waiting job is never stalled."""
         return self.status == "running" and self.read_at > self.lease_until
 
 
@@ -118,8 +126,8 @@ class Job:
 class Advance:
     """The next state of a running job, written in one transaction with the results of its stage.
 
-    ``running`` keeps it; ``waiting`` gives it back to the queue for its next ``stage``, a turn behind others; the rest
-    end it. What is None stays as it is.
+    ``running`` continues the job. ``waiting`` returns it to the queue for its next ``stage``, one turn after other
+    jobs. Every other status ends the job. Fields that are None stay unchanged.
     """
 
     status: JobStatus = "running"
@@ -141,7 +149,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A supervisor's view of a job that it has leased."""
+    """A leased job as its supervisor sees it."""
 
     fence: Fence
     cancel_requested: bool
@@ -150,7 +158,11 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """Numbers rise in the order in which events can be seen: who has read up to one has missed none before it."""
+    """An event of a job.
+
+    Events become visible in the order of their numbers, so a reader that has read up to one number has missed no
+    earlier event.
+    """
 
     number: int
     job: int
@@ -162,7 +174,7 @@ class JobEvent:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process that does jobs or waits for some. ``heartbeat_at`` 0 where it has not been registered."""
+    """A process that runs jobs or waits for their results. ``heartbeat_at`` is 0 if it was never registered."""
 
     id: str
     host: str
@@ -175,7 +187,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class JobCounts:
-    """Counts of jobs of one library, or of all. ``stages`` counts waiting and running jobs by stage."""
+    """Counts of jobs by status, of one library or of all. ``stages`` counts waiting and running jobs by stage."""
 
     waiting: int = 0
     running: int = 0

@@ -3,9 +3,9 @@
 A library's name can change; documents and indexes refer to its id. A document without a file of its own has an address:
 
 mails/offer.eml!/report.pdf          attached to a mail, or packed in an archive
-mails/all.zip!/offer.eml!/report.pdf the same, deeper
+mails/all.zip!/offer.eml!/report.pdf the same, nested deeper
 upload:/notes.md                     uploaded as bytes
-web:/example.org/report.pdf          fetched from the web
+web:/example.org/report.pdf          downloaded from the web
 """
 
 from __future__ import annotations
@@ -21,32 +21,35 @@ from hybrid_core.system import exists
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """``alias`` is a second name, "" where there is none."""
+    """A library of documents. ``alias`` is a second name, "" if there is none."""
 
     id: str
     name: str
     alias: str = ""
 
     def called(self, name: str) -> bool:
-        """Return whether a name or the alias is this one, whatever its case and width; "" is none."""
+        """Return whether ``name`` is the name or the alias of the library, ignoring case and width.
+
+        "" never matches.
+        """
         return name != "" and folded(name) in (folded(self.name), folded(self.alias))
 
     def fits(self, part: str) -> bool:
-        """Return whether the name or the alias contains this part, whatever its case and width."""
+        """Return whether the name or the alias contains ``part``, ignoring case and width."""
         return folded(part) in folded(self.name) or folded(part) in folded(self.alias)
 
 
 def folded(name: str) -> str:
-    """Return a library's name for comparison: compatibility forms made one (width), case folded."""
+    """Return a library's name in the form that is compared: normalised to NFKC, with case folded."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def library_called(name: str, libraries: Iterable[Library]) -> Library | None:
-    """The library of a name or alias, None for ""; as it is written before other cases and widths of it.
+    """Return the library with this name or alias, None for "". An exact match precedes one in another case or width.
 
-    Raises UsageError where older homes hold several that differ in these alone.
+    Raise UsageError if several libraries of an older home differ only in case or width.
     """
-    candidates = list(libraries) if name else []  # most libraries have the alias "": it names none of them
+    candidates = list(libraries) if name else []  # most libraries have the alias "", so an empty name must not match
     matches = [library for library in candidates if name in (library.name, library.alias)] or [
         library for library in candidates if library.called(name)
     ]
@@ -71,32 +74,35 @@ UPLOAD, WEB = "upload:/", "web:/"
 
 
 def member_address(container: str, name: str) -> str:
-    """The address of what a container (a file's path, or an address) holds under a name."""
+    """Return the address of a member of a container. ``container`` is the path of a file, or an address."""
     return f"{container}{_INSIDE}{name}"
 
 
 def is_upload(path: str) -> bool:
-    """Return whether it is the address of uploaded bytes or of a web page."""
+    """Return whether a path is the address of uploaded bytes or of a web page."""
     return path.startswith((UPLOAD, WEB))
 
 
 def is_address(path: str) -> bool:
-    """Return whether it may be an address. A folder's name may end in "!" too, so a file's path may look like one."""
+    """Return whether a path may be an address.
+
+    A folder's name may end in "!", so a file's path may look like an address.
+    """
     return is_upload(path) or _INSIDE in path
 
 
 def containers(path: str) -> list[str]:
-    """Return the containers of a document whose path is an address, the outermost first."""
+    """Return the containers of a document whose path is an address, the outermost container first."""
     parts = path.split(_INSIDE)
     return [_INSIDE.join(parts[:end]) for end in range(1, len(parts))]
 
 
 def shown_name(path: str) -> str:
-    """A document's name as lists and results show it: "report.pdf", "offer.eml!/report.pdf"."""
+    """Return a document's name as lists and results show it, such as "report.pdf" or "offer.eml!/report.pdf"."""
     outer = next(iter(containers(path)), path)
     return PurePath(outer).name + path[len(outer) :]
 
 
 def is_there(path: str) -> bool:
-    """Return whether the file of a document exists; that of an upload always does."""
+    """Return whether the file of a document exists. An upload always exists."""
     return is_upload(path) or any(exists(Path(address)) for address in (path, *containers(path)))

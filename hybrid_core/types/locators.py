@@ -18,9 +18,9 @@ _SPECIAL = re.compile(r"[\^\[\](),;=]")
 class BookLocator:
     """A place in an EPUB, with the fields of Readium's locator model (readium.org/architecture/models/locators).
 
-    ``href`` is a file of the book, ``id`` the last one that was passed in it, "" where none was. ``offset`` counts
-    the characters of its body's text before the place, ``progression`` is their share, 0 to 1. ``cfi`` is the
-    place as an EPUB Canonical Fragment Identifier.
+    ``href`` is a file of the book. ``id`` is the last element id before the place in this file, "" if there is none.
+    ``offset`` counts the characters of the body text before the place, and ``progression`` is their share, 0 to 1.
+    ``cfi`` is the place as an EPUB Canonical Fragment Identifier.
     """
 
     href: str
@@ -35,7 +35,7 @@ def book_place(href: str, id: str, offset: int, length: int, cfi: str) -> str:
 
 
 def book_locator(place: str) -> BookLocator | None:
-    """Parse the position of a line in an EPUB; None for one in another format."""
+    """Parse the position of a line in an EPUB. Return None for a position in another format."""
     match = _BOOK.fullmatch(place)
     if match is None:
         return None
@@ -44,23 +44,29 @@ def book_locator(place: str) -> BookLocator | None:
 
 
 def cfi_assertion(id: str) -> str:
-    """An element's id as it stands behind its step in a CFI."""
+    """Return the assertion of an element's id, which follows its step in a CFI.
+
+    Return "" for an id with white space.
+    """
     return f"[{_SPECIAL.sub(lambda sign: f'^{sign[0]}', id)}]" if id and not re.search(r"\s", id) else ""
 
 
 def shown_place(place: str) -> str:
-    """A place as people read it: without a CFI."""
+    """Return a place for display, without its CFI."""
     return place[: match.start("cfi") - 1] if (match := _BOOK.fullmatch(place)) else place
 
 
 def names_of(place: str) -> tuple[str, ...]:
-    """Return the names of a position."""
+    """Return all names by which users may refer to a position."""
     locator = book_locator(place)
     return (place,) if locator is None else (place, shown_place(place), locator.cfi)
 
 
 def place_span(first: str, last: str) -> str:
-    """ "paragraph 3" and "paragraph 9" -> "paragraphs 3-9"; others with a dash between them."""
+    """Return the name of a range of places, such as "paragraphs 3-9" for "paragraph 3" and "paragraph 9".
+
+    Places without a common noun and a number are joined with a dash.
+    """
     if first == last:
         return first
     name, _, number = last.rpartition(" ")
@@ -70,7 +76,10 @@ def place_span(first: str, last: str) -> str:
 
 
 def distance(place: str, other: str) -> tuple[int, ...] | None:
-    """Return the distance of two positions by their numbers; None where these do not compare. Ids do not count."""
+    """Return the differences between the numbers of two positions, None if their words differ.
+
+    Element ids are ignored.
+    """
     (own, numbers), (two, others) = _numbers(place), _numbers(other)
     return tuple(abs(a - b) for a, b in zip(numbers, others, strict=True)) if own == two else None
 
@@ -89,8 +98,9 @@ PlacedLine = tuple[str, Box]
 
 @dataclass(frozen=True, slots=True)
 class WordBox:
-    """A word, or a single character where words are written without spaces; "" goes on with the word before it on
-    another line.
+    """A word of a page and its box. In scripts without spaces each character is a word.
+
+    An empty ``text`` is the part of the previous word that continues on another line.
     """
 
     text: str
@@ -99,17 +109,20 @@ class WordBox:
 
 @dataclass(frozen=True, slots=True)
 class TableBox:
-    """``rows`` are its cells, as many in each row; the first ``heads`` rows name the columns."""
+    """A table on a page. All ``rows`` have the same number of cells; the first ``heads`` rows are column headings."""
 
     box: Box
     rows: tuple[tuple[str, ...], ...]
     heads: int = 0
-    lines: tuple[int, int] = (0, 0)  # those of the page's text that it is, from 0, the last excluded
+    lines: tuple[int, int] = (0, 0)  # range of the table's lines in the page's text, from 0, the end excluded
 
 
 @dataclass(frozen=True, slots=True)
 class Illustration:
-    """A picture (JPEG) of so many pixels that a page without a look of its own shows before its ``line`` (from 0)."""
+    """A JPEG picture before line ``line`` (from 0) of a page, in a format without page layout.
+
+    Width and height are in pixels.
+    """
 
     line: int
     image: bytes
@@ -135,8 +148,10 @@ RegionKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a page as a layout model names it; ``header`` and ``footer`` are those of the page. A ``figure`` is one
-    that only the file tells, a picture or shapes: the model calls "picture" what it knows by the words in it.
+    """A region of a page that a layout model detects. ``header`` and ``footer`` are those of the page.
+
+    A ``figure`` is a picture or a group of shapes that is known from the file alone. The layout model itself reports
+    pictures as "picture".
     """
 
     kind: RegionKind
@@ -145,9 +160,11 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page without a look of its own
-    has the places of its drawing. ``regions`` are what a layout model saw, from top to bottom: headings, figures,
-    tables, captions; None where none has read the page.
+    """The positions of words, figures and tables on a page.
+
+    ``words`` are in reading order, ``figures`` and ``tables`` from top to bottom. A page of a format without layout has
+    positions in its rendered drawing. ``regions`` are the detections of a layout model, from top to bottom: headings,
+    figures, tables, captions. They are None if no model has read the page.
     """
 
     width: float

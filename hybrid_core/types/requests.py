@@ -1,6 +1,7 @@
-"""The request of a search: one frozen value, validated once, built by interfaces and read by stages.
+"""The request of a search: a frozen value that interfaces build and the search stages read.
 
-To add an option, add a field with its command-line help here, and read it in a stage.
+It is validated once, on creation. To add an option, add a field with its command-line help here, and read it in a
+stage.
 """
 
 import difflib
@@ -16,29 +17,30 @@ if TYPE_CHECKING:
     from hybrid_core.types.scoring import ScoringConfig
 
 MOST_RESULTS = 1000
-_SETTING: Any = None  # as the settings say: filled in by ``completed`` before a stage reads it
+_SETTING: Any = None  # the value in the settings: ``completed`` fills it in before a stage reads it
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question and what is said with it. ``documents`` and ``where`` are filters; everything else is soft.
+    """A question and the options of its search. None stands for the value in the settings.
 
-    None means what the settings say. ``libraries`` are names or aliases, () the settings' one; several, or all, are
-    searched as one would be. ``documents`` are ids, names or
-    paths; ``where`` are ``key=value``; of each one or several. ``expert`` is a pack, the path of an expert file, or
-    ``none``. ``mmr`` (lambda) below 1 adds variety. ``group`` "document" returns ``top_k`` documents, each with
-    its best pages together. ``trace`` has the result say where the search looked. ``fusion``
-    adds words and meaning up by their scores (weighted) or ranks (rrf) where the documents have vectors.
+    ``documents`` and ``where`` are filters; all other options only affect the ranking. ``libraries`` are names or
+    aliases, () for the library in the settings; several are searched together like one. ``documents`` are ids, names or
+    paths; ``where`` are ``key=value``. Both accept one value or several. ``expert`` is a pack, the path of an expert
+    file, or ``none``. ``mmr`` (lambda) below 1 adds variety. ``group`` "document" returns ``top_k`` documents, each
+    with its best pages. ``trace`` adds to the result a list of what each stage looked at. ``fusion`` combines term and
+    vector scores by score (weighted) or by rank (rrf), if the documents have vectors.
 
-    ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone; ``metadata`` makes
-    the question a filter over the documents' fields, ``description`` has a model pick among their descriptions.
+    ``route`` is how documents are chosen: ``auto`` by cards and text, ``semantic`` by text alone, ``metadata`` by a
+    filter that is derived from the question, and ``description`` by a model that reads their descriptions.
 
-    With a language model the effort ``deep`` has it say, from the section trees, where the answer stands, and ``auto``
-    does where the first pages are close; ``strategy`` is how. Without a model, or where it fails, they answer with
-    ``fast`` and say so. ``scoring`` are the numbers that rank, also as a mapping of those that are not the usual ones.
+    With the effort ``deep`` a language model locates the answer in the section trees. With ``auto`` it does so only if
+    the scores of the first pages are close. ``strategy`` is the algorithm. Without a model, or if it fails, the search
+    uses ``fast`` and says so. ``scoring`` are the ranking parameters; a mapping changes only some of them.
 
-    Raises UsageError for an empty question, an empty list of documents, and whatever is of another type or range.
-    Metadata of a field: ``help`` makes it an option of the command line, named ``flag`` where that is not the name.
+    Raises UsageError for an empty question, an empty list of documents, and a value of a wrong type or range.
+
+    Metadata of a field: ``help`` makes the field an option of the command line, named ``flag`` if the names differ.
     """
 
     question: str
@@ -96,13 +98,13 @@ class SearchRequest:
             object.__setattr__(self, name, several(getattr(self, name)))
         if self.documents is not None:
             object.__setattr__(self, "documents", several(self.documents))
-        if "" in self.libraries:  # a variable that is not set may have made it
+        if "" in self.libraries:  # an unset shell variable may be the reason
             raise UsageError("The library's name is empty.", "Leave it out, or name a library.")
         if self.all_libraries and self.libraries:
             raise UsageError(
                 "The request names libraries and also asks for all libraries.", "Use only one of the two options."
             )
-        if self.documents is not None and not self.documents:  # it came from somewhere that found none
+        if self.documents is not None and not self.documents:  # a caller's own search probably returned no document
             raise UsageError("documents is an empty list.", "Leave it out to search all documents.")
         for option in OPTIONS.values():
             if (value := getattr(self, option.name)) is not None:
@@ -116,7 +118,7 @@ class SearchRequest:
 
     @property
     def library(self) -> str:
-        """Return the one library of the request. Raise UsageError if it names several."""
+        """Return the only library of the request. Raise UsageError if it names several."""
         if len(self.libraries) != 1:
             raise UsageError("The request names several libraries, and this function takes one.", "Name one.")
         return self.libraries[0]
@@ -132,7 +134,10 @@ OPTIONS = {option.name: option for option in fields(SearchRequest) if "help" in 
 
 
 class SearchFields(TypedDict, total=False):
-    """The fields of a request as keyword arguments, with ``library`` for one or several of ``libraries``."""
+    """The fields of a request as keyword arguments.
+
+    ``library`` accepts one name or several and stands for ``libraries``.
+    """
 
     library: str | Sequence[str] | None
     libraries: Sequence[str] | str | None
@@ -152,9 +157,9 @@ class SearchFields(TypedDict, total=False):
 
 
 def search_request(question: str | SearchRequest, fields_given: SearchFields) -> SearchRequest:
-    """Return a request built from keyword arguments, or a request with these fields replaced.
+    """Return a request built from keyword arguments, or a given request with these fields replaced.
 
-    Raise UsageError for an unknown argument, with similar names.
+    Raise UsageError for an unknown argument; the message suggests similar names.
     """
     check_options(fields_given)
     values: dict[str, Any] = {**fields_given}
@@ -166,7 +171,7 @@ def search_request(question: str | SearchRequest, fields_given: SearchFields) ->
 
 
 def check_options(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for a name that is no option of a search, with those that are like it."""
+    """Raise UsageError for a name that is not an option of a search. The message suggests similar names."""
     names = SearchFields.__annotations__
     for name in values:
         if name not in names:
@@ -176,21 +181,21 @@ def check_options(values: Mapping[str, Any]) -> None:
 
 
 def several(value: str | Path | Sequence[str | Path] | None) -> tuple[str, ...]:
-    """Return the names as a tuple: of one name, of several, () for None. A string is one name, not its letters."""
+    """Return one name or several names as a tuple, () for None. A string is one name."""
     if value is None:
         return ()
     return (str(value),) if isinstance(value, str | Path) else tuple(map(str, value))
 
 
 def one_of(name: str, value: str, *choices: str) -> str:
-    """Return the value. Raise UsageError where it is none of the choices."""
+    """Return the value. Raise UsageError if it is not one of the choices."""
     if value not in choices:
         raise UsageError(f"{name} is {value!r}.", f"Choose {', '.join(choices[:-1])} or {choices[-1]}.")
     return value
 
 
 def choices(option: Field[Any]) -> tuple[str, ...]:
-    """Return the values that a field may have, where it is one of a few words."""
+    """Return the allowed values of a field, () if any value of its type is allowed."""
     return get_args(option.type) if get_origin(option.type) is Literal else ()
 
 

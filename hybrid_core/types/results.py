@@ -21,10 +21,10 @@ StepKind = Literal["shown", "asked", "thought", "searched", "opened", "read", "r
 class Evidence:
     """The library's ability to answer, as a level and a score.
 
-    ``score`` is the probability, 0 to 1, that one of the first five pages answers, calibrated on question sets: from
-    how the pages lead, hold the question's words, and are of the document that it names (docs/lab/ranking.md). strong
-    from 0.65, weak from 0.35; ``unclear``, with the score 0, where the question names nothing to look for: ``hint``
-    then says how to ask.
+    ``score`` is the probability, 0 to 1, that one of the first five pages answers. It is calibrated on question sets
+    (docs/lab/ranking.md). Its features are the lead of the first pages, the question words that they contain, and
+    whether they belong to a document that the question names. The level is strong from 0.65 and weak from 0.35. It is
+    ``unclear``, with the score 0, if the question names nothing to search for; ``hint`` then explains how to ask.
     """
 
     level: EvidenceLevel
@@ -54,8 +54,8 @@ class SectionHint:
 class SectionFound:
     """A section and its NodeScore (compared among siblings only; higher is better).
 
-    ``flags`` say what its own text holds (has_table, …), ``gaps`` what it announces and does not contain; ``hints``
-    are its children with hits, best first.
+    ``flags`` describe the section's own text (has_table, …). ``gaps`` name announced content that is missing. ``hints``
+    are children with hits, best first.
     """
 
     node_id: str
@@ -71,17 +71,21 @@ class SectionFound:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Why a page was returned.
+    """The parts of a page's score, which explain why it was returned.
 
-    ``terms`` says what each question term added to the page's in-document BM25. ``coarse`` is the
-    page's score in the coarse pass (None: it was not among the top hits). ``page``, ``document`` and
-    ``structure``, and ``rerank`` and ``reasoning`` where they are numbers, are the parts that add up to the result's
-    score; ``reasoning`` is what being named by a model added. ``dense`` is the cosine of the page's best vector with
-    the question's, ``learned_sparse`` the product of their learned term weights; both count in ``page``, and are None
-    without them or where the page is not among the nearest. ``contributions`` are what stages of one's own added, by
-    their names; they count in the score too. ``addends`` are what each feature of the ranking model adds, greatest
-    first, and its base: together they are ``page`` + ``document`` + ``structure``; empty where the model did not score
-    the page.
+    ``terms`` is the contribution of each question term to the page's in-document BM25. ``coarse`` is the page's score
+    in the coarse pass, None if it was not among the top hits.
+
+    The score of the result is the sum of ``page``, ``document``, ``structure``, ``contributions``, and of ``rerank``
+    and ``reasoning`` if they are not None. ``reasoning`` is the bonus of a page that a model named. ``contributions``
+    are the scores that custom stages added, by name.
+
+    ``dense`` is the cosine of the page's best vector with the question's vector. ``learned_sparse`` is the product of
+    their learned term weights. Both are included in ``page``. They are None without vectors, or if the page is not
+    among the nearest.
+
+    ``addends`` are the contributions of the features of the ranking model, greatest first, and its base. Their sum is
+    ``page`` + ``document`` + ``structure``. It is empty if the model did not score the page.
     """
 
     terms: Mapping[str, float]
@@ -103,14 +107,14 @@ class Receipt:
     addends: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON shape: ``contributions`` and ``addends`` only where there are some."""
+        """Return the JSON form, without empty ``contributions`` and ``addends``."""
         lacking = {name for name in ("contributions", "addends") if not getattr(self, name)}
         return {name: part for name, part in asdict(self).items() if name not in lacking}
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A reference in a snippet: "Note 7", with the page of the same document on which that begins."""
+    """A reference in a snippet, such as "Note 7", with the page of the same document on which the target begins."""
 
     written: str
     page: int
@@ -119,7 +123,10 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
-    """``short_path`` is the file's name with as much of its folders as tells it from the library's other documents."""
+    """A result of a search: one page.
+
+    ``short_path`` is the file name with as many of its folders as distinguish it from other documents of the library.
+    """
 
     doc_id: str
     doc_name: str
@@ -129,15 +136,15 @@ class PageFound:
     snippet: str
     section: SectionFound
     receipt: Receipt
-    also_in: tuple[str, ...] = ()  # other places of the same page, with what differs in nearly equal ones
+    also_in: tuple[str, ...] = ()  # copies of the page elsewhere, with the differences of near copies
     short_path: str = ""
-    library: str = ""  # where several are searched
-    place: str = ""  # where in the file the match stands, of a format without pages of its own
-    near: str = ""  # a result of another document before it that says nearly the same, and what differs
-    see: tuple[Pointer, ...] = ()  # where the snippet sends its reader
-    mark: str = ""  # the sentence or row of the snippet that holds most of the question
-    contents: bool = False  # printed contents or an index: it says where things stand, not what they are
-    hidden_text: tuple[str, ...] = ()  # lines that the page holds and does not show
+    library: str = ""  # name of the library, if several were searched
+    place: str = ""  # position of the match in a file of a format without pages
+    near: str = ""  # an earlier result from another document with nearly the same text, and the differences
+    see: tuple[Pointer, ...] = ()  # references in the snippet
+    mark: str = ""  # the sentence or row of the snippet that contains most words of the question
+    contents: bool = False  # the page is a printed table of contents or an index, not an answer
+    hidden_text: tuple[str, ...] = ()  # lines in the text of the page that are hidden on the page
     doc_title: str = ""
 
     @property
@@ -163,7 +170,10 @@ class SectionRanked:
 
 @dataclass(frozen=True, slots=True)
 class DocumentRanked:
-    """``score`` = DocScore divided by the best + routing; the parts beside it."""
+    """A document of the result with its score.
+
+    ``score`` is ``doc_score`` divided by the best DocScore, plus ``routing``.
+    """
 
     doc_id: str
     doc_name: str
@@ -177,11 +187,10 @@ class DocumentRanked:
 class Trace:
     """The documents, sections and pages that each stage looked at.
 
-    A miss is attributed by it to the stage that lost the page.
-
-    Pairs begin with the doc_id. ``coarse`` are the coarse pass's pages, ``documents`` the doc_ids looked into,
-    ``sections`` the node_ids that came up as candidates, ``opened`` those the walk opened, ``read`` the pages
-    it reached; all best or first come first.
+    It shows which stage lost a page that the search missed. Pairs begin with the doc_id. ``coarse`` are the pages of
+    the coarse pass, and ``documents`` the doc_ids that were searched. ``sections`` are the node_ids of candidate
+    sections, ``opened`` those that the walk opened, and ``read`` the pages that it reached. All are in order: best or
+    first come first.
     """
 
     coarse: tuple[tuple[str, int], ...]
@@ -193,12 +202,12 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningStep:
-    """A step of a model that looked for the answer.
+    """A step of a model that searched for the answer.
 
-    ``shown`` what it saw first; ``asked`` it was called; ``thought`` what it said; ``searched`` in which words and what
-    that found; ``opened`` sections and ``read`` pages that it asked for;
-    ``rated`` sections or pages it gave a probability; ``dropped`` what it named that does not exist; ``verdict`` the
-    pages and sections it chose; ``failed`` why it was given up.
+    Kinds: ``shown``, the first input of the model; ``asked``, a call of the model; ``thought``, its reasoning;
+    ``searched``, its search words and the hits; ``opened`` and ``read``, the sections and pages that it requested;
+    ``rated``, its probabilities for sections or pages; ``dropped``, names in its output that do not exist; ``verdict``,
+    the pages and sections that it chose; ``failed``, the reason why the search was abandoned.
     """
 
     kind: StepKind
@@ -207,10 +216,10 @@ class ReasoningStep:
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A model's search for the answer: its strategy (outline or mcts), its name, its steps in order.
+    """A model's search for the answer: its strategy (outline or mcts), its name, and its steps in order.
 
-    ``outcome``: it ``named`` pages, found ``nothing`` that answers, or ``failed``, also by naming only what does not
-    exist.
+    ``outcome``: ``named`` if the model named pages, ``nothing`` if it says that no page answers, ``failed`` otherwise.
+    Naming only pages that do not exist is a failure too.
     """
 
     strategy: Strategy
@@ -221,9 +230,10 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class RouteUsed:
-    """The way documents were chosen, and why so; ``auto`` is by their cards and the words of their pages.
+    """The route by which documents were chosen, and the reason. ``auto`` uses cards and the words of pages.
 
-    ``filter`` are the conditions that counted, each as "field operator values"; ``steps`` what a model was asked.
+    ``filter`` are the conditions that were applied, each as "field operator values". ``steps`` are the calls of the
+    model.
     """
 
     asked: Route
@@ -235,9 +245,9 @@ class RouteUsed:
 
 @dataclass(frozen=True, slots=True)
 class UnreadDocument:
-    """A document with ``unread`` of its ``pages`` pages without readable text: no search finds what they show.
+    """A document with pages that have no readable text, which no search can match.
 
-    ``which`` lists them, such as "1-3, 7"; of many only the first.
+    ``unread`` of its ``pages`` pages are without text. ``which`` lists them, such as "1-3, 7"; a long list is cut.
     """
 
     doc_id: str
@@ -249,15 +259,13 @@ class UnreadDocument:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SearchResult:
-    """Results are one per page, best first: iterating, ``len`` and an index go over them. ``library`` is the name of
-    what was searched, of several all.
+    """The result of a search: a sequence of pages, best first.
 
-    ``notes`` say what the user should know (ties, rebuilt index).
-
-    ``expert`` names the packs and files of expert knowledge that had something to say. ``trace`` is there where
-    it was asked for. ``sureness`` (0 to 1) is the calibrated probability that the first page answers, by which
-    ``auto`` decides. ``reasoning`` is there where a model
-    was asked, ``usage`` what it took. ``unread`` are documents that may hold the answer on pages without text.
+    Iteration, ``len`` and indexing apply to ``results``. ``library`` names all libraries that were searched. ``notes``
+    are messages for the user (ties, rebuilt index). ``expert`` names the packs and files of expert knowledge that
+    contributed. ``trace`` is present if the request asked for it. ``sureness`` (0 to 1) is the calibrated probability
+    that the first page answers; the effort ``auto`` depends on it. ``reasoning`` is present if a model was called, and
+    ``usage`` is its usage. ``unread`` are documents that may contain the answer on pages without text.
     """
 
     query: str
@@ -285,7 +293,7 @@ class SearchResult:
         return len(self.results)
 
     def __bool__(self) -> bool:
-        return True  # also of no pages it is a result
+        return True  # a result without pages is still a result
 
     @overload
     def __getitem__(self, index: int) -> PageFound: ...
@@ -300,7 +308,7 @@ class SearchResult:
         return f"<SearchResult {self.query!r}, evidence {self.evidence.level}: {', '.join(pages) or 'no page'}{more}>"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: document, page, section, and the snippet with the sentence that answers marked."""
+        """Return an HTML table for notebooks: document, page, section, and snippet with its best sentence marked."""
         rows = "".join(
             f"<tr><td>{number}</td><td>{escape(page.short_path or page.doc_name)}</td>"
             f"<td>{escape(page.label or str(page.page))}</td><td>{escape(' › '.join(page.section.path))}</td>"
@@ -323,7 +331,7 @@ class SearchResult:
         return shape
 
 
-_MAX_PAGES_SHOWN = 5  # pages that a result in one line names
+_MAX_PAGES_SHOWN = 5  # maximum number of pages in the one-line representation
 
 
 def _marked(page: PageFound) -> str:

@@ -1,7 +1,7 @@
-"""The numbers that move a ranking, by the stage that reads them, and the features that weights are learned from.
+"""Parameters of the ranking, by the stage that reads them, and the features of the learned ranking model.
 
-The defaults were chosen with ``eval run`` (docs/benchmarks.md) unless a group says otherwise. The gain of single ones
-is in docs/lab/retrieval.md (benchmarks/ablation.py). The weight of a field of knowledge stands in its pack.
+The defaults were chosen with ``eval run`` (docs/benchmarks.md) unless a group says otherwise. The gain of single
+parameters is in docs/lab/retrieval.md (benchmarks/ablation.py). A pack of expert knowledge sets its own weight.
 """
 
 from __future__ import annotations
@@ -14,77 +14,89 @@ from typing import TYPE_CHECKING, Any
 
 from hybrid_core.errors import UsageError
 
-if TYPE_CHECKING:  # the command line reads this module at each start, and needs no numpy
+if TYPE_CHECKING:  # the command line imports this module at each start, and must not load numpy
     import numpy as np
     import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStageScoring:
-    """The pages of the whole library. Ratio of term weights to vectors: Chen et al. 2024 (BGE-M3); k of Reciprocal
-    Rank Fusion: Cormack, Clarke and Büttcher 2009."""
+    """Parameters of the coarse pass over all pages of the library.
+
+    Ratio of term weights to vectors: Chen et al. 2024 (BGE-M3). k of Reciprocal Rank Fusion: Cormack, Clarke and
+    Büttcher 2009.
+    """
 
     hits: int = 200
-    vectors: float = 0.5  # beside BM25, both divided by their best
-    term_weights: float = 0.3  # learned ones, beside vectors, within what those two add
+    vectors: float = 0.5  # weight of vectors in proportion to BM25; both scores are divided by their maximum
+    term_weights: float = 0.3  # share of learned term weights in the weight of vectors
     rrf_k: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentScoring:
-    """Documents that are searched wholly, besides those of the hits. Source: docs/lab/ranking.md."""
+    """Selection of documents that are searched completely, besides those of the hits. Source: docs/lab/ranking.md."""
 
-    most: int = 8  # named most surely; or all, where no more are asked about
-    best: int = 3  # of the best DocScores
-    pages: int = 40  # of each, those that its own statistics favour
-    cards: float = 3.0  # what a card score of 1 weighs beside DocScore / best DocScore
-    close: float = 0.3  # documents whose scores differ by less are close: a model may be asked which is meant
-    lead: float = 0.5  # by which one that it picks then leads
+    # maximum number of documents that the question names; the limit does not apply if the question asks for more
+    most: int = 8
+    best: int = 3  # number of documents with the best DocScores
+    pages: int = 40  # pages per document, chosen by the statistics of this document
+    cards: float = 3.0  # weight of a card score of 1 in proportion to DocScore / best DocScore
+    close: float = 0.3  # score difference below which documents are close: a model may be asked which one is meant
+    lead: float = 0.5  # lead of a document that the model chooses
 
 
 @dataclass(frozen=True, slots=True)
 class PageScoring:
-    """BM25 within a document. What features weigh is learned: retrievers/ranking/weights.json."""
+    """BM25 within a document. The weights of features are learned: retrievers/ranking/weights.json."""
 
     k1: float = 2.0  # of BM25 within the document
     b: float = 1.0
-    headings: float = 0.5  # the BM25 of headings that begin on the page, where a receipt says what terms add
-    titles: float = 0.1  # a title that the question covers, there too
-    title_power: float = 3.0  # of the share covered: a half-covered title counts an eighth
+    headings: float = 0.5  # weight in a receipt of the BM25 of headings that begin on the page
+    titles: float = 0.1  # weight in a receipt of a section title that the question covers
+    title_power: float = 3.0  # exponent of the covered share: a half-covered title counts an eighth
 
 
 @dataclass(frozen=True, slots=True)
 class ExpansionScoring:
     """Additions of expert knowledge to a question. Source: benchmarks/packs.py."""
 
-    named: float = 0.4  # a card score from which a document counts as named
-    full_terms: int = 16  # an entry of more words weighs as much as one of so many, or it would drown the question
-    full_weight: float = 0.5  # of an entry, from which its phrases count in full
+    named: float = 0.4  # card score from which a document counts as named
+    # longer entries are weighted down to this number of words, or they would outweigh the question
+    full_terms: int = 16
+    full_weight: float = 0.5  # weight of an entry from which its phrases count fully
 
 
 @dataclass(frozen=True, slots=True)
 class RerankScoring:
-    """A closer look at the best pages."""
+    """Reranking of the best pages."""
 
-    multi_vector_pages: int = 20  # compared token by token where that is asked for
-    multi_vector: float = 0.15  # what that adds to the score of the best of them
-    model_pages: int = 3  # that a model's verdict moves: two of the first five stay those that the walk found
+    multi_vector_pages: int = 20  # number of pages compared token by token, if this is enabled
+    multi_vector: float = 0.15  # bonus of the page with the best token-by-token score
+    # number of pages that a model's verdict can move up: two of the first five stay those of the walk
+    model_pages: int = 3
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionScoring:
-    """Selection of the pages to return. Source: seen on filings that hold the same page twice, not tuned."""
+    """Selection of the pages to return.
 
-    reached: int = 100  # pages at least, also where few results are asked for: copies are then found all the same
-    same: float = 0.995  # cosine from which two pages are one and the same text
-    same_length: float = 0.02  # share by which their numbers of words, and of different words, may differ
-    varied: int = 4  # times as many pages as results are looked through for variety
-    first: int = 5  # results among which each of several named documents has its share, however many are asked for
+    Source: observed on filings that contain the same page twice, not tuned.
+    """
+
+    reached: int = 100  # minimum number of candidates, even for few results, so that copies are detected
+    same: float = 0.995  # cosine from which two pages count as copies
+    same_length: float = 0.02  # maximum relative difference of copies in their number of words and of distinct words
+    varied: int = 4  # candidates for variety, as a multiple of the number of results
+    first: int = 5  # number of first results in which each of several named documents gets its share
 
 
 @dataclass(frozen=True, slots=True)
 class EntityLinking:
-    """Certainty that a key means the organisations that share it. Source: benchmarks/routing_templates.py."""
+    """Certainty that a name in the question means the organisations that have it.
+
+    Source: benchmarks/routing_templates.py.
+    """
 
     whole: float = 1.0
     shortened: float = 0.9
@@ -94,16 +106,17 @@ class EntityLinking:
     initials: float = 0.7
     one_word: float = 0.6
     clipped: float = 0.6
-    two_letters: float = 0.45  # "GM", but also "IT": never sure by itself
-    sure: float = 0.5  # a weaker match of an organisation does not silence the rest of the library
-    lower_case: float = 0.4  # left of it without a capital: it may be a common word ("cost", "security")
-    caseless: float = 0.55  # where the whole question is in one case, so that capitals say nothing
-    lower_organisation: float = 0.85  # a whole name of what is surely an organisation
-    clear: float = 0.85  # a match as clear as this silences …
-    weak: float = 0.75  # … those below this
-    shared: int = 3  # a short form of more organisations than this names none of them
-    few: float = 0.1  # of a library's documents: a recurring name of more than these tells none of them
-    one_of_two: float = 0.8  # for a document of one of the parties where another is of both
+    two_letters: float = 0.45  # "GM", but also "IT": never certain by itself
+    # certainty from which a match counts; weaker matches leave other documents of the library in the ranking
+    sure: float = 0.5
+    lower_case: float = 0.4  # factor without a capital letter: it may be a common word ("cost", "security")
+    caseless: float = 0.55  # factor if the whole question is in one case, so that capitals say nothing
+    lower_organisation: float = 0.85  # factor for a complete name that certainly belongs to an organisation
+    clear: float = 0.85  # a match with this certainty suppresses …
+    weak: float = 0.75  # … matches below this certainty
+    shared: int = 3  # a short form that more organisations share than this is ignored
+    few: float = 0.1  # a recurring name in more than this share of a library's documents is ignored
+    one_of_two: float = 0.8  # factor for a document of only one of two named parties, if another document has both
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,61 +129,64 @@ class CardScoring:
     organisation: float = 0.4
     period: float = 0.5
     type: float = 0.1
-    wrong_type: float = 0.4  # taken from documents of another type, where the question names no time
-    unsaid: float = 0.5  # period and type fit of every document where the question says none
-    newest: float = 0.1  # added to the newest of its kind where the question names no time
-    newest_asked: float = 0.3  # the same where it asks for the latest
-    newest_beside: float = 0.1  # the share of that for the newest of a kind that replaces nothing
-    title_beside: float = 0.08  # beside an organisation
-    period_alone: float = 0.3  # where the question names no organisation that we hold
+    wrong_type: float = 0.4  # penalty for documents of another type, if the question names no time
+    unsaid: float = 0.5  # period and type fit of every document if the question states none
+    newest: float = 0.1  # bonus for the newest document of its kind, if the question names no time
+    newest_asked: float = 0.3  # the same bonus, if the question asks for the latest
+    # share of that bonus for the newest document of a kind whose documents do not replace each other
+    newest_beside: float = 0.1
+    title_beside: float = 0.08  # weight of a title match if the question names an organisation too
+    period_alone: float = 0.3  # weight of the period if the question names no organisation of the library
     type_alone: float = 0.15
     title_alone: float = 0.6
-    telling: float = 0.5  # a type that more than this share of the library is of tells nothing by itself
-    same: float = 0.005  # scores this close tie
+    telling: float = 0.5  # ignore a document type that covers more than this share of the library
+    same: float = 0.005  # scores within this difference are ties
 
 
 @dataclass(frozen=True, slots=True)
 class PeriodFit:
-    """Fit of a document's time to the question's, 1 for the same.
+    """Agreement of a document's time with the question's time, 1 for the same.
 
-    Source: benchmarks/routing_templates.py; the order of the cases is tested there, their distances are set by hand.
+    Source: benchmarks/routing_templates.py. The order of the cases is tested there; the distances are set by hand.
     """
 
-    undated: float = 0.3  # a document that says no time
-    other_reading: float = 0.85  # the year is the document's second reading (calendar for fiscal)
-    compared: float = 0.4  # the year is only compared with: a later year is what the question is about
+    undated: float = 0.3  # the document has no time
+    other_reading: float = 0.85  # the year is the document's second interpretation (calendar for fiscal)
+    compared: float = 0.4  # the question compares with this year and asks about a later one
     compared_quarter: float = 0.7
-    other_date: float = 0.9  # not the document's own date, but one that it tells of (an earlier version, an event)
-    later: tuple[float, ...] = (0.45, 0.3, 0.15)  # reports of later years repeat the year's figures
-    earlier: tuple[float, ...] = (0.2, 0.1)  # reports of earlier years hold the outlook
+    other_date: float = 0.9  # the date is mentioned in the document, but is not its own (an earlier version, an event)
+    later: tuple[float, ...] = (0.45, 0.3, 0.15)  # reports of later years, which repeat the figures of the year
+    earlier: tuple[float, ...] = (0.2, 0.1)  # reports of earlier years, which contain the outlook
     wrong_quarter: float = 0.35
-    whole_year: float = 0.6  # the annual report, where a quarter is asked for
-    year_for_last_quarter: float = 0.85  # the same, where it is the fourth
-    any_year: float = 0.8  # a quarter is asked for without its year
-    event_in_quarter: float = 0.8  # a document of one day in that quarter
-    calendar_quarter: float = 0.7  # the quarter is the document's by the calendar, not by its fiscal year
-    last_quarter: float = 0.9  # its report, where the year is asked for: it reports on the year too
-    part_of_year: float = 0.7  # another quarter's report, where the year is asked for
-    event: float = 0.75  # a document of one day in the year
-    year_of_date: float = 0.5  # where a day is asked for, and only the year fits
-    days: int = 45  # a document dated up to so long after or before the day asked for may be of it
-    after: float = 0.9  # one dated later, less a hundredth for each day
-    before: float = 0.6  # one dated earlier, less a 150th for each day
+    whole_year: float = 0.6  # the annual report, if the question asks for a quarter
+    year_for_last_quarter: float = 0.85  # the annual report, if the question asks for the fourth quarter
+    any_year: float = 0.8  # the question asks for a quarter without a year
+    event_in_quarter: float = 0.8  # a document about one day in that quarter
+    calendar_quarter: float = 0.7  # the quarter fits by the calendar, not by the document's fiscal year
+    # the report of the fourth quarter, if the question asks for the year: it covers the year too
+    last_quarter: float = 0.9
+    part_of_year: float = 0.7  # the report of another quarter, if the question asks for the year
+    event: float = 0.75  # a document about one day in the year
+    year_of_date: float = 0.5  # the question asks for a day, and only the year fits
+    days: int = 45  # maximum distance in days of a document's date from the requested day
+    after: float = 0.9  # a document with a later date; 0.01 is subtracted per day
+    before: float = 0.6  # a document with an earlier date; 1/150 is subtracted per day
 
 
 @dataclass(frozen=True, slots=True)
 class TitleMatching:
-    """Words that a question shares with documents' names and titles. Source: benchmarks/titles.py."""
+    """Matches between the words of a question and the names and titles of documents. Source: benchmarks/titles.py."""
 
-    common: float = 0.25  # a term in more than this share of the titles tells nothing (in libraries of eight and more)
-    one_word: float = 0.5  # a title of one word may be a common word
-    least_share: float = 0.5  # of a title, that a single word must be
-    longest: int = 24  # terms of a title that count
+    # ignore a term in more than this share of the titles (in libraries of at least eight documents)
+    common: float = 0.25
+    one_word: float = 0.5  # factor for a title of one word, which may be a common word
+    least_share: float = 0.5  # minimum share of the title's terms that a match of a single word must cover
+    longest: int = 24  # maximum number of title terms that count
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringConfig:
-    """All of them. Raises UsageError for one that is negative, not finite, or a count of none."""
+    """All parameters of the ranking. Raises UsageError if one is negative, not finite, or a count of 0."""
 
     first_stage: FirstStageScoring = FirstStageScoring()
     documents: DocumentScoring = DocumentScoring()
@@ -185,9 +201,11 @@ class ScoringConfig:
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str = "scoring") -> ScoringConfig:
-        """The usual numbers but for those given, by group and name: {"pages": {"k1": 1.2}} or
-        {"pages.k1": 1.2}. Raises UsageError for an unknown name (with the nearest one) and a value out of range;
-        ``where`` is what errors call the mapping.
+        """Return the default parameters with some replaced.
+
+        ``values`` maps groups and names to numbers: {"pages": {"k1": 1.2}} or {"pages.k1": 1.2}. ``where`` is the name
+        of the mapping in errors. Raise UsageError for an unknown name, with the most similar one, and for a value out
+        of range.
         """
         config = cls()
         names = {
@@ -216,7 +234,7 @@ def _flat(values: Mapping[str, Any], where: str) -> Iterator[tuple[str, Any]]:
 
 
 def _coerce_number(name: str, value: Any, usual: Any) -> Any:
-    """The value in the type of the usual one."""
+    """Return the value converted to the type of the default. Raise UsageError if it cannot be converted."""
     if isinstance(usual, tuple):
         if not isinstance(value, list | tuple) or len(value) != len(usual):
             raise UsageError(f"{name} is {value!r}.", f"Give {len(usual)} numbers.")
@@ -241,12 +259,12 @@ def weight_names(names: Iterable[str], pairs: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateFeatures:
-    """The candidate pages of one question as the ranking model sees them.
+    """The candidate pages of one question with the features that the ranking model reads.
 
-    names: the features in order. values: float64 (n, features), most of them 0 to 1. pages: (doc_id, 1-based page) of
-    each row. scores: float64 (n,), what the model in use makes of them, higher is better. pairs: the features whose
-    product with the feature "named" the model weighs, too. signals: what evidence is computed from, by name; first: the
-    first five pages of the search, (doc_id, page).
+    names: the features in order. values: float64 (n, features), usually 0 to 1. pages: (doc_id, 1-based page) of each
+    row. scores: float64 (n,), the scores of the current model, higher is better. pairs: the features that also have a
+    weight for their product with the feature "named". signals: the inputs of the evidence score, by name. first: the
+    first five pages of the search as (doc_id, page).
     """
 
     names: tuple[str, ...]

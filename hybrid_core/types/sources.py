@@ -17,11 +17,11 @@ WatchMode = Literal["", "auto", "poll"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, folder or glob that a library was indexed from; ``path`` is absolute.
+    """A file, folder or glob from which a library was indexed; ``path`` is absolute.
 
-    ``options`` are those of ``Engine.index`` that it was indexed with, as far as they may be stored. ``mounts`` are
-    the file systems that its documents lay on when it was last looked at, by mount point. ``machine`` is the one whose
-    path it is; "" where the catalog is of one machine alone.
+    ``options`` are the storable options of ``Engine.index`` of that run. ``mounts`` are the file systems of its
+    documents at the last scan, by mount point. ``machine`` is the machine on which the path exists, "" if only one
+    machine uses the catalog.
     """
 
     library: str
@@ -33,12 +33,12 @@ class Source:
     machine: str = ""
 
     def belongs_to(self, machine: str) -> bool:
-        """Return whether a machine finds its files at this path; ``machine`` is "" where there is one alone."""
+        """Return whether the path exists on a machine. ``machine`` is "" if only one machine uses the catalog."""
         return not machine or self.machine in ("", machine)
 
     @property
     def root(self) -> Path:
-        """The folder below which it looks, a file's own."""
+        """Return the folder that contains all files of the source; for a file, its parent folder."""
         if self.kind != "glob":
             return Path(self.path) if self.kind == "folder" else Path(self.path).parent
         parts = Path(self.path).parts
@@ -46,13 +46,13 @@ class Source:
         return Path(*parts[:plain])
 
     def holds(self, path: str) -> bool:
-        """Return whether a path is this one, below this folder, or one that this glob may find."""
+        """Return whether a path is the source itself, is inside its folder, or matches its glob."""
         if self.kind == "glob":
             return _pattern(self.path).fullmatch(path) is not None
         return path == self.path or (self.kind == "folder" and path.startswith(self.path.rstrip("/") + "/"))
 
     def meets(self, path: str) -> bool:
-        """Return whether it holds a path, or lies below it."""
+        """Return whether the source contains a path, or is inside the folder at that path."""
         return self.holds(path) or Path(self.path).is_relative_to(path)
 
 
@@ -61,7 +61,7 @@ _MAGIC = re.compile(r"[*?\[]")
 
 @lru_cache(maxsize=64)
 def _pattern(glob: str) -> re.Pattern[str]:
-    """Like ``glob.glob(recursive=True)``, and what lies below a folder that is found."""
+    """Return a pattern for the matches of ``glob.glob(recursive=True)`` and all paths below matching folders."""
     *folders, last = glob.strip("/").split("/")
     above = "".join("(?:[^/]+/)*" if part == "**" else f"{_part(part)}/" for part in folders)
     return re.compile(f"/{above}" + (".*" if last == "**" else f"{_part(last)}(?:/.*)?"), re.DOTALL)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Sums of calls. ``a + b`` adds them, ``sum(usages, Usage())`` adds many.
+    """The sum of several model calls. Add two with ``a + b`` and many with ``sum(usages, Usage())``.
 
-    ``calls`` were answered by the endpoint (repair turns count), ``cached`` by the reply cache, which costs nothing.
-    ``cost`` is in the currency of the price table, 0 for a model without a price. ``seconds`` is waiting for
-    the endpoint, also where it was in vain; the sum of calls side by side exceeds the time on the clock.
+    ``calls`` counts replies of the endpoint, including repair turns. ``cached`` counts replies from the reply cache,
+    which cost nothing. ``cost`` is in the currency of the price table, 0 for a model without a price. ``seconds`` is
+    the time spent waiting for the endpoint, including failed calls. For concurrent calls the sum exceeds the elapsed
+    time.
     """
 
     calls: int = 0
@@ -27,10 +28,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """Usage of one model on one day (of UTC, YYYY-MM-DD) for one library and caller.
+    """Usage of one model on one day (UTC, YYYY-MM-DD) for one library and caller.
 
-    ``library`` is an id, "" for none or several; ``who`` a caller's name, "" for who works at the machine. ``unpriced``
-    are those of the tokens whose price was not known.
+    ``library`` is an id, "" for none or several. ``who`` is a caller's name, "" for the local user. ``unpriced`` is the
+    number of tokens without a known price.
     """
 
     day: str

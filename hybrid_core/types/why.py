@@ -1,6 +1,6 @@
-"""Write in one plain sentence why a page was returned, from its receipt.
+"""Sentences that explain why a page was returned, made from its receipt.
 
-The sentence names the words on the page, their section, and why the document was chosen.
+A sentence names the matching words on the page, their section, and why the document was chosen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hybrid_core.text.names import has_cjk
 from hybrid_core.text.tokens import fold, tokenise
 
 _QUOTES = 2
-_LONGEST = 80  # characters of a quotation
+_LONGEST = 80  # maximum characters of a quotation
 _WORD = re.compile(r"\S+")
 _EDGES = " .,;:?!()[]{}'\"«»“”‘’•·-–—。，、；："
 _STOPS = (".", ";", ":", "?", "!")
@@ -22,10 +22,13 @@ _Terms = frozenset[str]
 
 
 def sentence(snippet: str, terms: Mapping[str, float], title: str, document: str, by_model: bool) -> str:
-    """For example: holds "Purchases of property, plant and equipment" under Consolidated Statements of Cash Flows; its
-    document fits the question by year 2025, annual report. Without a full stop.
+    """Return the reason why a page was returned, without a full stop.
 
-    ``terms`` are those of the question with what each added; ``document`` is why its document fits, "" for nothing.
+    For example: holds "Purchases of property, plant and equipment" under Consolidated Statements of Cash Flows; its
+    document fits the question by year 2025, annual report.
+
+    ``terms`` are the question terms with their scores. ``document`` is the reason for the choice of the document, ""
+    for none.
     """
     title = title.strip(" :")
     under = f" under {title}" if title else ""
@@ -47,7 +50,7 @@ def sentence(snippet: str, terms: Mapping[str, float], title: str, document: str
 
 
 def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
-    """The stretches whose terms added most to the page's score, each with terms that those before it lack."""
+    """Return up to two quotations whose terms contribute most to the score, each with terms that earlier ones lack."""
     stretches = list(_matching_runs(snippet, frozenset(terms)))
     chosen: list[str] = []
     quoted: _Terms = frozenset()
@@ -62,7 +65,7 @@ def _quotes(snippet: str, terms: Mapping[str, float]) -> list[str]:
 
 
 def _matching_runs(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
-    """Runs of words with the terms that they hold; words that are no terms ("of", "and") stand only inside."""
+    """Yield runs of words with the question terms in them. Function words ("of", "and") occur only inside a run."""
     first, last = 0, 0
     matched: _Terms = frozenset()
     for start, end, matching in _match_words(snippet, terms):
@@ -80,7 +83,7 @@ def _matching_runs(snippet: str, terms: _Terms) -> Iterator[tuple[str, _Terms]]:
 
 
 def _match_words(snippet: str, terms: _Terms) -> Iterator[tuple[int, int, _Terms | None]]:
-    """(start, end, those of the terms that it holds) of every word, None where it is no term of any question."""
+    """Yield (start, end, matching question terms) of every word; the terms are None for a word that is never a term."""
     for match in _WORD.finditer(snippet):
         word, at = match.group(), match.start()
         if has_cjk(word):
@@ -97,7 +100,7 @@ def _terms(word: str) -> _Terms:
 
 
 def _character_pairs(word: str) -> Iterator[_Terms]:
-    """For each character the pairs that it is part of, which are the terms where words are written without spaces."""
+    """Yield for each character the pairs that contain it: the terms of scripts without spaces."""
     folded = fold(word)
     folded = folded if len(folded) == len(word) else word
     for at, character in enumerate(folded):

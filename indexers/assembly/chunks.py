@@ -34,15 +34,19 @@ class ChunkSize:
 
     @property
     def policy(self) -> str:
-        """Return the policy's mark for stored contents; for the default sizes it is only the version of the rules."""
+        """Return the chunk policy for stored contents.
+
+        For the default sizes it is only the version of the rules.
+        """
         sizes = (self.chunk_least, self.chunk_most, self.chunk_overlap)
         return _RULE if sizes == _USUAL else f"{_RULE}({'-'.join(map(str, sizes))})"
 
 
 def own_ranges(sections: Sequence[Section]) -> list[tuple[Section, tuple[int, int], tuple[int, int | None]]]:
-    """Return each section's text before its first child: (section, (page, char), (page, char or None)), preorder.
+    """Return the range of each section's text before its first child, in preorder.
 
-    Together these ranges cover every character of the document once.
+    A range is (section, (page, char), (page, char or None)). Together the ranges cover every character of the document
+    once.
     """
     ranges = []
     for at, section in enumerate(sections):
@@ -56,7 +60,7 @@ def own_ranges(sections: Sequence[Section]) -> list[tuple[Section, tuple[int, in
 
 
 def cut(sections: Sequence[Section], pages: Sequence[Page], size: ChunkSize = ChunkSize()) -> list[Chunk]:
-    """Return chunks of every section, numbered in reading order. Blank stretches give none."""
+    """Return chunks of every section, numbered in reading order. Blank text has no chunks."""
     chunks: list[Chunk] = []
     for section, (first, start), (last, end) in own_ranges(sections):
         for number in range(first, last + 1):

@@ -1,7 +1,7 @@
-"""Build the content of a document from its parsed pages: tree, chunks, summaries, term counts. No I/O.
+"""Build the content of a document from its parsed pages: tree, chunks, summaries, term counts.
 
-Font sizes of OCR lines are first levelled over the document, so that layout rules can use them: sizes on a scan are
-estimates that vary by a tenth.
+There is no I/O. Font sizes of OCR lines are first rounded over the document, so that layout rules can use them: sizes
+on a scan are estimates that vary by a tenth.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from indexers.outline.quality import KEY, quality
 from indexers.outline.tree import TreeLimits, estimated_tree
 
 _STEP = 1.25
-_FIRST = 0.6  # of a step: a size that far from body text is another one
-_MOST_STEPS = 4  # what seems larger is often a picture
-_LEAST_LETTERS = 4  # a line with fewer is no heading, and its size a guess
+_FIRST = 0.6  # of a step: with at least this distance from body text, a size differs from it
+_MOST_STEPS = 4  # larger text is often a picture
+_LEAST_LETTERS = 4  # a line with fewer letters is not a heading, and its size is uncertain
 
 
 def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
@@ -61,7 +61,7 @@ def level_sizes(pages: Sequence[ParsedPage]) -> tuple[ParsedPage, ...]:
 
 
 def _usual(lines: Sequence[Line]) -> float:
-    """Return the size in points that most of the text is read in: the middle of the commonest step from the median."""
+    """Return the font size in points of most text: the middle of the most common step from the median."""
     median, left = 0.0, sum(len(line.text) for line in lines) / 2
     for line in sorted(lines, key=lambda line: line.size):
         left -= len(line.text)
@@ -94,7 +94,7 @@ def build_content(
     limits: TreeLimits = TreeLimits(),
     regions: RegionsByPage | None = None,
 ) -> IndexedContent:
-    """Build everything that a publication writes from the parsed page ranges of a document, in order."""
+    """Build the content to publish from the parsed page ranges of a document, in order."""
     info = next(spool.info for spool in spools if spool.info is not None)
     parsed = level_sizes([page for spool in spools for page in spool.pages])
     terms = [page for spool in spools for page in spool.terms]
@@ -139,7 +139,7 @@ def build_content(
 
 
 def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
-    placed = page.lines if page.width else ()  # a format without pages has no places on them
+    placed = page.lines if page.width else ()  # formats without pages have no positions on pages
     return Page(
         number=page.number,
         label=page.label,
@@ -158,13 +158,13 @@ def _page(page: ParsedPage, page_text: str, summary: str) -> Page:
 
 
 def _boxes(lines: Sequence[Line]) -> tuple[tuple[int, int, int, int], ...]:
-    """Return boxes in whole points, as far as 16 bits hold them."""
+    """Return boxes in whole points, limited to 16 bits."""
     points = np.array([(line.x0, line.y0, line.x1, line.y1) for line in lines]).reshape(-1, 4)
     return tuple(map(tuple, np.rint(points).clip(-32_768, 32_767).astype(int).tolist()))
 
 
 def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
-    """Return term counts of the headings that begin on each page."""
+    """Return term counts of the headings on each page."""
     words: list[list[str]] = [[] for _ in range(pages)]
     for section in sections:
         if not section.synthetic:
@@ -173,7 +173,7 @@ def heading_terms(sections: Sequence[Section], pages: int) -> TermCounts:
 
 
 def text_warnings(pages: Sequence[Page], vlm: str = "") -> list[str]:
-    """Return the warnings about pages without text. ``vlm`` names the vision model that was asked, if any."""
+    """Return the warnings about pages without text. ``vlm`` names the vision model that was used, if any."""
     unread = [page.number for page in pages if page.needs_ocr]
     by_ocr = [page for page in pages if page.ocr and page.text and not page.read_by_model]
     read = [page.number for page in by_ocr if page.width]

@@ -31,7 +31,7 @@ CAPTION = re.compile(r"^\s*(?:fig(?:ure|\.)?|exhibit|chart|diagram|abb(?:ildung|
 
 
 def find_flags(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
-    """Return the flags of every section, by the text before its first child; in the order of ``FLAGS``."""
+    """Return the flags of each section by its text before its first child, in the order of ``FLAGS``."""
     # An image on most pages is a logo or a scan, not a figure of some section.
     everywhere = len(pages) > 3 and sum(page.images > 0 for page in pages) > len(pages) / 2
     flags_of = []
@@ -76,18 +76,24 @@ def _told_by_markup(lines: Sequence[Line]) -> dict[str, bool]:
 
 
 def _is_prompted(text: str) -> bool:
-    """Return whether a line of a listing is a command; in code, what follows "#", "%" and ">" is something else."""
+    """Return whether a line of a listing is a command.
+
+    In code, text after "#", "%" and ">" is something else.
+    """
     return text.lstrip()[:1] not in "#%>" and is_command(text, listing=True)
 
 
 def _has_table(lines: Sequence[Line]) -> bool:
-    """Return whether three rows in a row have cells beside each other."""
+    """Return whether three consecutive rows have several cells."""
     rows = [line.text.count(_CELL_GAP) >= 1 for line in lines]
     return any(a and b and c for a, b, c in zip(rows, rows[1:], rows[2:], strict=False))
 
 
 def _has_code(lines: Sequence[Line]) -> bool:
-    """Return whether two lines in a row look like code, at least one in a monospaced font; or four without."""
+    """Return whether two consecutive lines look like code.
+
+    At least one must be monospaced; otherwise four lines are needed.
+    """
     like = [_is_code(line.text) for line in lines]
     pairs = [at for at, (a, b) in enumerate(pairwise(like)) if a and b]
     if any(_MONOSPACED.search(line.font) for at in pairs for line in lines[at : at + 2]):
@@ -96,12 +102,12 @@ def _has_code(lines: Sequence[Line]) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    ends = text.rstrip()[-1:] in _CODE_ENDS  # which is seen at once, and few lines do
+    ends = text.rstrip()[-1:] in _CODE_ENDS  # fast check that few lines pass
     return bool((ends and _CODE_LINE.match(text)) or _CODE_SIGN.search(text))
 
 
 def _has_config(lines: Sequence[Line]) -> bool:
-    """Return whether three lines in a row, in one column, are "key: value" or "key = value"."""
+    """Return whether three consecutive lines in one column are "key: value" or "key = value"."""
     run = 0
     for before, line in pairwise([None, *lines]):
         setting = line is not None and _CELL_GAP not in line.text and bool(_SETTING.match(line.text))
@@ -112,8 +118,8 @@ def _has_config(lines: Sequence[Line]) -> bool:
     return False
 
 
-_MOST = 6  # of one section
-# What texts hold that leave something open, in small letters: most pages have none, which is seen at once.
+_MOST = 6  # maximum gaps of a section
+# Words of gaps in lower case. Most pages have none, so this check is fast.
 _OPEN_SIGNS = ("tbd", "tba", "tbc", "to be ", "to\nbe ", "to be\n", "[●", "[•", "[*", "[__", "[insert", "[to", "[x",
                "festzulegen", "déterminer", "compléter", "determinar", "待")  # fmt: skip
 _PART_SIGNS = ("appendix", "annex", "exhibit", "schedule", "attachment", "anhang", "anlage", "anexo")
@@ -122,7 +128,7 @@ _OPEN = re.compile(
     r"\bTB[DAC]\b|\[(?:[●•]|(?:\*\s?){1,6}|_{2,}|(?i:insert\b[^\]\n]{0,60}|to\s+come)|[xX]{2,4})\]"
     r"|noch\s+festzulegen\b|à\s+(?:déterminer|compléter)\b|por\s+determinar\b|待(?:定|补充|完善)(?=[\s，。；）)】]|$)"
 )
-# "Delivery: to be provided" leaves something open, "services to be provided" does not.
+# "Delivery: to be provided" is a gap, "services to be provided" is not.
 _TO_BE = re.compile(
     r"[Tt][Oo]\s+[Bb][Ee]\s+(?i:determined|announced|confirmed"
     r"|(?P<common>completed|provided|supplied|inserted|added|advised))(?=\s*(?:[.;:)\]|]|\n|$|  ))"
@@ -131,7 +137,7 @@ _PART = (
     r"(?P<word>[AaEeSs](?i:ppendix|nnexe?|xhibit|chedule|ttachment|nhang|nlage|nexo))\s{1,3}"
     r"(?P<number>[A-Z](?:[-.]?\d{1,2})?|\d{1,2}(?:\.\d{1,2})?|[IVX]{2,5})(?![\w-]|\.\d)"
 )
-_HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, no sentence
+_HEADS = r"(?=\s?[.:|–—-]|[^\S\n]*$|[^\S\n]+[A-Z(\[])"  # a heading or caption, not a sentence
 # The headings of appendices often leave the word out: "A.1 Proofs", "B. Survey", and as titles of sections "A Proofs".
 _PART_BARE = re.compile(
     r"^[^\w\n]{0,4}(?P<number>(?P<whole>[A-Z])\.(?:\d{1,2}(?:\.\d{1,2})*\.?)?)[^\S\n]+[A-Z]", re.MULTILINE
@@ -149,9 +155,9 @@ _CAPTION = r"(?P<word>[TtFf](?i:able|igure|ig\.))\s{1,2}(?P<number>\d{1,2}(?:[.-
 _CAPTION_NAMED = re.compile(rf"\b{_CAPTION}")
 _CAPTION_BEGINS = re.compile(rf"^[^\w\n]{{0,4}}{_CAPTION}{_HEADS}", re.MULTILINE)
 _TABLE_BELOW = re.compile(r"\b(?:the\s+)?(?:following\s+table|table\s+below)\b|下表", re.IGNORECASE)
-_CAPTIONS = 2  # of one kind at least, before one that lacks is missed
+_CAPTIONS = 2  # minimum captions of a kind if a missing one is reported
 _BEFORE, _QUOTE = 45, 60  # characters
-_ALONE = ":([–—|\n"  # and nothing at all
+_ALONE = ":([–—|\n"  # characters before a gap that is alone; also the start of the text
 
 
 def find_gaps(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> list[tuple[str, ...]]:
@@ -185,13 +191,13 @@ def gaps_warning(sections: Sequence[Section]) -> list[str]:
 
 
 def _having(signs: Sequence[str], texts: Sequence[str], small: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the pages, from 1, whose text holds one of these, with it."""
+    """Return (page from 1, text) for the pages that contain one of the signs."""
     both = enumerate(zip(texts, small, strict=True), 1)
     return [(page, text) for page, (text, lowered) in both if any(sign in lowered for sign in signs)]
 
 
 def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    reported = set[str]()  # running heads repeat them
+    reported = set[str]()  # running heads are repeated
     for page, text in texts:
         to_be = (m for m in _TO_BE.finditer(text) if not m["common"] or text[: m.start()].rstrip(" ")[-1:] in _ALONE)
         for match in sorted((*_OPEN.finditer(text), *to_be), key=lambda one: one.start()):
@@ -205,7 +211,7 @@ def _left_open(texts: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str
 
 
 def _numbered_alone(sections: Sequence[Section], texts: Sequence[str]) -> set[str]:
-    """Return the numbers of parts whose headings bear no word."""
+    """Return the numbers of parts whose headings have no words."""
     titles = (_TITLE_BARE.match(section.title) for section in sections)
     lines = [match for text in texts for match in _PART_BARE.finditer(text)]
     return {part_number(match["number"]) for match in (*filter(None, titles), *lines)} | {
@@ -235,13 +241,13 @@ def _captions(texts: Sequence[tuple[int, str]], pages: Sequence[ParsedPage]) -> 
             number = part_number(match["number"])
             if len(numbers) < _CAPTIONS or number in numbers or _ELSEWHERE.match(text, match.end()):
                 continue
-            if _role(pages[page - 1], match.start()) != "table":  # what a cell holds may be of another document
+            if _role(pages[page - 1], match.start()) != "table":  # a table cell may refer to another document
                 name = f"{_caption_kind(match).capitalize()} {match['number']}"
                 yield page, match.start(), f"{name}, to which page {page} refers, does not exist"
 
 
 def _role(page: ParsedPage, offset: int) -> str:
-    """Return the role of the line that holds a character of the page."""
+    """Return the role of the line at an offset of the page."""
     end = -1
     for line in page.lines:
         end += len(line.text) + 1
@@ -255,7 +261,7 @@ def _caption_kind(match: re.Match[str]) -> str:
 
 
 def _without_text(sections: Sequence[Section], pages: Sequence[ParsedPage]) -> Iterator[tuple[int, str]]:
-    """Yield headings that nothing follows and announced tables that do not come, by the markup."""
+    """Yield marked-up headings without text, and announced tables that are missing."""
     parents = {section.parent_id for section in sections}
     for at, (section, (first, start), (last, end)) in enumerate(own_ranges(sections)):
         if section.source != "markup" or section.synthetic or section.node_id in parents:

@@ -25,10 +25,9 @@ _FIELDS = attrgetter(*(field.name for field in fields(Line)))
 
 @dataclass(frozen=True, slots=True)
 class PageTerms:
-    """Term counts of one page, and its length in words (numbers do not count).
+    """Term counts of one page, and its length in words without numbers.
 
-    hashes: uint32 (n,). counts: uint32 (n,). Arrays, because the dictionaries of a long document would
-    need ten times their memory.
+    hashes: uint32 (n,). counts: uint32 (n,). Dictionaries of a long document would need ten times the memory of arrays.
     """
 
     hashes: npt.NDArray[np.uint32]
@@ -47,7 +46,7 @@ class PageTerms:
 
 
 class TermsByPage(Sequence[Mapping[int, int]]):
-    """``{term hash: count}`` of every page, each made when it is asked for."""
+    """``{term hash: count}`` of every page, made on access."""
 
     def __init__(self, terms: Sequence[PageTerms]) -> None:
         self._terms = terms
@@ -80,7 +79,7 @@ class Spool:
 
 
 def save_spool(path: Path, spool: Spool) -> None:
-    """Write lines as plain tuples, which pickle writes and reads several times as fast as objects."""
+    """Write lines as plain tuples, which pickle processes several times as fast as objects."""
     lines = [list(map(_FIELDS, page.lines)) for page in spool.pages]
     bare = replace(spool, pages=[replace(page, lines=()) for page in spool.pages])
     with path.open("wb") as file:
@@ -109,7 +108,7 @@ def load_spools(paths: Sequence[Path], scans: Iterable[Reading]) -> list[Spool]:
 
 
 def _moved(info: FileInfo, readings: Mapping[int, Reading]) -> FileInfo:
-    """Return the file's info with headings where they stand once the words of pictures are on their pages."""
+    """Return the file's info with heading positions after the insertion of OCR text."""
     if not info.headings:
         return info
     headings = (

@@ -1,8 +1,8 @@
-"""Extractive summaries: the most informative sentences of each page, combined upwards for sections.
+"""Extractive summaries: the most informative sentences of each page, combined for sections.
 
-A sentence scores by the frequency of its terms on the page (SumBasic's idea, Nenkova & Vanderwende 2005). Only the page
-itself counts, so an unchanged page keeps its summary and its vector when others change. A section's own text on one
-page is summarised first, so sections that share a page never share a summary.
+A sentence scores by the frequency of its terms on the page (SumBasic, Nenkova & Vanderwende 2005). Only the page itself
+counts, so an unchanged page keeps its summary and its vector if others change. A section's own text on one page is
+summarised first, so sections that share a page never share a summary.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from hybrid_core.text.markup import visible
 from hybrid_core.types.documents import Line, ParsedPage, Section
 from indexers.assembly.chunks import own_ranges
 
-_SENTENCE_GAP = re.compile(r"[.!?](\s+)(?=[\"'“(]?[A-Z0-9])|[。！？；]()")  # begins with what it is found by
+# literal characters first, which makes the search fast
+_SENTENCE_GAP = re.compile(r"[.!?](\s+)(?=[\"'“(]?[A-Z0-9])|[。！？；]()")
 _DIGITS = re.compile(r"\d+")
 _CELL_GAP = "  "
 _PAGE_CHARS, _SECTION_CHARS, _SENTENCE_CHARS = 320, 480, 240
-_BEST_SENTENCES = 3  # sentences that a fragment or section hands upwards
+_BEST_SENTENCES = 3  # sentences that a fragment or section passes to its parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class _Sentence:
 @dataclass(frozen=True, slots=True)
 class Summaries:
     pages: tuple[str, ...]
-    sections: tuple[str, ...]  # one per section, in their order
+    sections: tuple[str, ...]  # one per section, in the order of the sections
 
 
 def summarise(
@@ -47,8 +48,8 @@ def summarise(
 ) -> Summaries:
     """Return summaries of all pages and sections.
 
-    ``terms`` holds one {term hash: count} per page; ``furniture`` the running heads and feet to leave
-    out, as ``furniture_key`` writes them.
+    ``terms`` has one {term hash: count} per page. ``furniture`` contains the running heads and feet to omit, in the
+    form of ``furniture_key``.
     """
     on_page: list[list[_Sentence]] = [[] for _ in texts]
     own: list[list[_Sentence]] = []
@@ -73,12 +74,12 @@ def summarise(
 
 
 def furniture_key(line: str) -> str:
-    """Return a line with its digits masked: running heads differ only in the page number."""
+    """Return a line with its digits masked, since running heads differ only in the page number."""
     return _DIGITS.sub("#", line.strip().lower())
 
 
 def find_furniture(texts: Sequence[str]) -> frozenset[str]:
-    """Return lines that recur among the first or last three of many pages."""
+    """Return lines that repeat among the first or last three of many pages."""
     seen: Counter[str] = Counter()
     for page_text in texts:
         lines = [line for line in page_text.split("\n") if line.strip()]
@@ -88,7 +89,10 @@ def find_furniture(texts: Sequence[str]) -> frozenset[str]:
 
 
 def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> list[list[_Sentence]]:
-    """Return each section's best sentences, its children's included (children come after parents, so go backwards)."""
+    """Return the best sentences of each section and its children.
+
+    Children come after their parents, so the loop goes backwards.
+    """
     gathered = [list(best) for best in own]
     place = {section.node_id: at for at, section in enumerate(sections)}
     for at in range(len(sections) - 1, -1, -1):
@@ -100,13 +104,13 @@ def _gathered(sections: Sequence[Section], own: Sequence[list[_Sentence]]) -> li
 
 
 def _sentences(fragment: str, furniture: frozenset[str], title: str) -> list[str]:
-    """Return prose sentences of a fragment; where it has none, the labels of its table rows as one."""
+    """Return the prose sentences of a fragment; without prose, its table labels as one sentence."""
     openings = {key[:1] for key in furniture}
     prose: list[str] = []
     labels: list[str] = []
     for line in map(str.strip, fragment.split("\n")):
         if not line:
-            prose += [""] if prose and prose[-1] else []  # so does a blank line
+            prose += [""] if prose and prose[-1] else []  # a blank line also ends the paragraph
             continue
         opening = "#" if line[0].isdecimal() else line[0].lower()[:1]
         if line == title or (opening in openings and furniture_key(line) in furniture):
@@ -135,7 +139,7 @@ def _split(paragraph: str) -> Iterator[str]:
 
 
 def _is_sentence(text: str) -> bool:
-    """Return whether a text is no heading and no stack of table labels."""
+    """Return whether a text is neither a heading nor a list of table labels."""
     if not text.isascii() and len(text) >= 12:
         return True
     return len(text) >= 40 and (text[-1] in '.!?:;”"' or len(text) >= 100)
@@ -157,7 +161,7 @@ def _top(sentences: Sequence[_Sentence]) -> list[_Sentence]:
 
 
 def _compose(sentences: Sequence[_Sentence], limit: int) -> str:
-    """Return as many of the best sentences as fit, in reading order; at least one, shortened if need be."""
+    """Return as many of the best sentences as fit, in reading order; at least one, cut if necessary."""
     chosen: list[_Sentence] = []
     used = 0
     for sentence in sorted(sentences, key=lambda s: -s.score):
@@ -176,17 +180,15 @@ _RULE = re.compile(r"[\s|:=-]*")
 
 
 def prose(page: ParsedPage) -> str:
-    """Return the text of a page in a format without markup; with markup, the words of each line padded to its
-    length.
-    """
+    """Return a page's text without markup, each line padded to its original length."""
     words = [_strip_markup(line).ljust(len(line.text)) if line.role else line.text for line in page.lines]
-    return "\n".join(words) if any(map(str.strip, words)) else page.text  # a page of nothing but code
+    return "\n".join(words) if any(map(str.strip, words)) else page.text  # a page that contains only code
 
 
 def _strip_markup(line: Line) -> str:
     if line.role in _HIDDEN or _RULE.fullmatch(line.text):
         return ""
-    text = _MARKS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", line.text.strip())))  # twice: an image in a link
+    text = _MARKS.sub("", _LINK.sub(r"\1", _LINK.sub(r"\1", line.text.strip())))  # twice, for an image in a link
     if line.role == "table":
         return "  ".join(cell.strip() for cell in text.strip("|").split("|"))[: len(line.text)]
     return _BEGINNING.sub("", text, count=1)

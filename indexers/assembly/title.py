@@ -21,7 +21,7 @@ _MACHINE_TITLE = re.compile(
     r"^(untitled|document\d*|microsoft \w+ - |slide \d+|.*\.(docx?|pdf|indd|qxd|tex|dvi|xlsx?|pptx?)$)", re.I
 )
 _NUMBERED_COPY = re.compile(r"\s*;\s*\d+$")
-_STAMP = re.compile(  # what stands on covers beside the title
+_STAMP = re.compile(  # text beside the title on covers
     r"(?ix)^[\W_]*(?:"
     r"(?:for\s+)?(?:immediate\s+)?release\b.* | embargo.* | (?:press|news|media)\s+release"
     r"| page\s+\w+(?:\s+of\s+\w+)? | arxiv\s*:.* | (?:doi|issn|isbn|copyright|©).*"
@@ -36,16 +36,16 @@ _STAMP = re.compile(  # what stands on covers beside the title
 _CITED = re.compile(r"(?i:citation|cite\s+as)\b[^“\"]{0,200}[“\"]([^”\"]{12,250})[”\"]")
 _WORD = re.compile(r"[^\W_]+")
 _PAGES = 3
-_LINES = 60  # of a page
+_LINES = 60  # maximum lines of a page that are read
 _MOST_WORDS = 30
 _MOST_CHARACTERS = 300
-_LARGE = 1.3  # times the body's size: displayed, whatever its case
-_TYPE_WORDS = 8  # a line of at most so many words that names a type of document is what the document calls itself
+_LARGE = 1.3  # multiple of the body size from which a line is prominent in any case
+_TYPE_WORDS = 8  # a line of at most so many words that names a type of document is the document's name
 
 
 @dataclass
 class _Block:
-    """Lines of one style below each other."""
+    """Adjacent lines of one style."""
 
     page: int
     lines: list[Line] = field(default_factory=list)
@@ -91,7 +91,7 @@ def find_title(name: str, metadata: Mapping[str, str], pages: Sequence[ParsedPag
 
 
 def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[MarkedHeading]) -> str:
-    """Return the title that a file with markup gives itself, else its first top heading, else the name."""
+    """Return the title in the file's markup, else its first top heading, else its name."""
     title = metadata.get("title", "")
     marked = [heading for heading in headings if heading.source == "markup"]
     if not title and marked and marked[0].level == min(heading.level for heading in marked):
@@ -100,7 +100,10 @@ def marked_title(name: str, metadata: Mapping[str, str], headings: Sequence[Mark
 
 
 def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
-    """Yield blocks in reading order. A line that is a stamp, or that names a type of document, has no neighbours."""
+    """Yield blocks in reading order.
+
+    A line that is a stamp, or that names a type of document, is a block of its own.
+    """
     for number, page in enumerate(pages):
         block = _Block(number)
         for line in [line for line in page.lines if not line.role][:_LINES]:
@@ -117,24 +120,27 @@ def _title_blocks(pages: Sequence[ParsedPage], body: float) -> Iterator[_Block]:
 
 
 def _goes_on(before: Line, line: Line, body: float) -> bool:
-    """Return whether a line belongs to the block of the one before it: same style, directly below or beside it."""
+    """Return whether a line belongs to the block of the previous line.
+
+    It has the same style and is directly below or beside it.
+    """
     large = min(before.size, line.size) > _LARGE * body
     alike = min(before.size, line.size) >= (0.75 if large else 0.95) * max(before.size, line.size)
-    tall = max(before.size, line.size, before.y1 - before.y0)  # a scan's size is an estimate
+    tall = max(before.size, line.size, before.y1 - before.y0)  # sizes on a scan are estimates
     near = -before.size < line.y0 - before.y0 < (2.6 if large else 1.9) * tall
     capitals = before.text.isupper() == line.text.isupper() or large
     return alike and near and capitals and before.bold == line.bold and not before.text.rstrip().endswith(".")
 
 
 def _prominence(block: _Block, body: float) -> float:
-    """Return how much a block stands out: by size, weight, capitals, and where it says what the document is."""
+    """Return how prominent a block is by size, weight, capitals, and names of document types."""
     value = 4 * math.log(max(block.size, 1.0) / max(body, 1.0))
     value += 0.4 * all(line.bold for line in block.lines) + 0.4 * block.text.isupper()
     return value + (2.0 if _names_type(block.text) else 0.0)
 
 
 def _names_type(text: str) -> bool:
-    """Return whether a line says what kind of document it heads: "FORM 10-K", "SERVICES AGREEMENT"."""
+    """Return whether a line is a document type, such as "FORM 10-K" or "SERVICES AGREEMENT"."""
     words = _WORD.findall(text)
     if (
         not 1 <= len(words) <= _TYPE_WORDS
@@ -170,14 +176,14 @@ def _is_stamp(text: str) -> bool:
 
 
 def _share_shown(title: str, text: str) -> float:
-    """Return the share of the title's pairs of neighbouring words that are neighbours in the text."""
+    """Return the share of the title's pairs of adjacent words that are also adjacent in the text."""
     words, title_words = ([fold(word) for word in _WORD.findall(words_of)] for words_of in (title, text))
     title_pairs, pairs = set(pairwise(title_words)), list(pairwise(words))
     return sum(pair in title_pairs for pair in pairs) / len(pairs) if pairs else float(set(words) <= set(title_words))
 
 
 def _body_size(pages: Sequence[ParsedPage]) -> float:
-    """Return the size of most characters."""
+    """Return the font size of most characters."""
     sizes: Counter[float] = Counter()
     for page in pages:
         for line in page.lines:
@@ -189,10 +195,10 @@ _MAX_NAMES = 6
 
 
 def describe(title: str, sections: Sequence[Section], pages: int) -> str:
-    """Return one line: the title, the length, and the names of the main sections."""
+    """Return a line with the title, the length, and the names of the main sections."""
     real = [section for section in sections if not section.synthetic]
     if len(real) > 1 and [section.title for section in real if section.parent_id is None] == [title]:
-        del real[0]  # the title again, over everything else
+        del real[0]  # a section with the document's title that contains all others
     top = min((section.level for section in real), default=1)
     names = list(dict.fromkeys(section.title for section in real if section.level == top))
     if len(names) < 3:

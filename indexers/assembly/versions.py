@@ -1,4 +1,4 @@
-"""The versions of contents that this pipeline makes, and those in the catalog."""
+"""Versions of the contents made by this pipeline, and lookup of stored versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BUILD = f"tree-6+summaries-1+cards-4+titles-1+flags-1+gaps-2+{TOKENISER}"
 
 
 def version_of(sha256: str, format: Format, chunks: ChunkSize = ChunkSize()) -> ContentVersion:
-    """Return the version that a file's bytes get in a format, before OCR and models."""
+    """Return the version of a file's bytes in a format, before OCR and models."""
     return ContentVersion(sha256, format.name, format.version, chunks.policy, _BUILD)
 
 
@@ -35,7 +35,7 @@ def card_of(file: Path, content: IndexedContent) -> Card:
 
 
 class StoredContents:
-    """Look up stored contents.
+    """Lookup of stored contents.
 
     ``ocr`` returns the OCR engines when needed; ``chunks`` is the chunk size of this run.
     """
@@ -44,7 +44,7 @@ class StoredContents:
         self._catalog, self.ocr, self._chunks = catalog, ocr, chunks
 
     def target_version(self, file: Path, sha256: str) -> ContentVersion:
-        """Return the version that this run makes of a file's bytes by rules alone."""
+        """Return the version that this run makes of a file's bytes without models."""
         return self.of_format(sha256, format_of(file))
 
     def of_format(self, sha256: str, format: Format) -> ContentVersion:
@@ -52,7 +52,7 @@ class StoredContents:
         return version_of(sha256, format, self._chunks)
 
     def serves(self, stored: StoredVersion, target: ContentVersion, unread: bool | None = None) -> bool:
-        """Return whether a stored version is as good as the one that this run would make without models.
+        """Return whether a stored version is as good as the one that this run makes without models.
 
         Without OCR every version is; with OCR, one whose pages are all readable or were read in these languages.
         ``unread`` tells whether pages are unread, None if unknown.
@@ -70,7 +70,7 @@ class StoredContents:
             return bool(snapshot.unread(content_id))
 
     def best(self, target: ContentVersion, tags: Mapping[Kind, str] = {}) -> StoredVersion | None:
-        """Return a usable stored version, preferably one that these models improved.
+        """Return a usable stored version, preferably one improved by these models.
 
         If ``target`` has a refined tree, only versions with that tree are usable.
         """
@@ -88,14 +88,14 @@ class StoredContents:
         return read_card(file.name, json.loads(metadata), title, [page.text for page in pages])
 
     def encrypted(self, content_id: str) -> bool:
-        """Return whether a password was needed for what is stored."""
+        """Return whether the stored content needed a password."""
         with self._catalog.snapshot() as snapshot:
             _, metadata = snapshot.title_and_metadata(content_id)
         return "encryption" in json.loads(metadata)
 
 
 def _most_made(stored: StoredVersion) -> tuple[bool, bool, bool, int, str]:
-    """Sort what the rules made before what others added to it."""
+    """Return a sort key by what was done to a stored version, results of rules first."""
     version = stored.version
     improved, refined = bool(version.llm or version.vlm), bool(version.outline)
     return improved, refined, bool(version.ocr), int(version.ocr_pages or 0), stored.content_id

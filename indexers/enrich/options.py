@@ -1,7 +1,7 @@
 """The models that improve documents, their options, and the choice of pages for a vision model.
 
-The options decide whether an improved version is still valid. Pages are chosen by their pictures and shapes; a model
-that sees contact sheets may skip some.
+The options decide whether an improved version is still valid. Pages are chosen by their pictures and shapes. A model
+may then remove some of them after seeing contact sheets.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from indexers.formats.format import Drawing, PageLook
 from indexers.formats.pdf.hidden import Box
 
 Vision = Literal["auto", "always", "never"]
-_CELLS = 40  # of the grid by which areas are measured, each way
-_PICTURE = 0.12  # share of the page from which its pictures count as a figure
-_WHOLE = 0.85  # share from which a picture is the page itself: a scan, or a photograph
-_LITTLE = 400  # characters below which such a page says less than it shows
-_SHAPES, _DRAWN = 8, 0.05  # curves, slanting lines and bars, and the share they cover, that make a chart
-_FURNITURE = 0.25  # share of the pages, and at least 3, on which the same picture or shape is the layout's
+_CELLS = 40  # rows and columns of the grid by which areas are measured
+_PICTURE = 0.12  # minimum share of the page that its pictures cover if they count as a figure
+_WHOLE = 0.85  # minimum share of a picture that is the page itself: a scan, or a photograph
+_LITTLE = 400  # with fewer characters, such a page shows more than its text says
+# minimum number of curves, slanting lines and bars of a chart, and the share of the page that they cover
+_SHAPES, _DRAWN = 8, 0.05
+_FURNITURE = 0.25  # share of the pages (at least 3) from which a repeated picture or shape belongs to the layout
 
 
 def choose(pages: Sequence[Page], looks: Iterable[PageLook], vision: Vision) -> list[int]:
@@ -57,7 +58,7 @@ def choose(pages: Sequence[Page], looks: Iterable[PageLook], vision: Vision) -> 
 
 
 def scans(pages: Sequence[Page], looks: Iterable[PageLook]) -> frozenset[int]:
-    """Return the pages whose text was read from their pictures, by OCR here or in a layer behind the scan."""
+    """Return the pages whose text comes from their images, by OCR or from the text layer of a scan."""
     whole = {
         look.number for look in looks if covered([box for _, box in look.pictures], look.width, look.height) >= _WHOLE
     }
@@ -67,7 +68,7 @@ def scans(pages: Sequence[Page], looks: Iterable[PageLook]) -> frozenset[int]:
 def _shows(page: Page, seen: PageLook, furniture: frozenset[object]) -> bool:
     pictures = [box for what, box in seen.pictures if what not in furniture]
     pictured = covered(pictures, seen.width, seen.height)
-    if pictured >= _WHOLE:  # much text beside it is its own, by OCR or from a layer behind the scan
+    if pictured >= _WHOLE:  # if there is much text, it is from OCR or from the text layer of a scan
         return len(page.text.strip()) < _LITTLE
     shapes = [box for box in seen.shapes if box not in furniture]
     drawn = covered(shapes, seen.width, seen.height) if len(shapes) >= _SHAPES else 0.0
@@ -75,7 +76,7 @@ def _shows(page: Page, seen: PageLook, furniture: frozenset[object]) -> bool:
 
 
 def _furniture(looks: Iterable[PageLook], pages: int) -> frozenset[object]:
-    """Return pictures and shapes that many pages share."""
+    """Return pictures and shapes that occur on many pages."""
     on: Counter[object] = Counter()
     for look in looks:
         on.update({what for what, _ in look.pictures} | set(look.shapes))
@@ -102,7 +103,7 @@ def _middles(start: float, end: float, side: float) -> list[int]:
 
 
 GLANCE_PROMPT = "pages-glance"
-_FEWEST = 3  # pages of a sheet: fewer are seen one by one, which costs little more
+_FEWEST = 3  # minimum pages of a contact sheet: showing fewer one by one costs little more
 _REPLY = 300  # tokens
 
 Sheet = Callable[[Sequence[int]], "Future[object]"]
@@ -117,9 +118,10 @@ class Glance(BaseModel):
 def passed_over(
     model: ChatModel, scope: CallScope, title: str, numbers: Sequence[int], each: int, drawn: Sheet
 ) -> frozenset[int]:
-    """Return the pages that a model, shown contact sheets of ``each`` pages, considers not worth a call.
+    """Return the pages that a model considers not worth a call after seeing contact sheets.
 
-    If a sheet cannot be drawn or the reply is unusable, none of its pages is skipped. Replies are cached.
+    Each sheet has ``each`` pages. If a sheet cannot be drawn or the reply is unusable, none of its pages is skipped.
+    Replies are cached.
     """
     session, skipped = Session(model, scope), set[int]()
     for sheet in _sheets(numbers, each):
@@ -129,7 +131,7 @@ def passed_over(
                 raise TypeError(f"a contact sheet was drawn as {type(image).__name__}")
             skipped |= set(_look_at_sheet(session, title, sheet, image).skip).intersection(sheet)
         except (ChatError, DocumentError):
-            continue  # each of its pages is seen then, and says what is wrong
+            continue  # its pages are then described one by one, which reports any error
     return frozenset(skipped)
 
 
@@ -138,7 +140,7 @@ def _look_at_sheet(session: Session, title: str, sheet: Sequence[int], image: by
     if (cached := session.peek(key)) is not None:
         try:
             reply = Glance.model_validate_json(cached)
-        except ValidationError:  # kept before the shape changed
+        except ValidationError:  # cached with an older schema
             pass
         else:
             session.scope.add(Usage(cached=1))
@@ -160,14 +162,14 @@ _READING = (
     "headings-check", "headings-contents", "headings-place", "headings-read", "section-summaries",
     "document-description",
 )  # fmt: skip
-_VERSION = "1"  # of what is made of the replies: raising it has documents improved again
+_VERSION = "1"  # of the results made from replies: a new version makes all documents be improved again
 
 
 @dataclass(frozen=True, slots=True)
 class EnrichModels:
     """The models of a run. ``llm`` and ``vlm`` are None if they are not configured or do not work.
 
-    ``names`` holds the configured models; ``notes`` say what does not work.
+    ``names`` holds the configured models; ``notes`` report models that do not work.
     """
 
     llm: ChatModel | None = None
@@ -180,8 +182,8 @@ class EnrichModels:
 class EnrichOptions:
     """Options of the improvement by models.
 
-    ``documents`` and ``pages`` are processed at once; ``sheet`` is the number of pages on a contact sheet by which
-    pages are chosen, 0 for none.
+    ``documents`` and ``pages`` are numbers processed at once. ``sheet`` is the number of pages on a contact sheet, 0
+    for none.
     """
 
     vision: Vision = "auto"
@@ -192,7 +194,7 @@ class EnrichOptions:
     chunks: ChunkSize = field(default_factory=ChunkSize)
 
     def tags(self, names: Mapping[Kind, str]) -> dict[Kind, str]:
-        """Return a hash for each configured model, over its name and everything else that decides its results."""
+        """Return a hash for each configured model, of its name and of all that affects its results."""
         pictures: list[object] = [
             self.vision,
             self.drawing.dpi,

@@ -1,4 +1,4 @@
-"""Describe pages with a model that sees them: summary, key terms, figures, tables, and corrections of scans.
+"""Describe pages with a vision model: summary, key terms, figures, tables, and corrections of scans.
 
 The model sees one page at a time, with the title, the section, and the beginnings of the neighbouring pages.
 """
@@ -45,7 +45,7 @@ class PagePlace(NamedTuple):
 
 def place_of_page(title: str, pages: Sequence[Page], sections: Sequence[Section], number: int) -> PagePlace:
     """Return the context of a page (from 1)."""
-    # Without a page number: a new page would have all after it described anew.
+    # Without a page number: otherwise an inserted page would make all later pages be described again.
     lines = [f"document: {_short_title(title)}"]
     on = [section for section in sections if section.start_page <= number <= section.end_page and not section.synthetic]
     if on:
@@ -65,7 +65,7 @@ def place_of_page(title: str, pages: Sequence[Page], sections: Sequence[Section]
 
 
 def _begins(page: Page, sections: Sequence[Section]) -> str:
-    """Return the title that begins on a page, else its first line."""
+    """Return the title that begins on a page, else the page's first line."""
     titled = [section.title for section in sections if section.start_page == page.number and not section.synthetic]
     first = next((line for line in page.text.splitlines() if line.strip()), "")
     return _short_title(titled[0] if titled else first)
@@ -76,16 +76,17 @@ def _short_title(text: str) -> str:
 
 
 PAGE_PROMPT = "page-description"
-_REFUSAL_KIND = "page-refused"  # the kind of what is kept of pages that a model does not describe
-_AHEAD = 4  # pages drawn before anybody takes them
-_TEXT_TOKENS = 4_000  # tokens of a page's text that go along
+_REFUSAL_KIND = "page-refused"  # kind of the cache entries for pages that a model does not describe
+_AHEAD = 4  # pages drawn ahead of the model
+_TEXT_TOKENS = 4_000  # tokens of a page's text in the prompt
 _REPLY, _REPLY_WITH_TEXT = 1_500, 6_000  # tokens
-_SUMMARY, _LINE, _TERM, _TEXT = 900, 1_200, 60, 60_000  # characters kept
+_SUMMARY, _LINE, _TERM, _TEXT = 900, 1_200, 60, 60_000  # maximum characters that are stored
 _TERMS, _LINES = 12, 12
-_SENTENCE = 240  # characters of a page that may hold no more than a sentence
-_FEW, _MOST = 4, 0.6  # pages with text from which it can be said what stands on most of them, and their share
+_SENTENCE = 240  # maximum characters of a page that may consist of one sentence
+# minimum pages with text for finding common words, and the share of pages on which such words occur
+_FEW, _MOST = 4, 0.6
 _TEXT_REQUEST, _SCAN_REQUEST, _PLAIN_REQUEST = "its text is wanted", "it was read from a scan", "it is known"
-_CORRECTIONS = 40  # of a page
+_CORRECTIONS = 40  # maximum per page
 
 Drawn = Callable[[int], "Future[object]"]
 
@@ -194,11 +195,11 @@ def forget_refusals(cache: Cache) -> None:
 
 
 class _RefusedError(Exception):
-    """The model declines, or answers with nothing usable also after it was told so: that is remembered."""
+    """A model refuses a page, or gives an unusable reply also after a second request. The refusal is cached."""
 
 
 class _Ahead:
-    """Pages drawn while the model is at work on those before them, a few so that memory stays small."""
+    """A few pages drawn while the model works on the pages before them, to limit memory."""
 
     def __init__(self, drawn: Drawn, numbers: Sequence[int]) -> None:
         self._drawn, self._waiting = drawn, deque(numbers)
@@ -208,7 +209,7 @@ class _Ahead:
             self._begin()
 
     def take(self, number: int) -> Future[object]:
-        """Return the pictures of a page, which is asked for once."""
+        """Return the drawn images of a page. Each page can be taken once."""
         with self._lock:
             if number not in self._begun:
                 self._waiting.remove(number)
@@ -234,7 +235,7 @@ def _textless(page: Page) -> bool:
 
 
 class _Common:
-    """The words that stand on most pages of a document: they tell none of them from the others."""
+    """The words that occur on most pages of a document and so do not distinguish them."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self._texts = [page.text.casefold() for page in pages if page.text.strip()]
@@ -247,7 +248,10 @@ class _Common:
 
 
 def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) -> PageSaid:
-    """Return the model's description of a page, cached or new. Raises _RefusedError, ChatError, DocumentError."""
+    """Return the model's description of a page, cached or new.
+
+    Raise _RefusedError, ChatError or DocumentError.
+    """
     images = ahead.take(page.number).result()
     if not isinstance(images, tuple):
         raise TypeError(f"a page was drawn as {type(images).__name__}")
@@ -257,7 +261,7 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
     key = session.key(PAGE_PROMPT, request, place.own, text, *images, kind="page")
     refused_key = session.key(PAGE_PROMPT, request, place.own, text, *images, kind=_REFUSAL_KIND)
     if (cached := session.peek(key)) is not None:
-        with contextlib.suppress(ValidationError):  # kept before the shape changed
+        with contextlib.suppress(ValidationError):  # cached with an older schema
             reply = PageSaid.model_validate_json(cached)
             session.scope.add(Usage(cached=1))
             return reply
@@ -277,7 +281,10 @@ def _described(session: Session, page: Page, ahead: _Ahead, chosen: ChosenPage) 
 
 
 def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool) -> Page:
-    """Return the page with the model's reply. Readable text is never replaced; text read from a scan is corrected."""
+    """Return the page with the model's reply.
+
+    Readable text is never replaced; text of a scan is corrected.
+    """
     seen = [f"Figure: {line}" for line_text in reply.figures[:_LINES] if (line := _shorten_line(line_text, _LINE))]
     seen += [f"Table: {line}" for line_text in reply.tables[:_LINES] if (line := _shorten_line(line_text, _LINE))]
     summary = _shorten_line(reply.summary, _SUMMARY)
@@ -298,13 +305,16 @@ def _with(page: Page, reply: PageSaid, common: Callable[[str], bool], scan: bool
 
 
 def _one_sentence(text: str) -> bool:
-    """Return whether a page that says something says no more than a sentence."""
+    """Return whether the text of a page is not more than one sentence."""
     sentence = " ".join(text.split())
     return 0 < len(sentence) <= _SENTENCE and first_sentence(sentence) == sentence
 
 
 def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[str]]:
-    """Return a text with the corrections made, each once, line for line, and a line about each change."""
+    """Return a text with corrections applied once each, and a line about each change.
+
+    Line breaks do not change.
+    """
     changes = []
     for correction in corrections[:_CORRECTIONS]:
         written, shown = correction.written.strip(), _shorten_line(correction.shown, _TERM * 2)
@@ -317,7 +327,7 @@ def _corrected(text: str, corrections: Sequence[Correction]) -> tuple[str, list[
 
 
 def _clean_row(line: str) -> str:
-    """Return a line of text; the cells of a Markdown row are parted as parsers write them."""
+    """Return a line of text, with cells of Markdown rows separated as in parsed tables."""
     cells = [clean(cell).strip() for cell in line.strip().strip("|").split("|")]
     return "" if all(set(cell) <= {"-", ":"} for cell in cells) else "  ".join(cells)
 

@@ -1,4 +1,4 @@
-"""Summaries of sections by a model, and the gaps that it finds.
+"""Section summaries made by a model, and the gaps that it finds.
 
 Long texts are summarised; short ones are their own summary. A parent section is summarised from its own text and the
 summaries of the leaves below. If they fit, leaves and their parents share one call, so a changed page costs one call at
@@ -23,9 +23,9 @@ from hybrid_core.types.documents import Page, Section
 from indexers.assembly.chunks import own_ranges
 from indexers.assembly.title import describe
 
-_SHORT = 200  # tokens: a text of fewer is its own summary
-_TEXT, _PAGES = 1400, 400  # tokens of a leaf's text, and of what is said of its pages
-_OWN, _PARTS = 400, 1200  # tokens of a branch's own text, and of the summaries below it
+_SHORT = 200  # tokens: a shorter text is its own summary
+_TEXT, _PAGES = 1400, 400  # tokens of a leaf's text, and of the descriptions of its pages
+_OWN, _PARTS = 400, 1200  # tokens of a parent's own text, and of the summaries below it
 _ANNOUNCES = re.compile(
     r"\b(?:see|refer(?:red)? to|reference|attached|annexed|enclosed|below|following|follows|set forth|omitted|"
     r"siehe|anlage|voir|annexe|ci-(?:dessous|après|joint)|véase|adjunto|siguiente)\b"
@@ -147,9 +147,9 @@ def language_of(texts: Sequence[str]) -> str:
 
 
 _PROMPT = "section-summaries"
-_BATCH_TOKENS, _BATCH_SECTIONS = 16_000, 20  # half a context of 32,000
-_TOKENS_EACH, _TOKENS_BASE = 180, 400  # of a reply: 4,000 for a batch, which is what many models write at most
-_AGAIN = 3  # what a batch's reply lacks is asked for in batches so many times smaller
+_BATCH_TOKENS, _BATCH_SECTIONS = 16_000, 20  # half of a context of 32,000 tokens
+_TOKENS_EACH, _TOKENS_BASE = 180, 400  # of a reply: 4,000 tokens for a batch, which is the maximum of many models
+_AGAIN = 3  # sections missing in a reply are requested again in batches smaller by this factor
 _LONGEST_SUMMARY, _GAP = 1500, 160  # characters
 _GAPS = 3
 _WORKERS = 8
@@ -209,7 +209,7 @@ def summarise_sections(
 
 
 class _Round:
-    """Asks for materials in batches, side by side; what is kept is not asked for."""
+    """Requests for materials in concurrent batches. Cached replies are not requested again."""
 
     def __init__(self, session: Session, summaries: list[str]) -> None:
         self.summaries = summaries
@@ -219,7 +219,10 @@ class _Round:
         self._known: dict[str, _SectionReply] = {}
 
     def take(self, materials: Sequence[Material], replies: Mapping[int, _SectionReply]) -> list[Material]:
-        """Put the new or cached reply to each material at its section. Return the materials that lack one."""
+        """Store the new or cached reply to each material at its section.
+
+        Return the materials without a reply.
+        """
         lacking = []
         for material in materials:
             if material.short is not None:
@@ -239,7 +242,7 @@ class _Round:
         return lacking
 
     def lacks(self, material: Material) -> bool:
-        """Return whether a model is asked about it of which nothing is kept."""
+        """Return whether a material needs a call and has no cached reply."""
         key = self._key(material)
         if material.needs_model and key not in self._known and (cached := self._session.get(key)) is not None:
             self._known[key] = _SectionReply.model_validate_json(cached)
@@ -249,8 +252,9 @@ class _Round:
         return self._session.key(_PROMPT, material.text)
 
     def ask(self, materials: Sequence[Material]) -> dict[int, _SectionReply]:
-        """Return the model's reply for each section, by place. What is missing is asked for once more in smaller
-        batches.
+        """Return the model's reply for each section, by position.
+
+        Missing replies are requested once more in smaller batches.
         """
         replies: dict[int, _SectionReply] = {}
         for share in (1, _AGAIN):
@@ -283,14 +287,17 @@ class _Round:
 
 
 def _check_gaps(gaps: Sequence[str], shown: str) -> list[str]:
-    """Return gaps that name something the section speaks of, each once."""
+    """Return distinct gaps whose words occur in the section."""
     terms = set(tokens.tokenise(shown))
     unique = dict.fromkeys(" ".join(gap.split())[:_GAP] for gap in gaps)
     return [gap for gap in unique if terms.intersection(tokens.tokenise(gap))][:_GAPS]
 
 
 def _batches(materials: Sequence[Material], share: int = 1) -> list[list[Material]]:
-    """Return runs of materials, none above the bounds divided by ``share`` unless it is a single one."""
+    """Return runs of materials below the limits divided by ``share``.
+
+    A single material may exceed them.
+    """
     batches: list[list[Material]] = []
     size = 0
     for material in materials:
@@ -327,7 +334,7 @@ def _composed(section: Section, pages: Sequence[Page], described: Collection[int
 
 
 def _spread(sentences: Sequence[str]) -> str:
-    """Return as many sentences as fit, evenly over all; at least the first, shortened if need be."""
+    """Return as many sentences as fit, evenly spread; at least the first, cut if necessary."""
     for count in range(len(sentences), 0, -1):
         chosen = [sentences[at * len(sentences) // count] for at in range(count)]
         line = " ".join(dict.fromkeys(chosen))
@@ -336,9 +343,9 @@ def _spread(sentences: Sequence[str]) -> str:
     return sentences[0][: _CHARS - 1].rstrip() + "…"
 
 
-_BEGINNING, _SECTIONS = 700, 2000  # tokens shown
+_BEGINNING, _SECTIONS = 700, 2000  # tokens of the beginning and of the sections in the prompt
 _MAX_LISTED = 40
-_LONGEST_LINE = 400  # characters of a line
+_LONGEST_LINE = 400  # characters of a description
 
 
 class Description(BaseModel):
@@ -357,8 +364,9 @@ class DescriptionResult:
 def describe_document(
     model: ChatModel, scope: CallScope, title: str, sections: Sequence[Section], pages: Sequence[Page]
 ) -> DescriptionResult:
-    """Let a model describe a document in one line: kind, owner, date and subject, from its beginning and main
-    sections.
+    """Let a model describe a document in one line: kind, owner, date and subject.
+
+    It sees the beginning and the main sections.
     """
     session = Session(model, scope, language=language_of([page.text for page in pages]))
     beginning = "\n".join(page.visible or page.summary for page in pages[:3])
@@ -375,7 +383,7 @@ def describe_document(
 
 
 def _main(sections: Sequence[Section]) -> list[str]:
-    """Return the top sections, and those below them where there are few, each with its summary as far as it fits."""
+    """Return the top sections, and deeper ones if they are few, with summaries cut to fit."""
     real = [section for section in sections if not section.synthetic] or list(sections)
     deepest = next((n for n in (1, 2, 3) if sum(s.level <= n for s in real) >= 5), 3)
     shown = [section for section in real if section.level <= deepest][:_MAX_LISTED]

@@ -70,9 +70,10 @@ def rebuilt(
     models: Mapping[str, Any],
     size: ChunkSize,
 ) -> IndexedContent:
-    """Return the content made whole again. ``notes`` are added to the warnings; those about pages without text are new.
+    """Return the content rebuilt with new pages and sections.
 
-    ``moot`` is a warning that falls away once every page has text: how to have them read.
+    ``notes`` are added to the warnings; warnings about pages without text are renewed. ``moot`` is a warning with
+    advice on reading pages without text; it is removed if every page has text.
     """
     stale = set(text_warnings(base.pages))
     if not any(page.needs_ocr for page in pages):
@@ -92,7 +93,7 @@ def rebuilt(
 
 
 def _terms(base: IndexedContent, pages: Sequence[Page]) -> bytes:
-    """Return the term counts. Those of pages with unchanged text are taken over."""
+    """Return the term counts. Counts of pages with unchanged text are reused."""
     term_counts = TermCounts.from_bytes(base.terms)
     terms = [
         PageTerms(hashes, counts.astype("uint32"), int(length))
@@ -113,14 +114,15 @@ Pages = tuple[Page, ...]
 Sections = tuple[Section, ...]
 Told = Callable[[Stage, int, int], None]
 """The stage, and how many of how many pages are done; 0 of 0 where it does not go by pages."""
-_IN_A_ROW = 3  # failed calls, each after its own tries, after which a model is given up for this run
-_REASONS = 3  # for pages that failed, that are named
+_IN_A_ROW = 3  # consecutive failed calls, each with its retries, after which a model is not called in this run
+_REASONS = 3  # maximum of failure reasons that a note lists
 _NOT_AGAIN = ", and the model is not asked again until the pages, the model or its prompt change"
 
 
 class Sight(Protocol):
-    """Looks at and draws a document's pages in worker processes, one or several on a sheet. All methods raise
-    DocumentError.
+    """Images of a document's pages, made in worker processes, one or several on a sheet.
+
+    All methods raise DocumentError.
     """
 
     def looks(self) -> Sequence[PageLook]: ...
@@ -150,7 +152,7 @@ class _StepOutcome(Generic[T]):
     done: int
     failed: int
     notes: Sequence[str] = ()
-    refused: int = 0  # of those that failed, which another run would not change
+    refused: int = 0  # of the failed ones, those that another run would not change
 
 
 class _RunModel:
@@ -166,13 +168,16 @@ class _RunModel:
 
     @property
     def down(self) -> str:
-        """Return why it is not asked any more, "" if it is."""
+        """Return the reason why the model is not called any more, "" if it is."""
         refused = self._breaker.refuses(self.model.name)
         return "" if refused is None else refused[0].message
 
 
 class Enricher:
-    """Improve the documents of a run, several at once. ``page_threads`` limits the pages described at once over all."""
+    """Improvement of the documents of a run, several at once.
+
+    ``page_threads`` limits the pages that are described at once over all documents.
+    """
 
     def __init__(
         self,
@@ -199,7 +204,7 @@ class Enricher:
         return not all(guarded.down for guarded in self._models.values())
 
     def given_up(self) -> list[str]:
-        """Return the models that were given up in this run, with reasons."""
+        """Return the models that are no longer called in this run, with reasons."""
         return [
             f"{guarded.model.name} was not called any more, so the rest was made without a model: {guarded.down}"
             for guarded in self._models.values()
@@ -215,9 +220,9 @@ class Enricher:
         stopped: threading.Event,
         moot: str = "",
     ) -> Enrichment:
-        """Improve a document. ``sight`` is None if pages cannot be drawn; ``tags`` are of the models to ask.
+        """Improve a document. ``sight`` is None if pages cannot be drawn; ``tags`` are of the models to use.
 
-        ``moot`` is a warning that falls away once every page has text. Raises Cancelled once ``stopped`` is set.
+        ``moot`` is a warning that is removed if every page has text. Raise Cancelled if ``stopped`` is set.
         """
         work = _Work(self._models, stopped)
         pages, sections, description = base.pages, base.sections, base.description
@@ -246,7 +251,7 @@ class Enricher:
         return Enrichment(content, not failed, _hashed(content) if failed else "", tuple(work.steps), tuple(work.notes))
 
     def _pages(self, work: _Work, base: IndexedContent, sight: Sight, report: Told) -> tuple[Pages, tuple[int, ...]]:
-        """Return the pages, and the numbers of those that were described."""
+        """Return the pages, and the numbers of the described ones."""
         vision, pages = self._options.vision, base.pages
 
         def describe(model: ChatModel, scope: CallScope) -> _StepOutcome[tuple[Pages, tuple[int, ...]]]:
@@ -291,13 +296,13 @@ class _Work:
         self._models, self._stopped = models, stopped
         self.steps: list[StepDone] = []
         self.notes: list[str] = []
-        self.unfinished = False  # another run may do more
-        self.refused = False  # a model declined something for good
+        self.unfinished = False  # another run may improve more
+        self.refused = False  # a model permanently refused something
 
     def step(self, name: StepName, kind: Kind, before: T, work: Callable[[ChatModel, CallScope], _StepOutcome[T]]) -> T:
         """Return the step's result, or ``before`` if it fails or its model is down."""
         guarded = self._models.get(kind)
-        if guarded is None:  # wanted, but it did not work when the run began, which the report says once
+        if guarded is None:  # the model did not work at the start of the run; the report mentions it once
             self.unfinished = True
             self.steps.append(StepDone(name, failed=1))
             return before
@@ -357,7 +362,7 @@ def _undescribed(failed: Mapping[int, str], more_of_it: str = "") -> str:
 
 
 def _record(steps: Sequence[StepDone]) -> dict[str, Any]:
-    """Return what is stored with the version."""
+    """Return the record of the steps that is stored with the version."""
     return {"steps": {step.step: {"done": step.done, "failed": step.failed, **asdict(step.usage)} for step in steps}}
 
 

@@ -13,7 +13,7 @@ StepName = Literal["pages", "tree", "sections", "description"]
 
 @dataclass(frozen=True, slots=True)
 class StepDone:
-    """Work of a model on a document in one step: how many pages or sections it did and failed, and its usage."""
+    """Work of a model in one step of a document: pages or sections done and failed, and usage."""
 
     step: StepName
     done: int = 0

@@ -1,4 +1,4 @@
-"""Turn paths, folders and globs into the files to index."""
+"""Find the files to index by paths, folders and globs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from indexers.formats.registry import formats, formats_read
 from indexers.formats.registry import problems as format_problems
 
 _ENDING = re.compile(r"\.\w{1,10}")
-_KINDS = 6  # kinds that are named
+_KINDS = 6  # maximum file types that a note lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,15 @@ class Discovery:
 
 
 def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Discovery:
-    """Find the files that paths name, including subfolders but not hidden ones, and not what is a home's own.
+    """Find the files that paths name, including subfolders but not hidden files.
 
-    A folder without documents is a problem unless ``empty_folders``.
+    Files of a home are left out. A folder without documents is a problem unless ``empty_folders``.
     """
     files: dict[Path, None] = {}
     problems: list[tuple[str, str]] = []
     roots: list[Path] = []
     skipped: dict[str, str] = {}
-    alone: set[str] = set()  # of these, those in folders that failed for holding nothing else
+    alone: set[str] = set()  # these files are alone in folders that failed without other files
     for named in paths:
         if not str(named):
             raise UsageError("A path is empty.", "Name a file, a folder or a glob; '.' is the current folder.")
@@ -70,7 +70,7 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
                 problems.append((str(path), "not a regular file."))
     readable = []
     for file in files:
-        if not file.is_file():  # a pipe or device below a folder would be read without end; a dangling link not at all
+        if not file.is_file():  # reading a pipe or device would never end; a dangling link cannot be read
             problems.append((os.fsencode(file).decode("utf-8", "backslashreplace"), "not a regular file."))
             continue
         try:
@@ -87,12 +87,12 @@ def discover(paths: Sequence[str | Path], *, empty_folders: bool = False) -> Dis
 
 
 def advice() -> str:
-    """Return advice for files of a kind that no parser reads."""
+    """Return advice about files that no parser reads."""
     return f"the supported formats are {formats_read()}: convert other files, for example to PDF"
 
 
 def left_out(endings: Counter[str]) -> str:
-    """Return a note about files, counted by ending, of a kind that no parser reads."""
+    """Return a note about files that no parser reads, counted by suffix."""
     kinds = [f"{number} {ending or 'without an ending'}" for ending, number in endings.most_common(_KINDS)]
     if more := len(endings) - len(kinds):
         kinds.append(f"{counted(more, 'other kind')}")
@@ -101,7 +101,7 @@ def left_out(endings: Counter[str]) -> str:
 
 
 def _nothing(endings: Counter[str]) -> str:
-    """Return why a folder gives nothing to index."""
+    """Return the reason why a folder has nothing to index."""
     if not endings:
         looked = sorted(f"*{suffix}" for format in formats() for suffix in format.suffixes)
         return f"no documents in this folder (looked for {', '.join(looked)})."
@@ -116,7 +116,7 @@ def _expand(pattern: str) -> list[str]:
 
 
 def source_of(named: str | Path) -> tuple[str, SourceKind | None]:
-    """Return a path as a source: absolute, with its kind, which is None if nothing is there."""
+    """Return an absolute path and its kind of source; the kind is None if it does not exist."""
     path = os.path.abspath(os.path.expanduser(str(named)))  # noqa: PTH100, PTH111 - as in discover
     try:
         path.encode()
@@ -128,12 +128,12 @@ def source_of(named: str | Path) -> tuple[str, SourceKind | None]:
 
 
 def _documents_below(folder: Path) -> tuple[list[Path], dict[str, str]]:
-    """Return files of a format that is read, and the endings of the others by their paths."""
+    """Return the files in supported formats, and the suffixes of the others by their paths."""
     files: list[Path] = []
     others: dict[str, str] = {}
     read = {suffix for format in formats() for suffix in format.suffixes}
     for parent, folders, names in os.walk(folder):
-        own = own_entries(names)  # a home may lie among the documents
+        own = own_entries(names)  # a home may be in a folder of documents
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
         for name in sorted(names):
             if name.startswith(".") or name in own:

@@ -16,7 +16,7 @@ from indexers.assembly.versions import StoredContents
 from indexers.files.private_copy import system_stat
 from indexers.formats.registry import format_unchanged
 
-_TOGETHER = 1_000  # stamps that are written in one transaction
+_TOGETHER = 1_000  # file stamps written in one transaction
 
 
 _NAMESPACE = uuid.UUID("5b1b5c0e-6f0e-4d3c-9f58-0d3b6f6c7a11")
@@ -37,7 +37,7 @@ def moved_from(catalog: Catalog, library: str, sha256: str, format: str, machine
 
 
 def usual_id(library: str, path: str) -> str:
-    """Return the id of a path's document, unless a moved document has taken it along."""
+    """Return the default id of a path's document, which a moved document may already have."""
     return uuid.uuid5(_NAMESPACE, f"{library}\n{path}").hex[:12]
 
 
@@ -70,7 +70,7 @@ def gone(catalog: Catalog, library: str, roots: Sequence[Path]) -> dict[str, str
         if not is_there(path)
         and any(
             root in map(Path, (path, *containers(path)))
-            or (root.is_dir() and root in Path(path).parents)  # a missing folder may be a disk not mounted
+            or (root.is_dir() and root in Path(path).parents)  # a missing folder may be on an unmounted disk
             for root in roots
         )
     }
@@ -87,7 +87,7 @@ class UnchangedFiles:
             self._unread = snapshot.unread()
 
     def version(self, document: Document) -> StoredVersion | None:
-        """Return the version that a document is published with."""
+        """Return the published version of a document."""
         return self._versions.get(document.content_id)
 
     def is_unchanged(self, file: Path, document: Document) -> bool:
@@ -104,7 +104,7 @@ class UnchangedFiles:
 
 
 class NewStamps:
-    """Stamps of files that were read and found unchanged, written in batches. Safe for several threads."""
+    """Stamps of unchanged files that were read, written in batches. Safe for several threads."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

@@ -1,4 +1,4 @@
-"""A private copy of a file at one moment, so that the hashed bytes are the bytes that are read."""
+"""A private copy of a file, so that the hashed bytes are the parsed bytes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _CHUNK = 2**20
 
 
 def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) -> tuple[FileStamp, str]:
-    """Return a file's stamp and the SHA-256 of its bytes, which may lie ``at`` another path. The
-    hash of one that shows pictures beside it is of these too; the stamp of one that may proves nothing.
-    What is read later must have this hash, so that ``reach`` is kept here alone.
+    """Return a file's stamp and the SHA-256 of its bytes, which may be ``at`` another path.
 
-    Raise DocumentError if it cannot be read or is out of reach, ChangedError if it does not hold still.
+    The hash also covers pictures in the folder that the file shows; the stamp of a file that may show pictures does not
+    prove that it is unchanged. Later readers compare the hash, so only this function checks ``reach``. Raise
+    DocumentError if it cannot be read or is out of reach, ChangedError if it keeps changing.
     """
     began = time.time()
-    reach = reach if at in (None, file) else None  # else its bytes are kept in the home
+    reach = reach if at in (None, file) else None  # otherwise its bytes are stored in the home
     stat, sha256 = _read_file(file, at or file, _ignored, reach)
     links = _links(file, at, at or file)
     pictures = [
@@ -42,10 +42,10 @@ def fingerprint(file: Path, at: Path | None = None, reach: Reach | None = None) 
 
 
 def copy_small(file: Path, target: Path, max_bytes: int, reach: Reach | None = None) -> tuple[FileStamp, str] | None:
-    """Copy a file's bytes to ``target`` in the pass that hashes them. Return its stamp and hash.
+    """Copy a file's bytes to ``target`` while hashing them, and return its stamp and hash.
 
-    Return None for a file that has grown, or that links to pictures beside it. Raise as ``fingerprint``, and OSError if
-    the copy cannot be written.
+    Return None if the file has grown, or links to pictures in its folder. Raise the same errors as ``fingerprint``, and
+    OSError if the copy cannot be written.
     """
     began = time.time()
     with target.open("xb") as stream:
@@ -71,7 +71,7 @@ class PrivateCopy:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lend(self, task: Future[object]) -> None:
-        """Keep the copy until a task has ended, even if the work that started it ends before."""
+        """Keep the copy until a task has ended, even if its caller ends before."""
         with self._lock:
             self._uses += 1
         task.add_done_callback(lambda _: self.release())
@@ -85,10 +85,10 @@ class PrivateCopy:
 
 @contextmanager
 def private_copy(file: Path, folder: Path, at: Path | None = None) -> Iterator[PrivateCopy]:
-    """Copy a file's bytes below ``folder`` for as long as they are read, with the pictures that it shows.
-    Errors about the copy name the file. ``at``: where the bytes lie, if not at its own path.
+    """Copy a file and the pictures that it shows to ``folder`` while they are read.
 
-    Raise DocumentError if it cannot be read or copied, ChangedError if it does not hold still.
+    Errors about the copy name the file. ``at`` is the location of the bytes, if not the file's own path. Raise
+    DocumentError if it cannot be read or copied, ChangedError if it keeps changing.
     """
     place = folder / uuid.uuid4().hex
     target = place / file.name
@@ -128,7 +128,7 @@ def _links(file: Path, at: Path | None, text: Path) -> list[str]:
 
 
 def _with(sha256: str, pictures: Sequence[tuple[str, str]]) -> str:
-    """Return the hash of a file and of the pictures that it shows."""
+    """Return the hash of a file and its pictures."""
     names = "".join(f"\n{name}\0{hash}" for name, hash in pictures)
     return hashlib.sha256(f"{sha256}{names}".encode("utf-8", "surrogateescape")).hexdigest() if pictures else sha256
 
@@ -140,7 +140,7 @@ def changed(file: Path) -> ChangedError:
 
 
 def system_stat(file: Path) -> os.stat_result | None:
-    """Return a file's status; None if the system gives none."""
+    """Return a file's status; None if there is none."""
     try:
         return file.stat()
     except OSError:
@@ -191,7 +191,7 @@ def _identity(stat: os.stat_result) -> tuple[int, ...]:
 
 
 def _opened(path: str, flags: int) -> int:
-    """Do not wait for a writer where a pipe has taken the place of the file."""
+    """Open a file without waiting if it has been replaced by a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

@@ -1,4 +1,4 @@
-"""Compare the files of a library's sources with its documents, and recognise unreachable file systems."""
+"""Compare the files of a library's sources with its documents, and detect unreachable file systems."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMOTE = frozenset(
 
 
 def mounts_of(folders: Iterable[Path]) -> dict[str, str]:
-    """Return the mount points above folders, each with what tells its file system from others."""
+    """Return the mount points above folders, each with an identity of its file system."""
     points: dict[Path, Path] = {}
     for folder in folders:
         with suppress(OSError):
@@ -35,12 +35,12 @@ def mounts_of(folders: Iterable[Path]) -> dict[str, str]:
 
 
 def mount_above(path: str, mounts: Mapping[str, str]) -> str:
-    """Return which of these mount points a path lies below; "" where none is."""
+    """Return the mount point of a path; "" if there is none."""
     return max((point for point in mounts if path.startswith(point.rstrip("/") + "/")), key=len, default="")
 
 
 def file_system(point: str) -> str:
-    """Return an identity of the file system at a mount point; "" if it cannot be asked."""
+    """Return an identity of the file system at a mount point; "" if unavailable."""
     try:
         return f"{os.statvfs(point).f_fsid:x}"
     except OSError:
@@ -48,14 +48,17 @@ def file_system(point: str) -> str:
 
 
 def remote(folder: Path) -> bool:
-    """Return whether a folder is on a file system without events for changes by other machines. Known only on Linux."""
+    """Return whether a folder is on a file system without events for changes by other machines.
+
+    This is known only on Linux.
+    """
     try:
         lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return False
     mounts = [(_unescaped(parts[1]), parts[2]) for line in lines if len(parts := line.split(" ")) > 2]
     above = [(len(point), at, kind) for at, (point, kind) in enumerate(mounts) if folder.is_relative_to(point)]
-    return bool(above) and max(above)[2] in _REMOTE  # of several on one point the last one counts
+    return bool(above) and max(above)[2] in _REMOTE  # of several at one mount point, the last one counts
 
 
 def _point(folder: Path, points: dict[Path, Path]) -> Path:
@@ -67,7 +70,7 @@ def _point(folder: Path, points: dict[Path, Path]) -> Path:
 
 @lru_cache(maxsize=256)
 def _unescaped(point: str) -> str:
-    """Return a path without escapes: the kernel writes blanks and the like as ``\\040``."""
+    """Return a path without escapes. The kernel writes spaces and similar characters as ``\\040``."""
     raw = point.encode("utf-8", "surrogateescape")
     return raw.decode("unicode_escape").encode("latin-1").decode("utf-8", "replace") if b"\\" in raw else point
 
@@ -84,10 +87,10 @@ class GoneFiles:
 
 
 def gone_files(documents: Mapping[str, str], seen: Collection[str], root: Path, mounts: Mapping[str, str]) -> GoneFiles:
-    """Return which of the documents below ``root`` (doc_id -> path) are gone. ``seen`` are paths where files are.
+    """Return the missing documents below ``root``, from paths by doc_id; None if the folder is missing.
 
-    None where the folder is not there. Where ``mounts`` do not show that its file system is the one of before, a file
-    of the library that is still there must.
+    ``seen`` are paths of existing files. If ``mounts`` do not confirm that the file system is the same as before, an
+    existing file of the library must.
     """
     if missing(root):
         return GoneFiles({}, dict(documents))
@@ -136,18 +139,18 @@ class SourceScan:
 
 
 def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach | None = None) -> SourceScan:
-    """Scan the sources of one library. What was removed from it by hand, and what lies below ``home``, is left out.
+    """Scan the sources of one library, without documents removed by hand and files below ``home``.
 
-    What is out of ``reach`` is a problem; documents of it stay as they are.
+    A file out of ``reach`` is a problem; its document does not change.
     """
     library = sources[0].library
     refused: list[str] = []
-    if reach is not None:  # the folder itself may be a link by now: not even its names are looked at
+    if reach is not None:  # the folder may have become a link: its names are not read
         allowed = [source for source in sources if reach.allows(Path(source.path), Path(os.path.realpath(source.path)))]
         refused, sources = [source.path for source in sources if source not in allowed], allowed
     discovered = discover([source.path for source in sources], empty_folders=True)
     with catalog.snapshot() as snapshot:
-        paths = snapshot.paths(library)  # what lies in files goes with them
+        paths = snapshot.paths(library)  # members of a container are removed with it
     own = {doc_id: path for doc_id, path in paths.items() if not is_address(path)}
     seen = {str(file) for file in discovered.files}
     documents: dict[str, str] = {}
@@ -179,7 +182,7 @@ def scan(catalog: Catalog, sources: Sequence[Source], home: Path, reach: Reach |
 
 
 class _Within:
-    """Decides which files of some sources are in reach. Folders are resolved once."""
+    """A check of which files of some sources are in reach. Folders are resolved once."""
 
     def __init__(self, reach: Reach, sources: Sequence[Source]) -> None:
         self._reach = reach
@@ -199,7 +202,7 @@ class _Within:
 
 
 def out_of_reach(paths: Collection[str]) -> Iterator[str]:
-    """Return the note about documents whose files may be there or not."""
+    """Yield a note about documents whose files may or may not exist."""
     if paths:
         folders = sorted({str(Path(path).parent) for path in paths})
         where = folders[0] + (f" and {counted(len(folders) - 1, 'other folder')}" if len(folders) > 1 else "")

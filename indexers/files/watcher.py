@@ -1,6 +1,7 @@
-"""Watch sources, each in its own thread, for new, changed and deleted files that have stopped changing.
+"""Watch sources, each in its own thread, for new, changed and deleted files.
 
-System events are only hints to scan a folder. Without events, folders are scanned at intervals.
+Files are reported when they have stopped changing. System events only trigger a scan of a folder. Without events,
+folders are scanned at intervals.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from indexers.files.scan import missing, mounts_of, out_of_reach, remote, scan
 
 
 class FileSign(NamedTuple):
-    """The state of a file: bytes, nanoseconds, and which file it is."""
+    """The state of a file: size in bytes, time in nanoseconds, and identity."""
 
     size: int
     mtime: int
@@ -38,7 +39,7 @@ class FileSign(NamedTuple):
 
 
 class Stillness:
-    """Find files that have not changed for some seconds, independent of the system clock."""
+    """Detects files that have not changed for some seconds, independent of the system clock."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -50,7 +51,7 @@ class Stillness:
         return tuple(self._since)
 
     def look(self, seen: Mapping[Path, FileSign], now: float) -> list[Path]:
-        """Return the files that have been stable long enough, and forget them and files that vanished."""
+        """Return the files that have been stable long enough. They and vanished files are forgotten."""
         before, self._since = self._since, {}
         ready = []
         for path, sign in seen.items():
@@ -62,15 +63,15 @@ class Stillness:
         return ready
 
 
-_SHARE = 5  # of the time that a scan takes, it rests this many times before the next
+_SHARE = 5  # pause between scans, as a multiple of the time of a scan
 
 
 @dataclass(frozen=True, slots=True)
 class WatchTimes:
-    """Times in seconds. ``still``: how long a file must be unchanged. ``grace``: how long a file must be missing before
-    its document is removed.
+    """Times in seconds. ``still`` is how long a file must be unchanged.
 
-    ``poll``: interval of scans without events; ``rescan``: interval with events, which may be lost.
+    ``grace`` is how long a file must be missing before its document is removed. ``poll`` is the interval of scans
+    without events; ``rescan`` that with events, which may be lost.
     """
 
     still: float = 2.0
@@ -81,10 +82,9 @@ class WatchTimes:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Changes in a watched folder. ``files`` are new or changed; ``gone`` are documents of deleted files, paths by
-    doc_id.
+    """Changes in a watched folder. ``files`` are new or changed.
 
-    ``notes`` report each problem once.
+    ``gone`` are documents of deleted files, paths by doc_id. ``notes`` report each problem once.
     """
 
     files: tuple[Path, ...] = ()
@@ -96,20 +96,20 @@ class Findings:
 
 
 class FolderWatch:
-    """Compare a source with its library's documents whenever the caller asks."""
+    """Comparison of a source with its library's documents, made when the caller asks."""
 
     def __init__(
         self, source: Source, catalog: Catalog, home: Path, times: WatchTimes, reach: Reach | None = None
     ) -> None:
-        """Take nothing below ``home``: the engine's own files lie there."""
+        """Initialise the watch. Files below ``home`` are ignored, since they are the engine's own."""
         self.source, self._catalog, self._home, self._times = source, catalog, home, times
         self._reach = reach
-        self.events = False  # whether somebody tells of changes, so that scans are rarely needed
+        self.events = False  # whether change events are available, so that scans are rarely needed
         self.away = False
         self._mounts = dict(source.mounts)
         self._still = Stillness(times.still)
-        self._found: dict[Path, FileSign] = {}  # by us, in the state that was told
-        self._missing: dict[str, float] = {}  # since when a document's file is
+        self._found: dict[Path, FileSign] = {}  # reported files, in their reported state
+        self._missing: dict[str, float] = {}  # time since when each document's file is missing
         self._due = self._rested = 0.0
         self._told: frozenset[str] = frozenset()
 
@@ -149,7 +149,7 @@ class FolderWatch:
         return Findings(ready, expired, self._new((*out_of_reach(result.doubtful.values()), *refused)))
 
     def _taken(self, files: Iterable[Path], now: float, stamps: dict[str, FileStamp] | None = None) -> tuple[Path, ...]:
-        """Return the files that hold still and are not what their documents were made of, nor what was found before."""
+        """Return stable files that differ from their documents and were not reported before."""
         signs = {}
         for file in files:
             stat = system_stat(file)
@@ -157,20 +157,23 @@ class FolderWatch:
             if stat is not None and not (stamp is not None and stamp.fits(stat)):
                 signs[file] = FileSign.of(stat)
         ready = self._still.look({file: sign for file, sign in signs.items() if self._found.get(file) != sign}, now)
-        if stamps is not None:  # a whole scan: what it does not show is done, or gone
+        if stamps is not None:  # after a full scan, files that it did not find are processed or deleted
             self._found = {file: sign for file, sign in self._found.items() if file in signs}
         self._found |= {file: signs[file] for file in ready}
         return tuple(sorted(ready))
 
     def _remember_mounts(self, present: Iterable[str]) -> None:
-        """Remember mounts that hold documents. Another disk in the place of theirs does not become the known one."""
+        """Remember mounts with documents.
+
+        A different disk at the same mount point does not replace the known one.
+        """
         mounts = self._mounts | mounts_of({Path(path).parent for path in present})
         if mounts != self._mounts:
             note_mounts(self._catalog, self.source, mounts)
             self._mounts = mounts
 
     def _new(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """Return the notes that the last scan did not give."""
+        """Return the notes that are not in the previous scan."""
         before, self._told = self._told, frozenset(notes)
         return tuple(note for note in notes if note not in before)
 
@@ -179,10 +182,10 @@ _TICK = 0.25  # seconds
 
 
 def hints(folder: Path, home: Path, *, events: bool, stop: threading.Event) -> Iterator[bool]:
-    """Yield true when something below ``folder`` has changed, and False every quarter of a second besides. Ends with
-    ``stop``. What is hidden, or below ``home``, is no hint.
+    """Yield True after a change below ``folder``, and False every quarter of a second; end with ``stop``.
 
-    Raises OSError at once where the system gives no events for the folder.
+    Changes of hidden files and below ``home`` are ignored. Raise OSError immediately if the system has no events for
+    the folder.
     """
     if not events:
         while not stop.wait(_TICK):
@@ -206,8 +209,8 @@ def _filter(folder: Path, home: Path) -> Callable[[watchfiles.Change, str], bool
     return is_relevant
 
 
-_SOURCES_EVERY = 1.0  # seconds: any process may add a source, or remove one
-_PATIENCE = 5.0  # seconds for threads to end
+_SOURCES_EVERY = 1.0  # seconds: any process may add or remove a source
+_PATIENCE = 5.0  # seconds to wait for threads to end
 
 Act = Callable[[Source, Findings], None]
 """What is done with findings, in the thread of their source; the next look waits for it."""
@@ -224,7 +227,10 @@ def watch(
     times: WatchTimes = WatchTimes(),
     reach: Reach | None = None,
 ) -> None:
-    """Watch the sources of a library, or of all, until ``stop``. Sources may be added meanwhile."""
+    """Watch the sources of a library, or of all, until ``stop``.
+
+    Sources may be added meanwhile.
+    """
     running: dict[tuple[str, ...], tuple[threading.Event, threading.Thread]] = {}
     try:
         while True:
@@ -260,7 +266,7 @@ def _follow(folder: FolderWatch, home: Path, act: Act, stop: threading.Event, pa
             for hinted in hints(root, home, events=folder.events, stop=stop):
                 if findings := folder.look(time.monotonic(), hinted=hinted):
                     act(source, findings)
-                if folder.away or _inode(root) != inode:  # another folder in its place gives no events
+                if folder.away or _inode(root) != inode:  # a new folder at the same path gives no events
                     break
             stop.wait(pause if folder.away else 0)
         except OSError as error:

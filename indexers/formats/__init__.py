@@ -1,1 +1,1 @@
-"""Formats: an entry for each, with the functions that read files, pages and pictures."""
+"""File formats: an entry for each, with the functions that read files, pages and pictures."""

@@ -1,4 +1,4 @@
-"""ZIP and TAR archives, and files packed by gzip, bzip2 or xz: their members, and a page that lists them."""
+"""ZIP and TAR archives, and files compressed by gzip, bzip2 or xz: their members, and a page that lists them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def listing(path: Path, entries: Iterable[tuple[str, int | None]]) -> Flow:
-    """Return a page that lists an archive. ``entries`` are names and sizes in bytes, None where it is not said."""
+    """Return a page that lists an archive. ``entries`` are names and sizes in bytes, None if unknown."""
     blocks: list[Block] = [Heading(1, path.name, place="entry 0")]
     blocks += [
         Item(clean_name(name) + ("" if size is None else f" ({size:,} bytes)"), place=f"entry {at}")
@@ -40,20 +40,23 @@ def listing(path: Path, entries: Iterable[tuple[str, int | None]]) -> Flow:
 
 
 _UTF8, _ENCRYPTED = 0x800, 0x1
-_UNICODE_PATH = 0x7075  # the field of Info-ZIP: a version, a checksum, the name
+_UNICODE_PATH = 0x7075  # extra field of Info-ZIP: a version, a checksum, the name
 _PIECE = 2**20
 _OEM = frozenset("cp932 gb18030 big5hkscs cp949 euc_jp cp866 cp1251".split())
 _HIGH = re.compile("[^\x00-\x7f]")
 
 
 def read_zip(path: Path, limits: ParseLimits) -> Flow:
-    """Return a page that lists the archive. Raise as ``Package`` does, and PasswordError if all is encrypted."""
+    """Return a page that lists the archive.
+
+    Raise the errors of ``Package``, and PasswordError if all entries are encrypted.
+    """
     entries = _zip_entries(path, limits)
     return listing(path, [(name, entry.file_size) for name, entry in entries])
 
 
 def zip_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """Yield the archive's members in order. Raise as ``read_zip`` does."""
+    """Yield the archive's members in order. Raise the same errors as ``read_zip``."""
     for name, entry in _zip_entries(path, limits):
         yield Member(name, partial(_read_entry, path, entry))
 
@@ -74,7 +77,7 @@ def _zip_entries(path: Path, limits: ParseLimits) -> list[tuple[str, zipfile.Zip
 
 
 def _unicode_name(entry: zipfile.ZipInfo) -> str:
-    """Return the name that an entry bears beside that of its archive's encoding; "" where it bears none."""
+    """Return the Unicode name of an entry from its extra field, "" if there is none."""
     extra = entry.extra
     while len(extra) >= 4:
         kind, size = int.from_bytes(extra[:2], "little"), int.from_bytes(extra[2:4], "little")
@@ -96,9 +99,12 @@ def _read_entry(path: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def decode_names(names: list[str]) -> list[str]:
-    """Decode names that bear no mark of their encoding and were read as code page 437; together they tell what it is.
+    """Decode names without a declared encoding that were read as code page 437.
 
-    Letters of other alphabets and of Chinese, Japanese and Korean stand together; accents of Western names do not.
+    All names together determine the encoding.
+
+    In other alphabets and in Chinese, Japanese and Korean, non-ASCII letters form runs; accents of Western names do
+    not.
     """
     if not names:
         return names
@@ -112,7 +118,7 @@ def decode_names(names: list[str]) -> list[str]:
 
 
 _TAR_PIECE = 2**20
-_BLOCK = 512  # of a TAR archive
+_BLOCK = 512  # block size of a TAR archive
 _DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 _PACKED = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open), (b"\x5d\0\0", lzma.open))
 
@@ -123,7 +129,7 @@ def read_tar(path: Path, limits: ParseLimits) -> Flow:
 
 
 def tar_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """Yield the members in order, each to be read before the next. Raise as ``read_tar`` does."""
+    """Yield the members in order. Read each one before the next. Raise the same errors as ``read_tar``."""
     for name, _, file in _tar_entries(path, limits):
         yield Member(name, partial(_read_pieces, file))
 
@@ -137,7 +143,7 @@ def _read_pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _decode_name(name: str) -> str:
-    """Decode a name whose bytes are no UTF-8."""
+    """Decode a name whose bytes are not UTF-8."""
     try:
         data = name.encode("utf-8", "surrogateescape")
         return name if name.isascii() else data.decode("utf-8")
@@ -150,7 +156,7 @@ def _decode_name(name: str) -> str:
 
 
 class _Bounded(io.RawIOBase):
-    """A packed stream that ends with an error once it has unpacked to too much."""
+    """A decompressed stream that raises LimitError after too many bytes."""
 
     def __init__(self, path: Path, stream: BinaryIO, limits: ParseLimits) -> None:
         self._path, self._stream, self._limits, self._read = path, stream, limits, 0
@@ -169,7 +175,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _is_tar(block: bytes) -> bool:
-    """Return whether a block begins a TAR archive: by its mark, or by its checksum where it is older than marks."""
+    """Return whether a block begins a TAR archive, by its magic number or, in old archives, by its checksum."""
     if b"ustar" in block[257:265]:
         return True
     try:
@@ -180,7 +186,10 @@ def _is_tar(block: bytes) -> bool:
 
 
 def _tar_entries(path: Path, limits: ParseLimits) -> Iterator[tuple[str, int | None, IO[bytes]]]:
-    """Names, sizes and contents of files, links and devices left out; read as a stream, so that nothing is sought."""
+    """Yield (name, size, content) of regular files, not of links and devices.
+
+    The archive is read as a stream, without seeking.
+    """
     with path.open("rb") as raw:
         head = raw.read(8)
         raw.seek(0)

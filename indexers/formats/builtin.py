@@ -1,4 +1,4 @@
-"""The formats of this package. A reader is imported when a file of its format is opened."""
+"""The built-in formats. A reader is imported when a file of its format is opened."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _PRINTED = frozenset("docx pptx word97 powerpoint97 odt odp xlsx xlsb xls ods rt
 
 
 def _imported(function: str) -> Any:
-    """Return a function of this package ("module:function") when it is first needed."""
+    """Import and return a function of this package ("module:function")."""
     module, name = function.split(":")
     return getattr(import_module(f"indexers.formats.{module}"), name)
 
 
 def _late(function: str) -> Callable[..., Any]:
-    """Return a function that imports the one named ("module:function") when it is called."""
+    """Return a function that imports the named one ("module:function") when it is called."""
     return lambda *arguments: _imported(function)(*arguments)
 
 
 def _late_on_pdf(function: str) -> Callable[..., Any]:
-    """Return a function as ``_late`` does, which gets the PDF that a picture is made into."""
+    """Return a function like ``_late``, which gets the PDF that is made from a picture."""
 
     def call(path: Path, _: str | None, *arguments: Any) -> Any:
         with _imported("raster:as_pdf")(path, arguments[-1]) as pdf:
@@ -45,7 +45,7 @@ def _late_on_pdf(function: str) -> Callable[..., Any]:
 
 
 def _embeds(path: Path) -> bool:
-    """Return whether a PDF may embed files: the dictionary of such a file is never packed."""
+    """Return whether a PDF may have embedded files. The dictionary of an embedded file is never compressed."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return data.find(b"/EmbeddedFile") >= 0
@@ -109,7 +109,7 @@ def _flow_opener(read: str) -> Open:
 
 
 _EMBEDDED = "office.ooxml:office_members"
-_MAILS = "eml emlx mht mhtml"  # and web pages that a browser saved as one file
+_MAILS = "eml emlx mht mhtml"  # including web pages that a browser saved as one file
 _TARS = "tar tgz gz tbz2 bz2 txz xz lzma tlz"
 _XML = "xml nxml jats dbk docbook tei dita ditamap rss atom opml xlf xliff"
 _JSON = "json jsonl ndjson geojson jsonld"

@@ -1,7 +1,7 @@
-"""Numbered clauses in plain lines (``第五十四条 …``, ``Article 12``, ``§ 5``) that are a document's sections.
+"""Numbered clauses in plain lines (``第五十四条 …``, ``Article 12``, ``§ 5``), which become sections of a document.
 
-A line that begins with such a number is a clause where the numbers go on: it is the next after the clause before
-it, or the one after it is its next. So a reference at a line's start is none, and nor is a list of contents.
+A line with such a number is a clause if the numbers are consecutive: its number follows the previous clause, or the
+next clause follows it. So references at the start of a line and lists of contents are not clauses.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _SAYS = re.compile(r"\W*[a-zà-ÿ]")  # "Section 3 describes"
 _NAME_IN_BRACKETS = re.compile(r"[\s\u3000]*【[^】]{1,60}】")
 _ENDED = re.compile(r"[.;:!?。；：！？）)”\"」]\W*$")
 _STOPS = ".;:,。；：，、"
-_SECTION = re.compile(  # below the first level a title may begin "404 Not Found", and a short one "http URL"
+_SECTION = re.compile(  # below the first level a title may begin like "404 Not Found", and a short one like "http URL"
     r"(?:(?P<deep>\d{1,3}(?:\.\d{1,3}){1,5}\.?)[ \t]{1,6}(?:[^\W_a-z]|[a-z](?=\S*(?:\s\S+){0,3}$))"
     r"|(?P<top>\d{1,3}\.?)[ \t]{1,6}[^\W\d_a-z]).{0,76}"
 )
 _ROMAN = re.compile(r"[ \t]{0,40}([IVXLC]{1,7})\.?(?:[ \t]{1,6}((?:[“\"'(]?[A-ZÀ-Þ]).{0,76})|[ \t]*)")  # "IV. The Pool"
 _SAME = {"sec.": "section", "art.": "article"}
-_WRAPPED = 45  # characters of a title from which on it may go on in a second line
+_WRAPPED = 45  # minimum characters of a title that may continue on a second line
 _LEADER = re.compile(r"\.{3,}|(?: \.){3,}|\s{2,}\d{1,4}$")
 _DECIMAL = "decimal"
 _LONGEST_TITLE, _BEGINNING = 80, 30
-_LEAST = 3  # clauses of a kind; two where the kind says so itself
-_CONTENTS = 4  # numbered lines with nothing between them that are a list of contents
+_LEAST = 3  # minimum clauses of a kind; two if the kind has a word of its own
+_CONTENTS = 4  # this many consecutive numbered lines without text are a list of contents
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """``kind`` as outline.numbering names it; ``line`` as given to ``find_clauses``."""
+    """A clause. ``kind`` is a kind of outline.numbering; ``line`` is the number given to ``find_clauses``."""
 
     line: int
     kind: str
@@ -53,15 +53,15 @@ class Clause:
 
 
 def looks_like_clause(text: str) -> bool:
-    """Return whether a line begins as a clause does: a good place to end a page before."""
+    """Return whether a line begins like a clause, so that a page may end before it."""
     return _read_clause(0, text) is not None
 
 
 def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: Sequence[str]) -> list[Clause]:
     """Return the clauses of a document, in order.
 
-    ``lines`` are those that may begin one (no headings, lists, tables or code), by their place in
-    ``text``, the whole document's lines. ``breaks`` are the places of its headings.
+    ``lines`` are the lines that may begin one (no headings, lists, tables or code), by their index in ``text``, which
+    has all lines of the document. ``breaks`` are the indexes of its headings.
     """
     candidates = [clause for at, line in lines if (clause := _read_clause(at, line) or _section(at, line, text))]
     candidates = _without_contents(candidates, breaks, text)
@@ -76,7 +76,7 @@ def find_clauses(lines: Iterable[tuple[int, str]], breaks: Sequence[int], text: 
 
 
 def clause_levels(clauses: Sequence[Clause]) -> list[int]:
-    """Return the levels from 1 of clauses under one heading: a kind that comes up among others goes below them."""
+    """Return the levels, from 1, of clauses under one heading. A new kind among others is one level below them."""
     open_kinds: list[str] = []
     levels = []
     for clause in clauses:
@@ -110,7 +110,7 @@ def _read_clause(at: int, line: str) -> Clause | None:
 
 
 def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
-    """Read a numbered title that stands alone at the margin, as those of RFCs do: "3.1 Title"."""
+    """Return the clause of a numbered title that is alone at the margin, as in RFCs: "3.1 Title". None otherwise."""
     if at and text[at - 1].strip():
         return None
     if (roman := _ROMAN.fullmatch(line.rstrip())) is not None and not (at + 1 < len(text) and text[at + 1].strip()):
@@ -134,7 +134,7 @@ def _section(at: int, line: str, text: Sequence[str]) -> Clause | None:
 
 
 def _is_title(text: str) -> bool:
-    """Return whether the words of a line begin as those of an English title do."""
+    """Return whether the words of a line are capitalised like an English title."""
     words = [word for word in text.split() if len(word) > 3]
     return bool(words) and len(text) < _WRAPPED and all(word[:1].isupper() for word in words)
 
@@ -158,7 +158,7 @@ def _clause_title(line: str, text: str, written: str, kind: str) -> str:
 
 
 def _without_contents(clauses: Sequence[Clause], breaks: Sequence[int], text: Sequence[str]) -> list[Clause]:
-    """Drop stretches of short numbered lines without text: they are a list of contents."""
+    """Remove runs of short numbered lines without text, which are a list of contents."""
     body: list[Clause] = []
     stretch: list[Clause] = []
     for clause in clauses:
@@ -179,7 +179,7 @@ def _next_to(line: int, other: int, breaks: Sequence[int], text: Sequence[str]) 
 
 
 def _consecutive_clauses(candidates: Sequence[Clause]) -> list[Clause]:
-    """Return the clauses whose numbers go on, or begin a run that goes on."""
+    """Return the clauses with consecutive numbers, or that begin such a run."""
     places: dict[tuple[int, ...], list[int]] = {}
     for i, clause in enumerate(candidates):
         places.setdefault(clause.value, []).append(i)
@@ -197,7 +197,7 @@ def _consecutive_clauses(candidates: Sequence[Clause]) -> list[Clause]:
 
 
 def _next_values(value: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Return the numbers that may follow one: after 3.2 come 3.2.1, 3.3, 4 or 4.1."""
+    """Return the numbers that may follow a number: after 3.2 come 3.2.1, 3.3, 4 or 4.1."""
     after = [(*value, 1)]
     for depth in range(len(value)):
         up = (*value[:depth], value[depth] + 1)

@@ -1,8 +1,8 @@
-"""Decode the bytes of text files: by mark, as UTF-8, by label, else by a detector. Every guess comes with a warning.
+"""Decoding of text files: by byte order mark, as UTF-8, by label, else by a detector. Every guess adds a warning.
 
-Labels are those of the WHATWG Encoding Standard (https://encoding.spec.whatwg.org), as browsers read them. Guesses
-come from ``chardet`` 7: of 145 unlabelled texts in 29 languages it alone reads 139 right, ``chardetng`` 123,
-``charset-normalizer`` 107 and ``chardet`` 5 96. With the checks below it is 143.
+Labels are those of the WHATWG Encoding Standard (https://encoding.spec.whatwg.org), as in browsers. Guesses come from
+``chardet`` 7: of 145 unlabelled texts in 29 languages it reads 139 correctly, ``chardetng`` 123, ``charset-normalizer``
+107 and ``chardet`` 5 96. With the checks below it is 143.
 """
 
 from __future__ import annotations
@@ -20,35 +20,36 @@ from hybrid_core.errors import BrokenFileError, DocumentError, EmptyFileError
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, since its mark begins with that of UTF-16
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CONTROLS = re.compile(rb"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROLS = 0.02  # share of control bytes above which a file is not text
-_MAX_ZEROS = 0.5  # share of zero bytes: a log can end in a block of them
+_MAX_ZEROS = 0.5  # share of zero bytes; a log can end in a block of them
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _HIGH_WORD = re.compile(rb"[^\s\x00-\x20]{0,40}[\x80-\xff][^\s\x00-\x20]*")
 _C1_BYTES = re.compile(rb"[\x80-\x9f]")
 _SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _ISO_2022 = re.compile(rb"\x1b(?:\$[@AB()]|\([BIJ])")
-_JIS = re.compile(rb"\x1b\$[@B]")  # whose newer edition has the characters of NEC
+_JIS = re.compile(rb"\x1b\$[@B]")  # the newer edition, which includes the characters of NEC
 _ISO_2022_KR = b"\x1b$)C"
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)|[@-Z\\^_=>])|.\x08|\x1b")
-_SAMPLE = 200_000  # bytes that a guess rests on
+_SAMPLE = 200_000  # bytes used for a guess
 _MIN_WIDE, _WIDE_SAMPLE = 8, 16_384
-_ZEROS, _MOST_LATIN = 0.9, 0.3  # share of zeros among bytes that are zero in UTF-32; in UTF-16 of Latin letters
+# minimum share of zeros among bytes that are zero in UTF-32; minimum share in UTF-16 for Latin letters
+_ZEROS, _MOST_LATIN = 0.9, 0.3
 _UNLABELLED = frozenset("us-ascii ascii iso646-us ansi_x3.4-1968 unknown-8bit x-unknown binary 8bit 7bit".split())
 _CODE_PAGE = re.compile(r"(?:x-)?(?:windows|ibm|cp|oem|dos|ms|mac)?-?(\d{3,5})")
 _NOT_TEXT = frozenset("idna punycode undefined unicode_escape raw_unicode_escape mbcs oem".split())
-_CODECS = {  # Python's name of the encoding that holds all of another
+_CODECS = {  # Python codecs of encodings that include another one
     "gbk": "gb18030", "gb2312": "gb18030", "big5": "big5hkscs", "shift_jis": "cp932", "euc_kr": "cp949",
     "euc-kr": "cp949",
     "iso8859-1": "cp1252", "iso8859-9": "cp1254", "latin-1": "cp1252", "tis-620": "cp874", "iso8859-11": "cp874",
 }  # fmt: skip
 _LEGACY = {"hz-gb-2312": "hz", "iso-2022-kr": "iso2022_kr", "csiso2022kr": "iso2022_kr"}
-_GUESSED = {  # codec -> weight of a guess: the usual encoding of a system before its rare ones
+_GUESSED = {  # codec -> weight of a guess: common encodings of a system before its rare ones
     "cp1252": 1.15, "cp1251": 1.01, "cp1250": 1.0, "cp1253": 1.0, "cp1254": 1.0, "cp1255": 1.0, "cp1256": 1.0,
     "cp1257": 1.0, "cp1258": 1.0, "cp874": 1.0, "koi8_r": 1.0, "koi8_u": 1.0, "cp866": 1.0, "mac_cyrillic": 1.0,
     "iso8859_2": 0.98, "iso8859_5": 1.0, "iso8859_6": 0.98, "iso8859_7": 0.98, "iso8859_8": 0.98, "iso8859_15": 1.0,
@@ -57,24 +58,25 @@ _GUESSED = {  # codec -> weight of a guess: the usual encoding of a system befor
 }  # fmt: skip
 _VOTED = {"euc_jis_2004": "euc_jp", "euc_jisx0213": "euc_jp", "shift_jis_2004": "cp932", "shift_jisx0213": "cp932",
           "iso8859_1": "cp1252", "latin_1": "cp1252", "iso8859_9": "cp1254"}  # fmt: skip
-_FEW = 3  # runs of bytes above ASCII on which no detector can rest
-_TOGETHER = 1.4, 3  # mean length of such runs: letters with accents stand alone, those of other alphabets together
+_FEW = 3  # number of runs of non-ASCII bytes that is too low for a detector
+_TOGETHER = 1.4, 3  # mean length of such runs: accented letters are isolated, letters of other alphabets form runs
 _NAMES = {"cp1252": "Windows-1252", "gb18030": "GB 18030", "big5hkscs": "Big5", "cp932": "Shift_JIS", "cp949": "EUC-KR"}
 _SCRIPTS = re.compile(r"[a-z][\u0370-\u06ff\u0e00-\u0e7f]|[\u0370-\u06ff\u0e00-\u0e7f][a-z]", re.IGNORECASE)
 _GLUED = re.compile(r"(?<=[a-z])[\u3400-\u9fff\uac00-\ud7af\uff61-\uff9f]{1,2}(?=[a-z])", re.IGNORECASE)
 _WIDE = re.compile(r"[\u3400-\u9fff\uac00-\ud7af\uff61-\uff9f]")
 _HALF_WIDTH = re.compile(r"[\uff61-\uff9f]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
-_BOX, _BOXES = re.compile(r"[\u2500-\u259f]"), re.compile(r"(?:[\u2500-\u259f] *){3,}")  # lines and blocks of DOS
-_MOST_STRAY = 0.1  # share of other signs that may be signs within words
-_LEAST_BOXES = 0.1  # share of other signs, above which they are lines only if they stand together
-_MOST_KANA = 0.5  # of a text's letters
+# line and block characters of DOS
+_BOX, _BOXES = re.compile(r"[\u2500-\u259f]"), re.compile(r"(?:[\u2500-\u259f] *){3,}")
+_MOST_STRAY = 0.1  # maximum share of non-ASCII characters that are signs within words
+_LEAST_BOXES = 0.1  # share of non-ASCII characters above which box characters have to be consecutive
+_MOST_KANA = 0.5  # minimum share of kana among non-ASCII characters
 _FOREIGN = re.compile(r"[\u0370-\u06ff\u0e00-\u0e7f]")
 _C1 = re.compile(r"[\x80-\x9f\ue000-\uf8ff]")
 
 
 class Guess(NamedTuple):
-    """``confidence`` is the detector's own, 0 to 1; long plain texts seldom have more than 0.5."""
+    """A guessed encoding. ``confidence`` is the detector's, 0 to 1; long plain texts seldom exceed 0.5."""
 
     codec: str
     confidence: float
@@ -102,7 +104,7 @@ def read_text(path: Path) -> tuple[str, list[str]]:
 def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
     """Return bytes as text, and warnings. Raise DocumentError if they are not text.
 
-    ``label`` is the encoding that the file or its container declares. A label that the bytes contradict is overruled.
+    ``label`` is the encoding that the file or its container declares. A label that contradicts the bytes is ignored.
     """
     text, warnings = _decoded(data, path, label)
     if "\x00" in text:
@@ -112,7 +114,7 @@ def decode(data: bytes, path: Path, label: str = "") -> tuple[str, list[str]]:
 
 
 def codec_of(label: str) -> str:
-    """Return Python's codec for a label, "" where it names no encoding (``us-ascii`` and 8-bit text contradict)."""
+    """Return Python's codec for a label, "" if it is unknown or says nothing (such as ``us-ascii`` for 8-bit text)."""
     label = label.strip(" \t\r\n\f\"'").lower()
     if label in _UNLABELLED:
         return ""
@@ -133,7 +135,7 @@ def codec_of(label: str) -> str:
 
 
 def guess_encoding(data: bytes, only: frozenset[str] = frozenset(_GUESSED)) -> Guess | None:
-    """Return the legacy encoding that bytes are most likely in; None where none fits them."""
+    """Return the most likely legacy encoding of bytes, None if none fits."""
     import chardet
 
     sample = data[:_SAMPLE]
@@ -157,7 +159,7 @@ def guess_encoding(data: bytes, only: frozenset[str] = frozenset(_GUESSED)) -> G
 
 
 def _is_kana(data: bytes) -> bool:
-    """Return whether bytes are Japanese in Shift_JIS, mostly kana, whose bytes are rare in any other encoding."""
+    """Return whether bytes are Shift_JIS text with mostly kana, whose bytes are rare in other encodings."""
     try:
         text = data.decode("cp932")
     except UnicodeDecodeError:
@@ -167,7 +169,7 @@ def _is_kana(data: bytes) -> bool:
 
 
 def encoding_name(codec: str) -> str:
-    """Return a codec's name as people write it."""
+    """Return the usual name of a codec."""
     codec = codec.replace("-", "_")
     page = re.fullmatch(r"cp(125\d|874)", codec)
     if page:
@@ -182,7 +184,7 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
     codec = codec_of(label) if label else "iso2022_kr" if data.startswith(_ISO_2022_KR) else ""
     if codec in ("hz", "iso2022_kr", "utf-7") and data.isascii():
         return _replaced(data, codec, [])
-    data = data.rstrip(b"\x1a") or data  # the end of a file, as DOS marks it
+    data = data.rstrip(b"\x1a") or data  # the end-of-file mark of DOS
     zeros = data.count(0)
     controls = len(_CONTROLS.findall(data))
     if wide := _wide(data, sure=bool(zeros) or controls > _MAX_CONTROLS * len(data)):
@@ -196,12 +198,12 @@ def _decoded(data: bytes, path: Path, label: str) -> tuple[str, list[str]]:
             except UnicodeDecodeError:
                 continue
     if codec.startswith(("utf-16", "utf-32")) or (codec == "utf-8" and not label):
-        codec = ""  # without zeros it cannot be
+        codec = ""  # without zero bytes this is impossible
     return _labelled(data, codec, label) if codec and codec != "utf-8" else _unlabelled(data, label)
 
 
 def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
-    """Decode by a label, unless the bytes say otherwise."""
+    """Decode with the codec of a label, unless the bytes contradict it."""
     high = sum(map(len, _HIGH.findall(data)))
     several = codec.startswith(("gb", "big5", "cp932", "cp949", "euc", "iso2022", "johab"))
     overruled = f"its label {label.strip()[:40]} does not match its bytes; the file was read as"
@@ -224,7 +226,7 @@ def _labelled(data: bytes, codec: str, label: str) -> tuple[str, list[str]]:
 
 
 def _fits(text: str, data: bytes, codec: str) -> bool:
-    """Return whether a text is right by its label: no Chinese letters in Latin words, no accents in long runs."""
+    """Return whether a text fits its label: no Chinese letters in Latin words, no long runs of accents."""
     if codec in ("cp1252", "iso8859-15", "cp1254"):
         return mean_run(data) < _TOGETHER[1]
     wide = len(_WIDE.findall(text))
@@ -251,7 +253,7 @@ def _unlabelled(data: bytes, label: str) -> tuple[str, list[str]]:
 
 
 def _replaced(data: bytes, codec: str, warnings: list[str]) -> tuple[str, list[str]]:
-    """Decode, and count what is no character of the encoding."""
+    """Decode with U+FFFD for invalid bytes, and add a warning with their number."""
     text = data.decode(codec, "replace")
     if count := text.count("\ufffd"):
         warnings = [*warnings, f"bytes that are not {encoding_name(codec)} were replaced by {count:,} U+FFFD"]
@@ -259,9 +261,9 @@ def _replaced(data: bytes, codec: str, warnings: list[str]) -> tuple[str, list[s
 
 
 def _plausible(text: str, run: float) -> bool:
-    """Return whether a guess gives words: of one alphabet, without capitals inside, with few signs that no text holds.
+    """Return whether a guess yields plausible words: one alphabet, no capitals inside words, few unusual signs.
 
-    ``run`` is the mean length of runs of bytes above ASCII.
+    ``run`` is the mean length of runs of non-ASCII bytes.
     """
     others = [at for at, character in enumerate(text) if not character.isascii()]
     if not others:
@@ -285,7 +287,7 @@ def _plausible(text: str, run: float) -> bool:
 
 
 def _is_stray(text: str, at: int) -> bool:
-    """Return whether a sign, which is no letter, mark, dash or apostrophe, stands within a word."""
+    """Return whether a sign other than a letter, accent, dash or apostrophe is inside a word."""
     sign = text[at]
     if not (text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha()) or sign in "\u2019\u2026\u00b7\u30fb":
         return False
@@ -293,15 +295,16 @@ def _is_stray(text: str, at: int) -> bool:
 
 
 def mean_run(data: bytes) -> float:
-    """Return the mean length of runs of bytes above ASCII."""
+    """Return the mean length of runs of non-ASCII bytes."""
     runs = _HIGH.findall(data[:_SAMPLE])
     return sum(map(len, runs)) / len(runs) if runs else 0.0
 
 
 def _wide(data: bytes, sure: bool) -> str:
-    """Return the UTF-16 or UTF-32 that bytes without a mark are in: letters of one script; "" for anything else.
+    """Return the UTF-16 or UTF-32 codec of bytes without a mark, "" for other text. The letters must be of one script.
 
-    ``sure``: they hold bytes that no other text has. Else only kana tell UTF-16 from the older Chinese encodings.
+    ``sure``: the bytes include some that no other text has. Otherwise only kana distinguish UTF-16 from older Chinese
+    encodings.
     """
     if len(data) < _MIN_WIDE or (not sure and (len(data) % 2 or data.isascii())):
         return ""
@@ -321,7 +324,7 @@ def _wide(data: bytes, sure: bool) -> str:
 
 
 def _by_zeros(data: bytes) -> str:
-    """Return the UTF-16 or UTF-32 in which most letters are Latin: their zero bytes stand in the same places."""
+    """Return the UTF-16 or UTF-32 codec for mostly Latin letters, from the regular positions of zero bytes; else ""."""
     zeros = [data[at::4].count(0) / max(1, len(data) // 4) for at in range(4)]
     for codec, high, low in (("utf-32-le", (2, 3), 0), ("utf-32-be", (0, 1), 3)):
         if min(zeros[at] for at in high) > _ZEROS and zeros[low] < 1 - _ZEROS and _decodes(data, codec, 4):
@@ -334,7 +337,7 @@ def _by_zeros(data: bytes) -> str:
 
 
 def _decodes(data: bytes, codec: str, unit: int) -> bool:
-    """Return whether bytes are text in an encoding, of characters that are assigned."""
+    """Return whether bytes are valid text in an encoding, with assigned characters only."""
     try:
         text = data[: len(data) // unit * unit].decode(codec)
     except UnicodeDecodeError as error:
@@ -345,7 +348,7 @@ def _decodes(data: bytes, codec: str, unit: int) -> bool:
 
 
 def _one_script(text: str) -> float:
-    """Return the share of characters that are ASCII, spaces, or of the script that most others are of."""
+    """Return the share of characters that are ASCII, spaces, or in the most frequent other script."""
     if not text or any(unicodedata.category(c) in ("Cc", "Cn", "Co") and c not in "\t\n\r\f\x1b" for c in text):
         return 0.0
     scripts = Counter(_script(character) for character in text)

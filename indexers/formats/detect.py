@@ -1,4 +1,4 @@
-"""Detect the format of a file by its content: leading bytes, package listing or OLE streams.
+"""Detection of a file's format by its content: leading bytes, package listing or OLE streams.
 
 Plain texts have no such mark; their suffix decides, or for some formats their first lines.
 """
@@ -15,9 +15,9 @@ from typing import Any
 from hybrid_core.errors import DocumentError, PasswordError, UnsupportedFileError
 
 _HEAD = 8192
-_TAIL = 65_557  # bytes within which a ZIP file's last record lies
+_TAIL = 65_557  # bytes at the end that contain the last record of a ZIP file
 _MOST_ENTRIES = 50_000
-_MOST_INFO = 100_000  # bytes of what tells how a file is encrypted
+_MOST_INFO = 100_000  # maximum bytes of the description of a file's encryption
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _STREAMS = (
     ("EncryptedPackage", "encrypted"), ("WordDocument", "word97"), ("PowerPoint Document", "powerpoint97"),
@@ -30,7 +30,7 @@ _MIMETYPES = {
     "application/vnd.oasis.opendocument.spreadsheet": "ods",
     "application/vnd.oasis.opendocument.graphics": "odp",
 }
-_CONTENT_TYPES = (  # of [Content_Types].xml: what the main part is
+_CONTENT_TYPES = (  # patterns in [Content_Types].xml that identify the main part
     (re.compile(rb"wordprocessingml\.(?:document|template)\.main|ms-word\.\w+\.macroEnabled\w*\.main"), "docx"),
     (
         re.compile(rb"presentationml\.(?:presentation|slideshow|template)\.main|ms-powerpoint\.\w+\.macro\w+\.main"),
@@ -42,7 +42,7 @@ _CONTENT_TYPES = (  # of [Content_Types].xml: what the main part is
 _PICTURE = re.compile(  # PNG, JPEG, TIFF, WebP, BMP, GIF
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff|II[*+]\0|MM\0[*+]|RIFF....WEBP|BM.{4}\0\0\0\0|GIF8[79]a", re.S
 )
-_TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|\x5d\0\0[\0-\x80]{2}|.{257}ustar", re.S)  # or packed as one often is
+_TAR = re.compile(rb"\x1f\x8b|BZh[1-9]|\xfd7zXZ\0|\x5d\0\0[\0-\x80]{2}|.{257}ustar", re.S)  # or in a usual compression
 _ARCHIVES = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar", b"\x28\xb5\x2f\xfd": "zstd", b"MSCF\0\0\0\0": "cab"}
 _PACKAGES = ("docx", "pptx", "xlsx", "xlsb", "ods", "odt", "odp", "epub")
 _XML = re.compile(
@@ -59,15 +59,17 @@ _MAIL = re.compile(
     re.I,
 )
 _MARKED = ("", "xmldoc", "jsondoc", "yamldoc", "tomldoc", "icalendar", "vcards", "bibliography", "gettext")
-_MARKS = (  # beginnings of texts that are told without a name, or with another one of these formats
+# beginnings of texts that identify a format without a suffix, or with the suffix of another format in the list
+_MARKS = (
     (re.compile(r"\s*BEGIN:VCALENDAR\b", re.I), "icalendar"),
     (re.compile(r"\s*BEGIN:VCARD\b", re.I), "vcards"),
     (re.compile(r"\s*TY {1,2}- [A-Z]+\s*\n"), "bibliography"),
 )
 _JSON = re.compile(r"""\s*(?:\{\s*(?:"[^"\n]{0,200}"\s*:|\})|\[\s*[\[{"\]\d-])""")
-_NAMED_PLAIN = ("word97", "docx", "rtf", "odt", "msg")  # formats of texts, as which plain texts are sent
-XML_BASED = frozenset(("fb2", "html", "docx", "odt", "odp", "ods", "xls"))  # which may rightly be named .xml
-_TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")  # that bear no certain mark
+# formats of texts, under whose suffixes plain texts are sometimes sent
+_NAMED_PLAIN = ("word97", "docx", "rtf", "odt", "msg")
+XML_BASED = frozenset(("fb2", "html", "docx", "odt", "odp", "ods", "xls"))  # formats whose files may be named .xml
+_TEXTS = ("markdown", "csv", "html", "txt", "eml", "mbox", "subtitles", "ipynb")  # formats without a reliable mark
 
 
 REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
@@ -93,10 +95,10 @@ REFUSED: dict[str, tuple[type[DocumentError], str, str]] = {
 
 
 def detect(path: Path, named: str) -> str:
-    """Return the format by a file's content; ``named``, that of its ending, decides between texts.
+    """Return the format of a file from its content. ``named``, the format of its suffix, decides between text formats.
 
-    Beside formats that are read it tells "encrypted" (an office file with a password), "ole" and "", where it cannot be
-    told. Reads little of a file: it is called outside the workers.
+    Besides readable formats it returns "encrypted" (an office file with a password), "ole", and "" if unknown. It reads
+    only a little of the file, since it is called outside the workers.
     """
     try:
         with path.open("rb") as file:
@@ -107,7 +109,8 @@ def detect(path: Path, named: str) -> str:
         return _ole(path)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         format = _package(path)
-        return named if format == "archive" and named in _PACKAGES else format  # whose reader says what it lacks
+        # the reader's error says what is missing
+        return named if format == "archive" and named in _PACKAGES else format
     if _TAR.match(head):
         return "tarball"
     if (kind := next((kind for mark, kind in _ARCHIVES.items() if head.startswith(mark)), "")) and named not in _TEXTS:
@@ -133,7 +136,10 @@ def _ole(path: Path) -> str:
 
 
 def _encryption(file: Any) -> str:
-    """Return how an office package is encrypted: with a password unless it says otherwise."""
+    """Return the kind of encryption of an office package:
+
+    "encrypted", that is with a password, unless it says otherwise.
+    """
     if any("DRMEncrypted" in part for name in file.listdir() for part in name):
         return "protected by rights"
     if file.exists("EncryptionInfo"):
@@ -168,12 +174,12 @@ def _package(path: Path) -> str:
                 if any(name.startswith(folder) for name in names) and any(name.endswith(".rels") for name in names):
                     return format
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError):
-        return ""  # damaged: the reader of what it is named as says so
+        return ""  # damaged: the reader of the named format reports it
     return "archive"
 
 
 def _entries(path: Path) -> int:
-    """Return the number of files in a package by the record at its end."""
+    """Return the number of files in a package from its last record."""
     with path.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - _TAIL))
@@ -208,7 +214,7 @@ def _detect_text(head: bytes, named: str) -> str:
 
 
 def _marked(text: str, is_xml: bool, named: str) -> str:
-    """Return the format of a text by its first words; "" where they tell nothing else than its name."""
+    """Return the format of a text from its first words, "" or ``named`` if they do not identify one."""
     if is_xml:
         return "xmldoc" if named or text.lstrip().startswith(("<?xml", "<!DOCTYPE")) or _FEED.match(text) else ""
     if kind := next((kind for mark, kind in _MARKS if mark.match(text)), ""):
@@ -219,7 +225,7 @@ def _marked(text: str, is_xml: bool, named: str) -> str:
 
 
 def _is_plain(head: bytes) -> bool:
-    """Return whether bytes are lines of text: no signs of control but white space, and a break between lines."""
+    """Return whether bytes are lines of text: a line break, and no control characters other than white space."""
     return b"\n" in head and not head.translate(None, bytes(range(32, 256)) + b"\t\n\r\f") and b"\x7f" not in head
 
 

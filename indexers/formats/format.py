@@ -1,4 +1,4 @@
-"""The interface of a format: open a file, read metadata, draw pages, and list the files inside."""
+"""The interface of a file format: open a file, read metadata, draw pages, and list embedded files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from indexers.formats.limits import ParseLimits
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """Metadata of a file. ``warnings`` name damaged parts that were left out or repaired.
+    """Metadata of a file. ``warnings`` name damaged parts that were skipped or repaired.
 
     ``headings`` is None if the format has no markup.
     """
@@ -35,8 +35,10 @@ Bounds = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class PageLook:
-    """Boxes in points, clipped to the page; ``width`` and ``height`` are the page's. ``pictures`` go with what tells
-    that two pages show the same one. ``labelled`` are coloured bars around words: of a chart, or a table's rows.
+    """The pictures and shapes on a page. Boxes are in points, clipped to the page of ``width`` and ``height``.
+
+    ``pictures`` pairs each box with a key that is equal for equal pictures on several pages. ``labelled`` are coloured
+    bars around words, in a chart or in rows of a table.
     """
 
     number: int
@@ -54,8 +56,10 @@ _LEAST_DPI = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """``side`` is the most pixels of a picture's longer side. A page that is larger at ``dpi`` is cut into at most
-    ``tiles`` pictures; where these do not suffice it is drawn coarser. 1: it is always one picture.
+    """Options for images of a page for a model.
+
+    ``side`` is the maximum of pixels on an image's longer side. A page that is larger at ``dpi`` is divided into at
+    most ``tiles`` images; if these do not suffice, the resolution is reduced. With 1 there is always one image.
     """
 
     dpi: int = 150
@@ -66,9 +70,11 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """``side`` is the most pixels of the longer side and ``most_bytes`` of the file, which only JPEG keeps to; 0: as
-    large as ``dpi`` makes it. ``clip`` is the part of a single page that is drawn, None: all of it; ``title`` stands in
-    a strip above it, and ``titles`` above the pages of a contact sheet in place of their numbers.
+    """Options for an image of pages for a person.
+
+    ``side`` is the maximum of pixels on the longer side, ``most_bytes`` of the file size (JPEG only); 0: no limit.
+    ``clip`` is the part of a single page to draw, None for all of it. ``title`` is written in a strip above it, and
+    ``titles`` above the pages of a contact sheet in place of their numbers.
     """
 
     dpi: int = 150
@@ -81,7 +87,7 @@ class Picture:
 
 
 def layout(width: float, height: float, how: Drawing) -> tuple[float, int, int]:
-    """Return dots per inch, and tiles across and down, for a page of so many points."""
+    """Return the resolution in dpi, and the number of tiles across and down, for a page size in points."""
     dpi = float(how.dpi)
     if how.tiles == 1:
         return min(dpi, fitting(width, height, how.side)), 1, 1
@@ -94,18 +100,20 @@ def layout(width: float, height: float, how: Drawing) -> tuple[float, int, int]:
 
 
 def fitting(width: float, height: float, side: int) -> float:
-    """Return the resolution at which the longer side has so many pixels."""
+    """Return the resolution in dpi at which the longer side has ``side`` pixels."""
     return side / (max(width, height, 1.0) / 72)
 
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_LONGEST = 120  # characters of a part of a name
+_LONGEST = 120  # maximum characters of a name's part
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``name`` is what the container calls it, folders before it. ``read`` gives its bytes in pieces and raises
-    DocumentError where they cannot be had.
+    """A file inside a container.
+
+    ``name`` is its name in the container, including folders. ``read`` yields its bytes in pieces and raises
+    DocumentError if they cannot be read.
     """
 
     name: str
@@ -117,7 +125,10 @@ Members = Callable[[Path, ParseLimits], Iterator[Member]]
 
 
 def clean_name(name: str) -> str:
-    """Return a member's name as part of an address, without ways up, odd separators and control characters."""
+    """Return a member's name as part of an address.
+
+    Parent folders, unusual separators and control characters are removed.
+    """
     parts = (_CONTROLS.sub("_", part).strip() for part in name.replace("\\", "/").split("/"))
     return "/".join(
         _shorten_name(part.replace("!", "_") if part.endswith("!") else part) for part in parts if part.strip(".")
@@ -125,9 +136,9 @@ def clean_name(name: str) -> str:
 
 
 def own_name(name: str) -> str:
-    """Clean a name as ``clean_name`` does, and mark one that cleaning changed by a hash of what it was.
+    """Clean a name like ``clean_name``. Append a hash of the original name if it was changed.
 
-    So two names that differ stay two: "a/../b.md" is not "b.md", nor is one cut name another.
+    So different names stay different: "a/../b.md" is not "b.md", and two shortened names differ.
     """
     cleaned = clean_name(name)
     if not cleaned or cleaned == name:
@@ -138,7 +149,7 @@ def own_name(name: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a folder's search would leave such a file out too; what macOS adds to archives is as hidden."""
+    """Return whether a folder scan would skip such a file: a hidden file, or one that macOS adds to archives."""
     return any(part.startswith(".") or part == "__MACOSX" for part in name.split("/"))
 
 
@@ -150,16 +161,16 @@ def _shorten_name(part: str) -> str:
 
 
 class OpenFile(Protocol):
-    """A file that is being parsed. Pages are read in ranges, by their 1-based numbers."""
+    """A file that is being parsed. Pages are read by their 1-based numbers."""
 
     pages: int
 
     def info(self) -> FileInfo: ...
 
     def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
-        """Yield pages in the order asked for; an unreadable one comes as the error that says why.
+        """Yield pages in the requested order. An unreadable page is yielded as an error.
 
-        ``on_page`` hears of each page once it is read.
+        ``on_page`` is called with each page number after the page is read.
         """
 
     def close(self) -> None: ...
@@ -167,28 +178,29 @@ class OpenFile(Protocol):
 
 @runtime_checkable
 class DrawnFile(Protocol):
-    """An open file whose pages have a look, which OCR can read."""
+    """An open file whose pages have a layout, so that OCR can read them."""
 
     def grey(self, number: int, dpi: int) -> bytes:
-        """Return a page (1-based) as a grey image in PGM."""
+        """Return a page (1-based) as a greyscale PGM image."""
 
 
 @runtime_checkable
 class PicturedFile(Protocol):
-    """An open file whose pages have no look, but pictures that OCR can read."""
+    """An open file without page layout, but with pictures that OCR can read."""
 
     def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield pictures of a page (1-based) that may show words, as grey PGM images; what one shows comes before
-        the line (from 0) of the page that is named with it.
+        """Yield pictures of a page (1-based) that may show words, as greyscale PGM images.
+
+        Each comes with the line (from 0) before which its words are inserted.
         """
 
 
 @runtime_checkable
 class IllustratedFile(Protocol):
-    """An open file whose pages have no look, but pictures to be drawn with their text."""
+    """An open file without page layout, but with pictures to show with its text."""
 
     def images(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the pictures of a page (1-based) as stored, each with the line (from 0) that it comes before."""
+        """Yield the stored pictures of a page (1-based), each with the line (from 0) before which it is."""
 
 
 Open = Callable[[Path, str | None, ParseLimits], OpenFile]
@@ -204,16 +216,12 @@ class Format:
     """A file format.
 
     ``name`` is stored with documents, ``title`` is used in messages. ``suffixes`` are lower-case with the dot;
-    ``sniff`` recognises a file by its first 1,024 bytes. A higher ``version`` makes its files be indexed again.
-
+    ``sniff`` recognises a file by its first 1,024 bytes. With a higher ``version`` its files are indexed again.
     ``open`` takes path, password and limits, and raises DocumentError for another or a damaged file. ``whole`` is True
-    if the whole file must be parsed for any page. ``limits`` are those of ParseLimits that its reader checks itself.
-
-    ``place`` is the word for a numbered position: page, slide, sheet, lines, …. ``members`` lists files inside, which
-    become documents of their own; None if there are none. ``embeds`` tells quickly whether a file has any; None: it
-    may.
-
-    ``plain`` means that its bytes are its text, so that a small file has little of it.
+    if the whole file must be parsed for any page. ``limits`` are the ParseLimits that its reader checks itself.
+    ``place`` is the word for a numbered position: page, slide, sheet, lines, …. ``members`` lists embedded files, which
+    become separate documents; None if there are none. ``embeds`` is a fast test for embedded files; None if there is no
+    such test. ``plain`` means that the bytes are the text, so that a small file has little text.
 
     The rest is None for formats without page images. ``look`` describes the drawings on pages, ``draw`` returns images
     of a page for a model, ``show`` one image of one or several pages, ``layout`` the positions of words. ``regions``
@@ -242,10 +250,10 @@ class Format:
     embeds: Callable[[Path], bool] | None = None
 
     def may_hold(self, path: Path) -> bool:
-        """Return whether files may lie in a file of this format."""
+        """Return whether a file of this format may have embedded files."""
         return self.members is not None and (self.embeds is None or self.embeds(path))
 
     @property
     def seen(self) -> bool:
-        """Return whether a model can be shown its pages."""
+        """Return whether a vision model can be shown its pages."""
         return self.look is not None and self.draw is not None

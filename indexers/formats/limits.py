@@ -1,4 +1,4 @@
-"""Limits on how much of a file is read, and plain words for read errors."""
+"""Limits on how much of a file is read, and plain messages for read errors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from hybrid_core.types.documents import ParsedPage
 
 @dataclass(frozen=True, slots=True)
 class ParseLimits:
-    """Limits on what is read of a file; each is also a setting. Over the first two the file is refused, over others
-    less is read.
+    """Limits on reading a file; each is also a setting.
+
+    Above the first two the file is refused, above others less is read.
 
     ``max_objects``: entries of the cross-reference table. ``max_page_lines``, ``max_page_characters``: a page with more
-    is left without text, with a warning. ``seconds_per_page``: computing time; up to MAX_SLOW_PAGES pages may exceed
-    it. ``max_bookmarks``: with more, or nested deeper than MAX_BOOKMARK_DEPTH, all are ignored. ``max_entries``,
-    ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their unpacked size. ``max_nesting``: containers
-    inside one another. ``hidden_text``: "mark" text that a page does not show, or "leave_out". ``max_cells``: of a
-    sheet, including empty ones in between. ``max_pixels``: of a picture.
+    has no text, with a warning. ``seconds_per_page``: computing time; up to MAX_SLOW_PAGES pages may exceed it.
+    ``max_bookmarks``: with more, or nested deeper than MAX_BOOKMARK_DEPTH, all are ignored. ``max_entries``,
+    ``max_expanded_bytes``: files in a package (DOCX, EPUB …) and their uncompressed size. ``max_nesting``: depth of
+    nested containers. ``hidden_text``: "mark" text that is not visible on the page, or "leave_out". ``max_cells``:
+    cells of a sheet, including empty ones in between. ``max_pixels``: pixels of a picture.
     """
 
     max_pages: int = 50_000
@@ -44,18 +45,21 @@ class ParseLimits:
                 raise ValueError(f"{field.name} must be at least 1.")
 
     def check(self, name: str, value: int, what: str) -> None:
-        """Raise LimitError where ``value`` is over the limit ``name``; ``what`` says who has so many of what."""
+        """Raise LimitError if ``value`` exceeds the limit ``name``. ``what`` begins the message."""
         maximum = getattr(self, name)
         if value > maximum:
             raise LimitError(f"{what}; the limit is {maximum:,}.", f"Raise the setting {name} to read it.")
 
     def check_file(self, path: Path) -> None:
-        """Raise LimitError where a file that is read at once has more bytes than may be unpacked."""
+        """Raise LimitError if a file that is read in one piece exceeds ``max_expanded_bytes``."""
         size = path.stat().st_size
         self.check("max_expanded_bytes", size, f"{path}: it has {size:,} bytes")
 
     def page(self, page: ParsedPage, checked: frozenset[str]) -> ParsedPage | LimitError:
-        """Return a page, or the error that refuses it; the limits in ``checked`` were already checked by its reader."""
+        """Return a page, or the LimitError that refuses it.
+
+        Its reader has already checked the limits in ``checked``.
+        """
         try:
             if "max_page_lines" not in checked:
                 number = len(page.lines)
@@ -74,15 +78,15 @@ def _without_hidden(page: ParsedPage) -> ParsedPage:
     return replace(page, lines=tuple(line for line in page.lines if line.role != "hidden"), places=())
 
 
-MAX_SLOW_PAGES = 3  # each costs its seconds and a worker: with more, the file is refused
-MAX_BOOKMARK_DEPTH = 256  # MuPDF reads an outline by recursion: far deeper ones overflow its stack
+MAX_SLOW_PAGES = 3  # each costs its time and a worker; with more, the file is refused
+MAX_BOOKMARK_DEPTH = 256  # MuPDF reads an outline recursively, and a far deeper one overflows its stack
 
 
 _log = logging.getLogger(__name__)
 
 
 def plain_reason(error: BaseException, what: str = "") -> str:
-    """Return an error's message without its class name, and log the error; ``what`` names the file for the log."""
+    """Return a plain message for an error, and log the error. ``what`` names the file in the log."""
     steps = traceback.extract_tb(error.__traceback__)
     at = f" ({steps[-1].filename}:{steps[-1].lineno})" if steps else ""
     _log.warning("%s%s: %s%s", f"{what}: " if what else "", type(error).__name__, error, at)

@@ -1,7 +1,7 @@
-"""Markdown files as pages of lines: front matter, HTML headings and tables inside, pictures.
+"""Markdown files as pages of lines, including front matter, embedded HTML headings and tables, and pictures.
 
 A page's lines are the file's lines: line ``i`` of a page is line "first of the page + i" of the file. A page that
-goes on with a table begins with the table's heads.
+continues a table begins with the column headings of the table.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _TABLE = re.compile(r"<(/?)table\b", re.I)
 _TAG = re.compile(r"</?[a-z][^<>]{0,2000}>", re.I)
 _LETTERS = re.compile(r"\w+")
 _PICTURE = re.compile(r"<img\b", re.I)
-_RAW_BLOCKS = ("<!--", "<pre", "<script", "<style", "<textarea")  # blocks in which nothing is markup
-_MOST_TABLE_LINES = 5_000  # of one table
-_MOST_ENDLESS = 50  # tables that have no end or are left as they are; those after them are left too
+_RAW_BLOCKS = ("<!--", "<pre", "<script", "<style", "<textarea")  # HTML blocks without markup inside
+_MOST_TABLE_LINES = 5_000  # maximum lines of one table
+_MOST_ENDLESS = 50  # maximum of tables without an end or left unchanged; all tables after them are left unchanged too
 
 
 def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Return the lines with the headings and tables of their HTML blocks as Markdown, and which line each was."""
+    """Return the lines with headings and tables of HTML blocks as Markdown, and the original line of each."""
     if not any(_EMBEDDED.search(line) for line in lines if "<" in line):
         return list(lines), list(range(len(lines)))
-    blocks: dict[int, int] = {}  # first line of a block of HTML: that after its last
+    blocks: dict[int, int] = {}  # first line of an HTML block: the line after its last
     for token in block_parser().parse("\n".join(lines)):
         if token.type != "html_block" or token.level or token.map is None:
             continue
@@ -84,7 +84,7 @@ def unfold_html(lines: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 def _table_end(lines: Sequence[str], start: int) -> int:
-    """Return the line after the end of the table that begins at a line; the next line where it has none."""
+    """Return the line after the end of the table that begins at a line; the next line if it has no end."""
     deep = 0
     for at in range(start, min(len(lines), start + _MOST_TABLE_LINES)):
         for tag in _TABLE.finditer(lines[at]):
@@ -95,7 +95,7 @@ def _table_end(lines: Sequence[str], start: int) -> int:
 
 
 def _table_lines(source: str) -> list[str] | None:
-    """Return the lines of a table; None where some words would be lost, or pictures."""
+    """Return the Markdown lines of a table, None if words or pictures would be lost."""
     if _PICTURE.search(source) or "</table" not in source.lower():
         return None
     lines = written_lines(parse_html(source, whole=True).blocks)
@@ -104,7 +104,7 @@ def _table_lines(source: str) -> list[str] | None:
 
 
 def _heading(source: str) -> list[str] | None:
-    """Return a heading's line, and lines for the text before and after it; None if there is no heading."""
+    """Return the line of a heading, with lines for the text before and after it; None if there is no heading."""
     tag = _HEADING.search(source)
     title = " ".join(_TAG.sub("", tag[2]).split()) if tag is not None else ""
     if tag is None or not title or _PICTURE.search(tag[2]):
@@ -121,7 +121,7 @@ _NAMES = {"authors": "author", "name": "title"}
 
 
 class FrontMatter(NamedTuple):
-    """``lines`` is how many lines the block takes, its fences included; 0 where there is none."""
+    """The front matter of a file. ``lines`` is the length of the block including its fences, 0 if there is none."""
 
     lines: int
     metadata: dict[str, str]
@@ -129,7 +129,7 @@ class FrontMatter(NamedTuple):
 
 
 def read_front_matter(lines: Sequence[str]) -> FrontMatter:
-    """Read fields by their names in small letters. An unreadable block stays apart, with a warning."""
+    """Read the fields of the front matter by lower-case names. An unreadable block is skipped with a warning."""
     fence = lines[0].rstrip() if lines else ""
     ends = _ENDS.get(fence, ())
     end = next((i for i, line in enumerate(lines[1:_MOST_LINES], 1) if line.rstrip() in ends), 0)
@@ -152,7 +152,7 @@ def read_front_matter(lines: Sequence[str]) -> FrontMatter:
 
 
 def _value_text(value: Any) -> str:
-    """Return a plain value or a list of plain values; "" for anything deeper."""
+    """Return a plain value, or a list of plain values, as text; "" for nested values."""
     if isinstance(value, list):
         return ", ".join(filter(None, (_value_text(item) for item in value[:100] if not isinstance(item, list))))
     if isinstance(value, datetime.datetime | datetime.date):
@@ -161,7 +161,7 @@ def _value_text(value: Any) -> str:
 
 
 def _text_of_value(value: object) -> str:
-    """Return a value as text; "" for an integer of thousands of digits, which Python refuses to write."""
+    """Return a value as text, "" for an integer of thousands of digits, which Python refuses to convert."""
     try:
         return str(value)
     except ValueError:
@@ -170,12 +170,12 @@ def _text_of_value(value: object) -> str:
 
 _VERBATIM = frozenset({"code", "command", "config", "plain"})
 _PICTURE_ROLES = frozenset({"image", "text", "table"})
-_LONGEST_HEADS = 800  # characters of a table's heads that are said again on its next page
+_LONGEST_HEADS = 800  # maximum characters of column headings that are repeated on the next page
 _WORD = re.compile(r"[^ ]+")
 
 
 class MarkdownFile(MarkedFile):
-    """An open Markdown file. Raises DocumentError where it is no text, LimitError where it has too many pages."""
+    """An open Markdown file. Raises DocumentError if it is not text, LimitError if it has too many pages."""
 
     def __init__(self, path: Path, limits: ParseLimits = ParseLimits()) -> None:
         nearby = NearbyPictures(path)
@@ -208,7 +208,7 @@ class MarkdownFile(MarkedFile):
 
 
 def _line_places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str]:
-    """Return the place of each line on pages whose lines are not the file's lines one by one, "" on others."""
+    """Return the place of each line on pages whose lines differ from the file's lines, "" on other pages."""
     places: list[str] = []
     for page in pages:
         numbers = origins[page.first : page.end]
@@ -220,7 +220,7 @@ def _line_places(pages: Sequence[PageLines], origins: Sequence[int]) -> list[str
 def _pictures(
     source: Sequence[str], roles: Sequence[LineRole], pages: Sequence[PageLines], nearby: NearbyPictures
 ) -> PagePictures:
-    """Return the linked pictures, each with the line that shows it first."""
+    """Return the linked pictures, each with the first line that shows it."""
     defined = definitions(source)
     pictures: dict[int, list[tuple[int, str]]] = {}
     seen: set[str] = set()
@@ -246,7 +246,7 @@ def _cleaned(line: str, role: LineRole) -> str:
 
 
 def _starts(blocks: Blocks, lines: Sequence[str]) -> list[int]:
-    """Return lines of paragraphs that may begin a clause: the first, and those after the end of a sentence."""
+    """Return the lines of paragraphs that may begin a clause: the first, and those after the end of a sentence."""
     return [
         at
         for at in blocks.paragraphs

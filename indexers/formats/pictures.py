@@ -1,4 +1,4 @@
-"""Pictures that files of flowing text show: links, packed ones, and files in the same folder. None is fetched."""
+"""Pictures in files of flowing text: in links, in packages, and in files of the same folder. None is downloaded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KIND = re.compile(r"image/(?:png|x-png|jpe?g|pjpeg|gif|bmp|x-ms-bmp|tiff|webp)"
 
 
 def picture_in(package: Package, name: str) -> str:
-    """Return the name of a package's entry, "" where it is no picture that may show words."""
+    """Return the name of a package's entry, "" if it is not a picture that may show words."""
     return name if may_show_words(name, package.size(name)) else ""
 
 
@@ -36,17 +36,17 @@ def may_show_words(name: str, size: int) -> bool:
 
 
 def picture_of_kind(kind: str, size: int) -> bool:
-    """Return whether a picture of a media type ("image/png") and so many bytes may show words."""
+    """Return whether a picture of a media type ("image/png") and size in bytes may show words."""
     return _KIND.fullmatch(kind) is not None and size >= _LEAST_BYTES
 
 
 def picture_in_link(link: str) -> str:
-    """Return a link that holds a picture itself (``data:``), "" for any other."""
+    """Return a link that contains a picture itself (``data:``), "" for any other."""
     return link if len(link) >= _LEAST_BYTES and _DATA.match(link) else ""
 
 
 def packed_pictures(path: Path, limits: ParseLimits, data: bytes | None = None) -> Callable[[str], bytes]:
-    """Return a function that reads a package's pictures by name, also after the package was closed."""
+    """Return a function that reads a package's pictures by name, even after the package was closed."""
     from indexers.formats.flow.safety import Package
 
     def read(name: str) -> bytes:
@@ -66,16 +66,16 @@ def linked_picture(link: str) -> bytes:
 
 
 def picture_in_base64(written: str) -> bytes:
-    """Raise DocumentError if it is damaged."""
+    """Return the bytes of a picture in Base64. Raise DocumentError if it is damaged."""
     try:
         return base64.b64decode(written)
     except (ValueError, binascii.Error) as error:
         raise DocumentError(f"a picture in it is damaged ({error})") from error
 
 
-_MOST, _MOST_BYTES = 200, 30_000_000  # pictures of a file, and bytes of each
-_MOST_LINKS = 5_000  # that are looked up
-_TEXT_BYTES = 20_000_000  # of a file in which links are looked for
+_MOST, _MOST_BYTES = 200, 30_000_000  # maximum pictures of a file, and bytes of each
+_MOST_LINKS = 5_000  # maximum links that are resolved
+_TEXT_BYTES = 20_000_000  # bytes of a file that are searched for links
 _LINK = re.compile(
     rb"(?:\bsrc\s{0,20}=\s{0,20}[\"']|\]\(\s{0,20}<|\]\(|\]:\s{0,20}<?)([^\"'<>()\r\n]{1,300}?\.(?:png|jpe?g|jpe|gif|bmp|tiff?|webp))\b",
     re.IGNORECASE,
@@ -83,7 +83,10 @@ _LINK = re.compile(
 
 
 def local_links(text: Path) -> list[str]:
-    """Return links that may mean pictures in the text's folder, without parsing: at least those its reader takes."""
+    """Return links that may refer to pictures in the text's folder, without parsing.
+
+    The result includes all links that the parser of the format would return.
+    """
     with text.open("rb") as file:
         data = file.read(_TEXT_BYTES)
     links = (link.decode("utf-8", "replace").strip() for link in _LINK.findall(data))
@@ -91,14 +94,14 @@ def local_links(text: Path) -> list[str]:
 
 
 def pictures_beside(folder: Path, links: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the pictures that links mean in a folder: their paths relative to it, and where they lie."""
+    """Yield the pictures in a folder to which links refer, each as its relative path and its full path."""
     names = dict.fromkeys(filter(None, (name_beside(folder, link) for link in links)))
     for name in list(names)[:_MOST]:
         yield name, folder / name
 
 
 def name_beside(folder: Path, link: str) -> str:
-    """Return the path, relative to a folder, of the picture below it that a link means; "" where there is none."""
+    """Return the relative path of the picture in a folder to which a link refers, "" if there is none."""
     link = unquote(link.partition("?")[0].partition("#")[0]).removeprefix("./")
     if not link or link[0] in "/\\~" or ":" in link or "\0" in link:
         return ""
@@ -114,14 +117,14 @@ def name_beside(folder: Path, link: str) -> str:
 
 
 class NearbyPictures:
-    """Pictures beside one file, as its links name them: ``data:`` links hold the picture itself."""
+    """The pictures in the folder of a file, by the links in the file. ``data:`` links contain the picture itself."""
 
     def __init__(self, path: Path) -> None:
         self._folder = path.parent
         self._names: dict[str, str] = {}
 
     def name(self, link: str) -> str:
-        """Return the name that ``read`` takes; "" if the link means no picture that may show words."""
+        """Return the name for ``read``, "" if the link does not refer to a picture that may show words."""
         if link[:5].lower() == "data:":
             return picture_in_link(link)
         if link not in self._names:
@@ -131,7 +134,7 @@ class NearbyPictures:
         return self._names[link]
 
     def read(self, name: str) -> bytes:
-        """Raise DocumentError if it is damaged or gone."""
+        """Return the bytes of a picture. Raise DocumentError if it is damaged or missing."""
         if name[:5].lower() == "data:":
             return linked_picture(name)
         try:
@@ -150,7 +153,7 @@ _PACKED = re.compile(r"(data:image/[\w.+-]{1,40}(?:;[\w=-]{1,40})*,)[A-Za-z0-9+/
 
 
 def definitions(lines: Sequence[str]) -> dict[str, str]:
-    """Return links that are named elsewhere ("[image1]: data:…"), by their label in small letters."""
+    """Return link definitions ("[image1]: data:…") by their lower-case label."""
     links: dict[str, str] = {}
     for line in lines:
         if "]:" in line and (match := _DEFINED.match(line)):
@@ -159,7 +162,7 @@ def definitions(lines: Sequence[str]) -> dict[str, str]:
 
 
 def image_links(text: str, defined: Mapping[str, str] = {}) -> Iterator[str]:
-    """Yield the links of the pictures that a text shows, in order."""
+    """Yield the links of the pictures in a Markdown text, in order."""
     for match in _IMAGE.finditer(text) if "![" in text or "<" in text else ():
         link = match["wide"] or match["link"] or match["quoted"] or match["single"]
         named = match["label"] or match["alt"] or ""
@@ -168,5 +171,5 @@ def image_links(text: str, defined: Mapping[str, str] = {}) -> Iterator[str]:
 
 
 def without_data(line: str) -> str:
-    """Return a line whose links name the kind of the pictures that they hold, without their bytes."""
+    """Return a line in which ``data:`` links keep only the media type of their pictures."""
     return _PACKED.sub(r"\1…", line) if "data:image/" in line else line

@@ -1,4 +1,4 @@
-"""TXT and Jupyter notebooks as blocks."""
+"""Text files and Jupyter notebooks as blocks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _page_parts(text: str) -> Iterator[Part]:
 
 
 def _line_blocks(text: str, before: int) -> Iterator[Block]:
-    """Yield neighbouring lines as one block, so that text broken to fit a screen stays readable."""
+    """Yield consecutive non-blank lines as one block, so that text wrapped for a screen stays readable."""
     block: list[str] = []
     first = 0
     for at, line in enumerate([*text.split("\n"), ""], before + 1):
@@ -52,7 +52,7 @@ def _line_blocks(text: str, before: int) -> Iterator[Block]:
 
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_LONGEST_OUTPUT = 20_000  # characters of what one cell printed
+_LONGEST_OUTPUT = 20_000  # maximum characters of a cell's output
 
 
 def read_notebook(path: Path, limits: ParseLimits) -> Flow:
@@ -82,13 +82,13 @@ def read_notebook(path: Path, limits: ParseLimits) -> Flow:
 
 
 class _Pictures:
-    """Pictures that cells show, in Base64, by names of our own."""
+    """The pictures in a notebook, as Base64 text, by their number."""
 
     def __init__(self) -> None:
         self._held: list[str] = []
 
     def shown(self, bundle: Any, place: str) -> Iterator[Picture]:
-        """Yield the picture among the forms of an output, by media type."""
+        """Yield the picture among the representations of an output, which are by media type."""
         for kind, content in bundle.items() if isinstance(bundle, dict) else ():
             data = _join_source(content)
             if picture_of_kind(str(kind), len(data) * 3 // 4):
@@ -97,7 +97,7 @@ class _Pictures:
                 return
 
     def linked(self, text: str, attachments: Any, place: str) -> Iterator[Picture]:
-        """Yield the pictures that a cell's Markdown shows: attached to the cell, or in the link itself."""
+        """Yield the pictures in a cell's Markdown: attachments of the cell, or contained in the link."""
         for link in image_links(text):
             if link.startswith("attachment:") and isinstance(attachments, dict):
                 yield from self.shown(attachments.get(link.removeprefix("attachment:")), place)
@@ -135,7 +135,7 @@ def _cells(cells: list[Any], language: str, pictures: _Pictures) -> Iterator[Blo
 
 
 def _printed(output: dict[str, Any], place: str) -> Iterator[Block]:
-    """Yield what a cell printed or showed: text, else its HTML; of an error its message and where it came up."""
+    """Yield the output of a cell: its text, else its HTML; for an error its message and traceback."""
     shown = output.get("data")
     data: dict[str, Any] = shown if isinstance(shown, dict) else {}
     text = _join_source(output.get("text") or data.get("text/plain") or "")
@@ -150,12 +150,12 @@ def _printed(output: dict[str, Any], place: str) -> Iterator[Block]:
     yield Code(text[:_LONGEST_OUTPUT], role="plain", place=place)
 
 
-_OBJECT = re.compile(r"<[^<>]*>")  # what Python prints for a thing without a text
+_OBJECT = re.compile(r"<[^<>]*>")  # Python's representation of an object without a text form
 _FORMS = ("text/markdown", "text/html", "text/latex", "image/svg+xml", "application/json")
 
 
 def _other_forms(data: dict[str, Any], place: str) -> Iterator[Block]:
-    """Yield what a cell showed in the first of its forms that holds words, other than plain text."""
+    """Yield the output of a cell in its first representation with words, other than plain text."""
     for kind in _FORMS:
         value = data.get(kind)
         if not value:
@@ -173,7 +173,7 @@ def _other_forms(data: dict[str, Any], place: str) -> Iterator[Block]:
 
 
 def markdown(source: str, place: str) -> Iterator[Block]:
-    """Markdown as blocks: its headings, and what stands between them as it is written."""
+    """Yield Markdown as blocks: its headings, and the unchanged text between them."""
     lines = source.replace("\r\n", "\n").split("\n")
     read = read_blocks(lines)
     at = 0

@@ -17,21 +17,21 @@ from hybrid_core.types.locators import Illustration
 from indexers.formats.format import FileInfo, OpenFile, PageLook
 from indexers.formats.limits import ParseLimits
 
-_FINE = 1_500  # dots of the longer side; what has fewer, as pictures of screens do, is enlarged for the engines
+_FINE = 1_500  # pixels of the longer side; smaller pictures, such as screenshots, are enlarged for OCR
 _MOST_DOTS = 25_000_000
-_SIDE = 1_400  # dots of a picture that is drawn on a page
+_SIDE = 1_400  # pixels of the longer side of a picture drawn on a page
 
 
 _KINDS = ("PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF")
-_LEAST_DPI, _MOST_DPI, _USUAL_DPI = 50, 1_200, 150  # what a file says of itself is believed between the first two
-_LEAST_WIDTH, _LEAST_HEIGHT = 120, 40  # dots of a picture with words
-_LONGEST_SIDE = 14_400.0  # points: what a PDF page may have
+_LEAST_DPI, _MOST_DPI, _USUAL_DPI = 50, 1_200, 150  # the file's own resolution is used between the first two
+_LEAST_WIDTH, _LEAST_HEIGHT = 120, 40  # minimum pixels of a picture with words
+_LONGEST_SIDE = 14_400.0  # points: the maximum of a PDF page
 
-Image.MAX_IMAGE_PIXELS = None  # the limit is ours
+Image.MAX_IMAGE_PIXELS = None  # our own limit applies
 
 
 class RasterFile:
-    """An open picture. Raises LimitError where it has too many frames or dots, DocumentError where it is damaged."""
+    """An open picture. Raises LimitError if it has too many frames or pixels, DocumentError if it is damaged."""
 
     def __init__(self, path: Path, limits: ParseLimits = ParseLimits()) -> None:
         try:
@@ -62,7 +62,7 @@ class RasterFile:
             on_page(number)
 
     def grey(self, number: int, dpi: int) -> bytes:
-        """Return a frame (1-based) as a grey image in PGM."""
+        """Return a frame (1-based) as a greyscale PGM image."""
         width, height = self._size(number)
         frame = self.frame(number).convert("L").resize((_dots(width, dpi), _dots(height, dpi)))
         return b"P5\n%d %d\n255\n" % frame.size + frame.tobytes()
@@ -77,7 +77,7 @@ class RasterFile:
         return looks
 
     def frame(self, number: int) -> Image.Image:
-        """Return a frame as it is meant to be seen, without transparency. Raise DocumentError if it is damaged."""
+        """Return a frame in its intended orientation, without transparency. Raise DocumentError if it is damaged."""
         self._seek(number)
         try:
             frame = ImageOps.exif_transpose(self._image)
@@ -104,7 +104,7 @@ class RasterFile:
         """Return a frame's width and height in points."""
         self._seek(number)
         width, height = self._image.size
-        if self._image.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # stored lying on its side
+        if self._image.getexif().get(0x0112, 1) in (5, 6, 7, 8):  # stored rotated by 90 degrees
             width, height = height, width
         declared = self._image.info.get("dpi", (0, 0))[0]
         dpi = float(declared) if _LEAST_DPI < declared < _MOST_DPI else _USUAL_DPI
@@ -114,8 +114,8 @@ class RasterFile:
 
 @contextmanager
 def as_pdf(path: Path, limits: ParseLimits) -> Iterator[Path]:
-    """Make a picture a PDF with a page for each frame, for code that draws pages."""
-    import pymupdf  # takes half a second, and reading pictures needs none of it
+    """Convert a picture to a temporary PDF with a page per frame, for code that draws pages."""
+    import pymupdf  # slow to import (half a second), and reading pictures does not need it
 
     picture = RasterFile(path, limits)
     pages = pymupdf.open()
@@ -150,7 +150,7 @@ def look_at_raster(path: Path, _: str | None, start: int, stop: int, limits: Par
 
 
 def grey_picture(data: bytes, limits: ParseLimits) -> bytes | None:
-    """Return a picture as a grey image in PGM; None where it is too small to show words, too large, or damaged."""
+    """Return a picture as a greyscale PGM image, None if it is too small to show words, too large, or damaged."""
     shown = _opened(data, "L", limits)
     if shown is None or shown.width < _LEAST_WIDTH or shown.height < _LEAST_HEIGHT:
         return None
@@ -162,7 +162,7 @@ def grey_picture(data: bytes, limits: ParseLimits) -> bytes | None:
 
 
 def illustration(data: bytes, line: int, limits: ParseLimits) -> Illustration | None:
-    """Return a picture to be drawn on a page; None where it is too large or damaged."""
+    """Return a picture to draw on a page, None if it is too large or damaged."""
     shown = _opened(data, "RGB", limits)
     if shown is None:
         return None

@@ -1,6 +1,6 @@
-"""The registry of formats: those of this package, and those that other packages provide as entry points.
+"""The registry of formats: the built-in ones, and those that other packages provide as entry points.
 
-Other packages are searched only for a file that no own format claims.
+Other packages are searched only for a file that no built-in format matches.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from indexers.formats.limits import ParseLimits
 GROUP = "hybrid_pageindex.formats"
 
 _OWN_SUFFIXES = {suffix: format for format in FORMATS for suffix in format.suffixes}
-_HEAD = 1024  # bytes that tell what a file is
+_HEAD = 1024  # bytes by which a file is recognised
 
 
 def formats() -> tuple[Format, ...]:
-    """Return every format that is read, our own first."""
+    """Return all readable formats, the built-in ones first."""
     return _all()[0]
 
 
 def problems() -> tuple[str, ...]:
-    """Return why formats of other packages cannot be used, a line each."""
+    """Return the reasons why formats of other packages cannot be used, one line each."""
     return _all()[1]
 
 
 def named(name: str) -> Format | None:
-    """Return a format by its name; None where the package that brought it is gone."""
+    """Return a format by its name, None if the package that provided it is not installed."""
     return next((format for format in (*FORMATS, *formats()) if format.name == name), None)
 
 
 def of_suffix(suffix: str) -> Format | None:
-    """Return the format of files with this ending, in any letters."""
+    """Return the format of files with this suffix in any case, None if there is none."""
     suffix = suffix.lower()
     if suffix in _OWN_SUFFIXES:
         return _OWN_SUFFIXES[suffix]
@@ -45,13 +45,15 @@ def of_suffix(suffix: str) -> Format | None:
 
 
 def format_of(path: Path) -> Format:
-    """Return a file's format by its content, else by its ending; else the first of our own."""
+    """Return a file's format by its content, else by its suffix, else the first built-in format."""
     return _detected(path) or of_suffix(path.suffix) or _sniffed(_head(path)) or FORMATS[0]
 
 
 def format_unchanged(path: Path, before: str) -> Format:
-    """Return ``format_of`` a file whose ending and bytes did not change since it was ``before``, without reading it,
-    unless the package that read it is gone or another one brings a format with this ending now."""
+    """Return the format of a file that is unchanged since it was indexed as ``before``, without reading it.
+
+    The file is read if the package of this format is missing, or another one now provides a format for the suffix.
+    """
     format, named_now = named(before), of_suffix(path.suffix)
     if format is None or (named_now is not None and named_now not in (*FORMATS, format)):
         return format_of(path)
@@ -59,7 +61,7 @@ def format_unchanged(path: Path, before: str) -> Format:
 
 
 def misnamed(path: Path) -> str:
-    """Return a note if a file's ending is another format's than its content; "" if they agree."""
+    """Return a warning if a file's suffix belongs to another format than its content, "" if they agree."""
     named, format = of_suffix(path.suffix), _detected(path)
     if named is None or format is None or named is format or (named.name == "xmldoc" and format.name in XML_BASED):
         return ""
@@ -83,7 +85,7 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
                 f"{path}: this kind of file is not supported; the supported formats are {formats_read()}.",
                 "Convert the file, for example to PDF.",
             )
-    format = format or FORMATS[0]  # that it is empty or cannot be read is its parser's to report
+    format = format or FORMATS[0]  # an empty or unreadable file is reported by its parser
     file = format.open(path, password, limits)
     if "max_pages" not in format.limits:
         limits.check("max_pages", file.pages, f"{path}: it has {file.pages:,} of {format.place}")
@@ -91,7 +93,7 @@ def open_file(path: Path, password: str | None, limits: ParseLimits) -> OpenFile
 
 
 def _detect_format(path: Path) -> str:
-    """Return the format by ``detect``; "" for endings of other packages' formats, which decide themselves."""
+    """Return the format by ``detect``, "" for suffixes of other packages' formats, which decide themselves."""
     named = of_suffix(path.suffix)
     if named is not None and named not in FORMATS:
         return ""
@@ -107,7 +109,7 @@ def _detected(path: Path) -> Format | None:
 
 
 def formats_read() -> str:
-    """Return the titles of all formats in words: "PDF, Markdown, … and picture"."""
+    """Return the titles of all formats as a phrase: "PDF, Markdown, … and picture"."""
     *others, last = (format.title for format in formats())
     return f"{', '.join(others)} and {last}" if others else last
 

@@ -18,16 +18,16 @@ _VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]+)>")
 _TAG = re.compile(r"</?[a-zA-Z0-9:.][^<>]*>|\{\\[^{}]*\}")
 _NUMBER = re.compile(r"\s*\d{1,6}\s*")
 _ENDED = (".", "!", "?", "。", "！", "？", "…")
-_LONGEST = 600  # characters of cues that are put together
+_LONGEST = 600  # maximum characters of joined cues
 _SCRIPT = re.compile(r"^\s*\[(?:Script Info|Events)\]", re.M | re.I)
 _DRAWING = re.compile(r"\{[^{}]*\\p[1-9][^{}]*\}")
 _BREAK = re.compile(r"\\[Nn]")
 
-_Cue = tuple[str, str, list[str]]  # time at which it begins, who speaks, lines
+_Cue = tuple[str, str, list[str]]  # start time, speaker, lines
 
 
 def read_subtitles(path: Path, limits: ParseLimits) -> Flow:
-    """Raise DocumentError if no line says a time."""
+    """Read subtitles. Raise DocumentError if no line has a time."""
     text, warnings = read_text(path)
     cues = _script_cues(text) if _SCRIPT.search(text[:2_000]) is not None else _read_cues(text)
     blocks = list(_sentences(cues))
@@ -37,7 +37,7 @@ def read_subtitles(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _sentences(cues: Iterator[_Cue]) -> Iterator[Block]:
-    """Join cues to sentences, or to what one person says."""
+    """Join cues into sentences, or into everything that one speaker says in a row."""
     sentence, begun, speaker = "", "", ""
     for time, name, cue in _new_words(cues):
         voice = _VOICE.search(cue)
@@ -54,7 +54,7 @@ def _sentences(cues: Iterator[_Cue]) -> Iterator[Block]:
 
 
 def _new_words(cues: Iterator[_Cue]) -> Iterator[tuple[str, str, str]]:
-    """Yield what each cue adds: captions that roll show the lines of the one before again."""
+    """Yield the new words of each cue, since rolling captions repeat the lines of the previous cue."""
     before: list[str] = []
     for time, name, lines in cues:
         plain = list(map(_strip_tags, lines))
@@ -71,7 +71,7 @@ def _strip_tags(text: str) -> str:
 
 
 def _read_cues(text: str) -> Iterator[_Cue]:
-    """Yield the cues of WebVTT, SRT and SBV. A cue ends at a blank line, or where the next one begins."""
+    """Yield the cues of WebVTT, SRT and SBV. A cue ends at a blank line, or at the start of the next one."""
     time = ""
     spoken: list[str] = []
     lines = text.split("\n")
@@ -90,7 +90,7 @@ def _read_cues(text: str) -> Iterator[_Cue]:
 
 
 def _script_cues(text: str) -> Iterator[_Cue]:
-    """Yield the cues of SubStation Alpha: lines of fields, whose last holds the words and may hold commas."""
+    """Yield the cues of SubStation Alpha: lines of fields, of which the last has the words and may contain commas."""
     names = "layer start end style name marginl marginr marginv effect text".split()
     events = False
     for line in text.split("\n"):

@@ -1,7 +1,7 @@
-"""Draw pages of formats without pages: an image of the text, with the position of every word.
+"""Drawing of pages of formats without layout: an image of the text, with the position of every word.
 
-A page is drawn from its text and, if the file is available, its pictures. MuPDF sets it with built-in fonts, so the
-image does not depend on the system.
+A page is drawn from its text and, if the file is available, its pictures. MuPDF uses built-in fonts, so the image does
+not depend on the system.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from indexers.formats.raster import illustration
 from indexers.formats.registry import format_of, open_file
 from indexers.formats.word_boxes import WORD, around
 
-_WIDTH, _LEAST_HEIGHT, _MARGIN = 595.0, 300.0, 40.0  # points: A4 is as wide
-_MOST_HEIGHT = 14_000.0  # a PDF page may have 14,400
-_MOST_CHARACTERS = 100_000  # what comes after is not drawn
-_PICTURE_HEIGHT = 600.0  # points at most
-_COLUMN = 55.0  # points that a column of a wide table has at least
+_WIDTH, _LEAST_HEIGHT, _MARGIN = 595.0, 300.0, 40.0  # points: the width of A4
+_MOST_HEIGHT = 14_000.0  # points: a PDF page may have 14,400
+_MOST_CHARACTERS = 100_000  # text beyond this is not drawn
+_PICTURE_HEIGHT = 600.0  # maximum in points
+_COLUMN = 55.0  # minimum width in points of a column in a wide table
 _STYLE = """
 body { font-family: sans-serif; font-size: 10px; margin: 0; }
 h1 { font-size: 16px; } h2 { font-size: 14px; } h3 { font-size: 12px; } h4, h5, h6 { font-size: 11px; }
@@ -39,7 +39,7 @@ pre { white-space: pre-wrap; background-color: #f2f2f2; margin: 4px 0; }
 table { border-collapse: collapse; margin: 6px 0; }
 td, th { border: 1px solid #999999; padding: 2px; text-align: left; }
 """
-_BREAK = "&#8203;"  # where a word may go on in the next line
+_BREAK = "&#8203;"  # position where a word may continue on the next line
 _HEADING = re.compile(r"(#{1,6}) +(.*)")
 _ITEM = re.compile(r"( *)(?:[-*+•–]|\(?\w{1,4}[.)]) ")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
@@ -48,7 +48,7 @@ _CELL_BORDER = re.compile(r"(?<!\\)\|")
 
 
 def drawn(text: str, pictures: Sequence[Illustration] = ()) -> tuple[bytes, PageLayout]:
-    """Return a page's text and pictures as a PDF of one page, and where its words and pictures stand on it."""
+    """Return a page's text and pictures as a PDF of one page, with the positions of its words and pictures."""
     page = _Html(text[:_MOST_CHARACTERS], pictures)
     archive = pymupdf.Archive()
     for number, picture in enumerate(pictures):
@@ -85,7 +85,7 @@ def _image_boxes(pdf: bytes) -> Iterator[Box]:
 
 
 def _boxes(words: Sequence[str], places: Sequence[tuple[int, Box]]) -> Iterator[WordBox]:
-    """Yield the boxes of words; a word that goes on in another line has a box in each."""
+    """Yield the boxes of words. A word that continues on another line has a box on each."""
     for number, together in groupby(sorted(places, key=lambda place: place[0]), key=lambda place: place[0]):
         text = words[number]
         for _, line in groupby((box for _, box in together), key=lambda box: box[1]):
@@ -103,7 +103,7 @@ def _tables(page: _Html, places: Sequence[tuple[int, Box]]) -> Iterator[TableBox
 
 @dataclass(slots=True)
 class _Table:
-    """``first`` to ``end`` are the numbers of its words, the last excluded."""
+    """A table with the numbers of its words, from ``first`` to ``end`` (excluded)."""
 
     first: int
     end: int
@@ -113,8 +113,9 @@ class _Table:
 
 
 class _Html:
-    """A text in Markdown as it is set: every word has an id, its number in ``words``. ``columns`` are those of
-    the widest table.
+    """A Markdown text as HTML in which every word has an id, its index in ``words``.
+
+    ``columns`` is the number of columns of the widest table.
     """
 
     def __init__(self, text: str, pictures: Sequence[Illustration] = ()) -> None:
@@ -148,7 +149,7 @@ class _Html:
         yield from self._shown(len(lines))
 
     def _shown(self, line: int) -> Iterator[str]:
-        """Yield the pictures that come before a line, as large as at 96 dots an inch."""
+        """Yield the pictures before a line, at 96 dots per inch or smaller."""
         while self._pictures and self._pictures[0][1].line <= line:
             number, picture = self._pictures.pop(0)
             points = min(0.75, (_WIDTH - 2 * _MARGIN) / picture.width, _PICTURE_HEIGHT / picture.height)
@@ -197,13 +198,13 @@ def page_layout(
     return drawn("\n".join(text for text, _ in lines), pictures)[1]
 
 
-_MOST = 30  # on a page; what comes after is not drawn
+_MOST = 30  # maximum pictures per page; more are not drawn
 
 
 def illustrations(
     path: Path, password: str | None, pages: Sequence[tuple[int, str]], limits: ParseLimits
 ) -> tuple[tuple[Illustration, ...], ...]:
-    """Return the illustrations of pages, each given by its number (from 1) and its stored text."""
+    """Return the illustrations of pages, each specified by its number (from 1) and its stored text."""
     file = open_file(path, password, limits)
     try:
         if not isinstance(file, IllustratedFile):
@@ -226,7 +227,7 @@ def _of_page(
 
 
 def _ends(lines: Sequence[str], text_lines: Sequence[str]) -> list[int]:
-    """Return where the page begins and each line ends in the stored text, which also has the lines of OCR."""
+    """Return the indexes after each line within the stored text, which also has lines from OCR. The first is 0."""
     ends, at = [0], 0
     for line in lines:
         match = next((number for number in range(at, len(text_lines)) if text_lines[number] == line), None)

@@ -1,7 +1,7 @@
-"""Cut the lines of a format without pages into pages of about one printed page, where the text pauses.
+"""Division of formats without pages into pages of about one printed page, at pauses in the text.
 
-Pages are cut from the beginning, and each end depends only on the lines around it, so a change leaves the pages before
-it unchanged.
+Pages are divided from the beginning, and each end depends only on the lines around it, so a change leaves the pages
+before it unchanged.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ from indexers.formats.format import FileInfo
 from indexers.formats.limits import ParseLimits
 from indexers.formats.raster import grey_picture
 
-_LEAST, _MOST = 2_500, 4_000  # characters
+_LEAST, _MOST = 2_500, 4_000  # minimum and maximum characters of a page
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-_WIDE_WORTH = 1.7  # a Chinese character says as much as almost three letters
+_WIDE_WORTH = 1.7  # a Chinese character counts for almost three letters
 
-INSIDE, PARAGRAPH, CLAUSE, HEADING = range(4)  # ranks of the border before a line: how good a place it is to cut
-_ENOUGH = {PARAGRAPH: 0.6 * _MOST, CLAUSE: 0.45 * _MOST, HEADING: 0.35 * _MOST}  # what a page must hold to end there
-_FULL = {CLAUSE: 0.5 * (_LEAST + _MOST), HEADING: _LEAST}  # what it ends at such a border with, room left or not
+INSIDE, PARAGRAPH, CLAUSE, HEADING = range(4)  # ranks of the border before a line: its suitability as a page end
+# minimum content of a page that ends at such a border
+_ENOUGH = {PARAGRAPH: 0.6 * _MOST, CLAUSE: 0.45 * _MOST, HEADING: 0.35 * _MOST}
+_FULL = {CLAUSE: 0.5 * (_LEAST + _MOST), HEADING: _LEAST}  # content from which a page ends at the next such border
 
 
 def cut_pages(lines: Sequence[str], borders: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (first line, line after the last) of each page, from 0; together they are all lines.
+    """Return (first line, line after the last) of each page, from 0. Together the pages have all lines.
 
-    ``borders`` holds the rank of the border before each line. Blank lines end a page, never begin one.
+    ``borders`` has the rank of the border before each line. Blank lines end a page, and never begin one.
     """
     weights = [len(line) + 1 + _WIDE_WORTH * (0 if line.isascii() else len(_WIDE.findall(line))) for line in lines]
     pages: list[tuple[int, int]] = []
@@ -69,14 +70,14 @@ def _end(start: int, lines: Sequence[str], borders: Sequence[int], weights: Sequ
 def repeat_heads(
     columns: Sequence[list[Any]], tables: Sequence[tuple[int, int, int]], spans: Sequence[tuple[int, int]]
 ) -> tuple[list[tuple[int, int]], Callable[[int], int]]:
-    """Write a table's heads once more where a page begins inside it.
+    """Repeat a table's column headings on each page that begins inside it.
 
-    ``columns`` hold something of each line, the lines themselves for example. ``tables`` are the first line of each,
-    that after its last, and how many lines its heads are. Return the pages with their new lines, and where a line is
-    now.
+    ``columns`` are lists with an entry per line, including the lines themselves. ``tables`` are the first line of each
+    table, the line after its last, and its number of heading lines. Return the pages with their new lines, and a
+    function from old to new line numbers.
     """
     begins = [start for start, _, _ in tables]
-    places: list[tuple[int, int, int]] = []  # a line, and those of the heads which come before it
+    places: list[tuple[int, int, int]] = []  # a line, and the range of the headings to repeat before it
     for line, _ in spans:
         at = bisect_right(begins, line) - 1
         if at >= 0 and tables[at][0] + tables[at][2] <= line < tables[at][1]:
@@ -117,18 +118,22 @@ class TitledLine:
 
 @dataclass(slots=True)
 class Blocks:
-    """The structure of Markdown lines. ``borders`` are ranks as above; ``paragraphs`` lines of top-level paragraphs."""
+    """The structure of Markdown lines.
+
+    ``borders`` are the ranks defined above; ``paragraphs`` are the lines of top-level paragraphs.
+    """
 
     roles: list[LineRole]
     borders: list[int]
     headings: list[TitledLine] = field(default_factory=list)
     paragraphs: list[int] = field(default_factory=list)
-    tables: list[tuple[int, int, int]] = field(default_factory=list)  # first line, that after the last, lines of heads
+    # first line, line after the last, number of heading lines
+    tables: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 @cache
 def block_parser() -> MarkdownIt:
-    """Return the parser of blocks, which reads nothing inside them. Making one takes longer than a small text."""
+    """Return the parser of blocks, which does not parse their contents. It is cached, since it is slow to create."""
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
@@ -140,7 +145,7 @@ def _inline_parser() -> MarkdownIt:
 
 
 def read_blocks(lines: Sequence[str]) -> Blocks:
-    """Read blocks by CommonMark with tables. Only headings at the top level count, none in lists or quotes."""
+    """Parse blocks by CommonMark with tables. Only top-level headings count, not those in lists or quotes."""
     blocks = Blocks(["text"] * len(lines), [INSIDE] * len(lines))
     tokens = block_parser().parse("\n".join(lines))
     inline = _inline_parser()
@@ -187,7 +192,7 @@ def _role(token: Token) -> LineRole:
 
 
 def _heading_title(source: str, inline: MarkdownIt) -> str:
-    """Return a heading's words without marks, links and images as their text; "" if far too long."""
+    """Return the words of a heading without markup, "" if it is far too long."""
     if len(source) > 4 * _LONGEST_TITLE:
         return ""
     source = _ATTRIBUTES.sub("", source)
@@ -204,14 +209,14 @@ def _token_text(token: Token) -> str:
     return " " if token.type in ("softbreak", "hardbreak") else token.content
 
 
-_MOST_PICTURES = 200  # on a page
+_MOST_PICTURES = 200  # maximum pictures per page
 PagePictures = Mapping[int, Sequence[tuple[int, str]]]
 HeadingLine = tuple[int, int, str, HeadingSource]  # line, level, title, source
 
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """``first`` and ``end`` (excluded) count the file's lines from 0."""
+    """A page as a range of lines of the file: ``first`` to ``end`` (excluded), from 0."""
 
     first: int
     end: int
@@ -220,7 +225,7 @@ class PageLines:
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """Lines with their roles, pages and headings. ``places`` has the place in the file of each line, or nothing."""
+    """Lines with their roles, pages and headings. ``places`` has the place of each line in the file, or is empty."""
 
     lines: Sequence[str]
     roles: Sequence[LineRole]
@@ -230,8 +235,10 @@ class MarkedText:
 
 
 class MarkedFile:
-    """An open file of lines. ``pictures`` names those on its pages, by page number, each with the line of the page
-    (from 0) that it comes before; ``images`` gives their bytes.
+    """An open file of lines.
+
+    ``pictures`` are the names of pictures by page number, each with the line of the page (from 0) before which it is.
+    ``images`` returns their bytes.
     """
 
     def __init__(
@@ -253,7 +260,7 @@ class MarkedFile:
         self.pages = len(text.pages)
 
     def info(self) -> FileInfo:
-        """Return the metadata and headings; too many headings become a warning."""
+        """Return the metadata and headings. Too many headings are replaced by a warning."""
         headings, warnings = self._text.headings, list(self._warnings)
         count = len(headings)
         try:
@@ -269,7 +276,7 @@ class MarkedFile:
         return FileInfo(self.pages, (), self._metadata, tuple(warnings), tuple(marked))
 
     def read(self, numbers: Iterable[int], on_page: Callable[[int], None]) -> Iterator[ParsedPage | DocumentError]:
-        """Yield pages by their 1-based numbers; one over a limit comes as the error that says so."""
+        """Yield pages by their 1-based numbers. A page over a limit is yielded as an error."""
         for number in numbers:
             try:
                 yield self._page(number)
@@ -278,13 +285,13 @@ class MarkedFile:
             on_page(number)
 
     def page_pictures(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield grey pictures as PicturedFile does. Raise DocumentError if one cannot be unpacked."""
+        """Yield greyscale pictures, see PicturedFile. Raise DocumentError if one cannot be extracted."""
         for line, data in self.images(number):
             if (image := grey_picture(data, self._limits)) is not None:
                 yield line, image
 
     def images(self, number: int) -> Iterator[tuple[int, bytes]]:
-        """Yield pictures as IllustratedFile does. Raise as ``page_pictures`` does."""
+        """Yield pictures, see IllustratedFile. Raise the same errors as ``page_pictures``."""
         for line, name in self._pictures.get(number, ()):
             if self._images is not None:
                 yield line, self._images(name)
@@ -312,7 +319,7 @@ class MarkedFile:
 
 
 def _begun(places: Sequence[str]) -> Places:
-    """Return the lines at which a place begins."""
+    """Return the lines at which a new place begins."""
     places_begun: list[tuple[int, str]] = []
     for line, place in enumerate(places):
         if place and (not places_begun or place != places_begun[-1][1]):
@@ -323,9 +330,9 @@ def _begun(places: Sequence[str]) -> Places:
 def page_borders(
     borders: Sequence[int], lines: Sequence[str], roles: Sequence[LineRole], paragraphs: Sequence[int], start: int = 0
 ) -> list[int]:
-    """Rank the border before each line from ``start`` as a page's end; no heading ends a page.
+    """Return the rank of the border before each line from ``start``. A page never ends with a heading.
 
-    ``borders`` are the markup's; ``paragraphs`` the lines, in order, that may begin a clause.
+    ``borders`` are the ranks from markup; ``paragraphs`` are the lines, in order, that may begin a clause.
     """
     ranked = list(borders[start:])
     for at in paragraphs[bisect_left(paragraphs, start) :]:
@@ -341,7 +348,10 @@ def page_borders(
 
 
 def with_clauses(headings: Sequence[TitledLine], lines: Sequence[str], starts: Sequence[int]) -> list[HeadingLine]:
-    """Return headings by markup and the clauses below them, in order; ``starts`` are the lines that may begin one."""
+    """Return the headings by markup and the clauses below them, in order.
+
+    ``starts`` are lines that may begin a clause.
+    """
     at_lines = [heading.line for heading in headings]
     clauses = find_clauses([(at, lines[at]) for at in starts], at_lines, lines)
     heading_lines: list[HeadingLine] = [(h.line, h.level, h.title, "markup") for h in headings]

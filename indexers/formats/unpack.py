@@ -1,4 +1,4 @@
-"""Write the files inside a container to a folder, to become documents of their own."""
+"""Extraction of the files in a container to a folder, to become separate documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from indexers.formats.registry import of_suffix
 
 @dataclass(frozen=True, slots=True)
 class UnpackedMember:
-    """``name`` is the member's within its container, other than those of all the others."""
+    """A file extracted from a container. ``name`` is unique within the container."""
 
     name: str
     file: Path
@@ -26,8 +26,10 @@ class UnpackedMember:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """``damaged``: names of members that could not be had, and why. ``skipped`` counts those that no parser reads, by
-    their ending.
+    """The result of extracting a container.
+
+    ``damaged`` are the names of members that could not be extracted, with the reasons. ``skipped`` counts members
+    without a parser, by suffix.
     """
 
     members: tuple[UnpackedMember, ...] = ()
@@ -36,7 +38,10 @@ class Unpacked:
 
 
 def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits) -> Unpacked:
-    """Raise DocumentError if the file cannot be opened, LimitError if its members are too many or too large."""
+    """Extract the readable members of a container to a folder.
+
+    Raise DocumentError if the file cannot be opened, LimitError if its members are too many or too large.
+    """
     if format.members is None:
         return Unpacked()
     members: list[UnpackedMember] = []
@@ -69,7 +74,7 @@ def unpack_members(format: Format, path: Path, folder: Path, limits: ParseLimits
 
 
 def _single(name: str, names: Counter[str]) -> str:
-    """Give a name that was used before a number: "report.pdf", "report (2).pdf"."""
+    """Return a name, with a number if it was used before: "report.pdf", "report (2).pdf"."""
     names[name] += 1
     if names[name] == 1:
         return name
@@ -78,7 +83,7 @@ def _single(name: str, names: Counter[str]) -> str:
 
 
 def _write_member(member: Member, file: Path, limit: int) -> tuple[str, int]:
-    """Return the hash and size of the bytes written: little more than ``limit`` if there are more."""
+    """Write a member to a file. Return the hash and size of the written bytes, which end soon after ``limit``."""
     digest, size = hashlib.sha256(), 0
     with file.open("wb") as stream:
         for piece in member.read():

@@ -1,4 +1,4 @@
-"""Boxes of the words on a page's lines, and the tables whose columns these boxes form."""
+"""Boxes of the words in the lines of a page, and tables found by aligned words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hybrid_core.types.locators import Box, PlacedLine, TableBox, WordBox
 
 EACH = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"  # written without spaces
 WORD = re.compile(f"[{EACH}]|[^\\s{EACH}]{{1,60}}")  # a longer one would not fit a page
-_SLACK = 1.5  # points that a box was rounded by
+_SLACK = 1.5  # points by which a box may be inexact from rounding
 
 
 def around(boxes: Sequence[Box]) -> Box:
@@ -23,8 +23,10 @@ def around(boxes: Sequence[Box]) -> Box:
 
 
 def line_words(line: PlacedLine, glyphs: Sequence[Box]) -> list[WordBox]:
-    """Return a line's words with boxes. ``glyphs`` are the line's without spaces, in reading order; if unknown,
-    characters share it.
+    """Return the words of a line with boxes.
+
+    ``glyphs`` are the boxes of the line's characters without spaces, in reading order. If they are unknown, the line's
+    box is divided evenly.
     """
     text, box = line
     words = list(WORD.finditer(text))
@@ -42,7 +44,7 @@ def line_words(line: PlacedLine, glyphs: Sequence[Box]) -> list[WordBox]:
 
 
 def _along(box: Box, start: float, end: float) -> Box:
-    """Return a share of a box along its longer side."""
+    """Return a part of a box along its longer side."""
     x0, y0, x1, y1 = box
     if x1 - x0 >= y1 - y0:
         return round(x0 + (x1 - x0) * start, 1), y0, round(x0 + (x1 - x0) * end, 1), y1
@@ -50,7 +52,7 @@ def _along(box: Box, start: float, end: float) -> Box:
 
 
 def holder(lines: Sequence[PlacedLine], box: Box) -> int | None:
-    """Return the number of the line that a stretch of text is part of: the smallest that holds its middle."""
+    """Return the number of the smallest line that contains the middle of a piece of text."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     best = min(_holding(lines, x, y), default=None)
     return None if best is None else best[1]
@@ -63,11 +65,11 @@ def _holding(lines: Sequence[PlacedLine], x: float, y: float) -> Iterator[tuple[
 
 
 _GAP = "  "  # between the cells of a line
-_BEFORE = re.compile(r"[$€£¥]\s?\(?|\(")  # signs that are cells of their own beside their figure
+_BEFORE = re.compile(r"[$€£¥]\s?\(?|\(")  # signs that are cells of their own beside their number
 _AFTER = re.compile(r"[)%]+")
-_SIGN_BEHIND = re.compile(r"(?<=\S) ([$€£¥])(?=  |$)")  # of the figure in the next cell
-_LONGEST_NAME = 100  # characters of a line without figures inside a table
-_MOST_BETWEEN = 4  # such lines in a row
+_SIGN_BEHIND = re.compile(r"(?<=\S) ([$€£¥])(?=  |$)")  # of the number in the next cell
+_LONGEST_NAME = 100  # characters of a line without numbers in a table
+_MOST_BETWEEN = 4  # maximum of such lines in a row
 _LEAST_ROWS = 2
 
 
@@ -78,8 +80,10 @@ class _Cell(NamedTuple):
 
 
 def tables(lines: Sequence[PlacedLine], words: Sequence[Sequence[WordBox]]) -> Iterator[TableBox]:
-    """Yield tables from top to bottom; ``words`` are those of each line. Lines between heads and first row are rows,
-    and a table that goes on below other lines has the heads once more.
+    """Yield tables from top to bottom. ``words`` are the words of each line.
+
+    Lines between column headings and the first row are rows. A table that continues below other lines repeats its
+    headings.
     """
     texts = [text for text, _ in lines]
     rows = table_rows(texts, range(len(texts)))
@@ -103,7 +107,7 @@ def tables(lines: Sequence[PlacedLine], words: Sequence[Sequence[WordBox]]) -> I
 
 
 def _table_ranges(texts: Sequence[str], rows: Mapping[int, TableRow]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last row of each table: rows below the same heads, with names of groups between."""
+    """Yield the first and last row of each table: rows below the same headings, with group names between."""
     first = last = -1
     for at in sorted(rows):
         between = texts[last + 1 : at] if first >= 0 else ()
@@ -121,7 +125,7 @@ def _apart(between: Sequence[str]) -> bool:
 
 
 def _cells(text: str, words: Sequence[WordBox]) -> Iterator[_Cell]:
-    """Yield a line's cells with their places; signs are joined with their figures."""
+    """Yield a line's cells with their positions, signs joined to their numbers."""
     at = 0
     row_cells: list[_Cell] = []
     for part in _SIGN_BEHIND.sub(rf"{_GAP}\1", text).split(_GAP):
@@ -142,7 +146,7 @@ def _has_name(cells: Sequence[_Cell]) -> bool:
 
 
 def _columns(rows: Sequence[Sequence[_Cell]]) -> list[tuple[float, float]]:
-    """Return where columns begin and end: cells above each other form one."""
+    """Return the start and end of each column. Cells above each other form a column."""
     columns: list[tuple[float, float]] = []
     for cell in sorted((cell for row in rows for cell in row), key=lambda cell: cell.x0):
         if columns and cell.x0 < columns[-1][1] - 0.5:
@@ -161,14 +165,14 @@ def _row_cells(cells: Sequence[_Cell], columns: Sequence[tuple[float, float]]) -
 
 
 def _column(cell: _Cell, columns: Sequence[tuple[float, float]]) -> int:
-    """Return the column, from 1, that a cell overlaps most, else the one that begins before its middle; 0: names."""
+    """Return the column (from 1) with the largest overlap, else the one left of it; 0 for row names."""
     shares = [min(cell.x1, x1) - max(cell.x0, x0) for x0, x1 in columns]
     best = max(range(len(columns)), key=shares.__getitem__)
     return best + 1 if shares[best] > 0 else bisect_right([x0 for x0, _ in columns], (cell.x0 + cell.x1) / 2)
 
 
 def _head(lines: Sequence[Sequence[_Cell]], columns: Sequence[tuple[float, float]]) -> list[str]:
-    """Return every column's heads from top to bottom; one above several columns belongs to each."""
+    """Return each column's headings from top to bottom. A heading above several columns belongs to each."""
     head = [""] * (len(columns) + 1)
     for cells in lines:
         above: list[list[_Cell]] = [[] for _ in head]
@@ -190,7 +194,7 @@ def _head(lines: Sequence[Sequence[_Cell]], columns: Sequence[tuple[float, float
 
 
 def _join_names(rows: Sequence[list[str]]) -> Iterator[list[str]]:
-    """Yield rows; join a name that goes on in the next line."""
+    """Yield rows, with names that continue on the next line joined."""
     name = ""
     for at, row in enumerate(rows):
         after = rows[at + 1][0] if at + 1 < len(rows) else "X"

@@ -1,1 +1,1 @@
-"""Jobs of files: claim them, run the stages of each file, and write the results."""
+"""Indexing jobs: claim them, run the stages of each file, and write the results."""

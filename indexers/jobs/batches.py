@@ -1,7 +1,7 @@
-"""Small files that are read and published together: one message to a worker and one transaction for many.
+"""Batches of small files, which are read with one message to a worker and published in one transaction.
 
-Only new contents of plain formats come into a batch. Every other file, and one that fails, runs alone: it then has
-the result, and the reason, that it would have had without a batch.
+Only new contents of plain formats are batched. Every other file, and every file that fails, is processed alone, so that
+its result and its error are the same as without a batch.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ from indexers.workers.pool import Stop, WorkerPool
 from indexers.workers.protocol import BatchTask, SmallContent, SmallFile
 
 _SMALL_BYTES = 1 << 16
-_LOOK = 0.1  # seconds between two looks at which files are to stop
+_LOOK = 0.1  # seconds between two checks for files to stop
 
 
 def batch_key(turn: Turn) -> str | None:
-    """Return what the files of one batch share, their options. Return None for a file that is read alone.
+    """Return the key that files of one batch share, which consists of their options.
 
-    A file that was tried before is read alone, so that one that ends the process takes no others along.
+    Return None for a file to process alone.
+
+    A file with a previous attempt is processed alone: if it crashes the process, no other file is affected.
     """
     job = turn.job
     format = of_suffix(turn.source.suffix)
@@ -53,7 +55,7 @@ def batch_key(turn: Turn) -> str | None:
 
 @dataclass(eq=False)
 class _File:
-    """A file of a batch: its private copy and, once it is made, its content."""
+    """A file of a batch: its private copy and, once it is built, its content."""
 
     turn: Turn
     copy: Path
@@ -65,9 +67,10 @@ class _File:
 
 
 class SmallFiles:
-    """Index small files together. ``ending`` returns the next state of a job for its result.
+    """Indexing of small files in batches.
 
-    ``reaches`` returns, for a library, a function that returns the reach of a file.
+    ``ending`` returns the next state of a job for its result. ``reaches`` returns, for a library, a function that
+    returns the reach of a file.
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class SmallFiles:
         self._ending, self._reaches = ending, reaches
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
-        """Index the files of these turns. Call ``end`` for each that is published, ``alone`` for each other one.
+        """Index the files of these turns. Call ``end`` for each published file, and ``alone`` for each other file.
 
         Raise StoreError if the catalog cannot be written.
         """
@@ -97,7 +100,7 @@ class SmallFiles:
                 self._publish(files, end, alone)
 
     def _copies(self, turns: Sequence[Turn], work: Path, alone: Callable[[Turn], None]) -> list[_File]:
-        """Copy the files. One that cannot be read so, or is no small text after all, runs alone."""
+        """Copy the files. Files that cannot be copied, or are not small plain files, are processed alone."""
         reaches = {library: self._reaches(library) for library in {turn.library for turn in turns}}
         files: list[_File] = []
         for number, turn in enumerate(turns):
@@ -117,7 +120,7 @@ class SmallFiles:
         return files
 
     def _new_contents(self, files: Sequence[_File], locks: ExitStack, alone: Callable[[Turn], None]) -> list[_File]:
-        """Return the files whose bytes the catalog does not hold, with their ids and the locks of their bytes."""
+        """Return the files whose bytes the catalog does not contain, with their document ids, and lock their bytes."""
         hashes = {file.sha256 for file in files}
         paths: dict[str, list[str]] = defaultdict(list)
         for file in files:
@@ -129,7 +132,7 @@ class SmallFiles:
                 library, path = file.turn.library, str(file.turn.file)
                 file.doc_id = present[library].get(path) or usual_id(library, path)
             absent = [file.doc_id for file in files if str(file.turn.file) not in present[file.turn.library]]
-            taken = snapshot.taken_ids(absent)  # by documents that have moved
+            taken = snapshot.taken_ids(absent)  # ids of documents that were moved
         new: list[_File] = []
         for file in files:
             lock = self._publisher.content_lock(file.sha256)
@@ -141,7 +144,10 @@ class SmallFiles:
         return new
 
     def _build(self, files: Sequence[_File], alone: Callable[[Turn], None]) -> list[_File]:
-        """Return the files whose contents one worker has made. Those that are to stop leave at once."""
+        """Build the contents of all files in one worker. Return the files that succeeded.
+
+        Files to stop leave at once.
+        """
         if not files:
             return []
 
@@ -211,7 +217,7 @@ class SmallFiles:
 
 
 def _going_on(files: Iterable[_File], alone: Callable[[Turn], None]) -> list[_File]:
-    """Return the files that nobody has asked to stop. The others end at once."""
+    """Return the files without a request to stop. The others are ended at once."""
     left = []
     for file in files:
         if file.turn.stop.asked.is_set():

@@ -1,4 +1,4 @@
-"""Compare stored contents with their files, which are read again."""
+"""Comparison of stored contents with their files, which are parsed again for this."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ State = Literal["same", "other", "gone", "changed", "older", "unread"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The comparison of one content with its file.
+    """The result of comparing one content with its file.
 
-    ``other``: the pages differ. ``gone`` or ``changed`` files, contents of an ``older`` pipeline, and ``unread`` files,
-    which cannot be opened, are not compared. ``detail`` names the pages or the reason.
+    ``other``: the pages differ. Not compared are files that are ``gone`` or ``changed``, contents of an ``older``
+    pipeline, and files that cannot be opened (``unread``). ``detail`` lists the pages or states the reason.
     """
 
     content_id: str
@@ -111,7 +111,7 @@ def _same(parsed: ParsedPage, stored: Page | None) -> bool:
         return False
     if parsed.needs_ocr and (stored.needs_ocr or stored.ocr):
         return True
-    if parsed.pictures and stored.ocr:  # their words stand between its own lines
+    if parsed.pictures and stored.ocr:  # OCR inserted the words of pictures between these lines
         stored_lines = iter(stored.text.split("\n"))
         return all(line.text in stored_lines for line in parsed.lines)
     return stored.read_by_model or (not stored.ocr and not stored.needs_ocr and parsed.text == stored.text)

@@ -1,6 +1,6 @@
-"""Compute the vectors of an indexed library, and the jobs that do it.
+"""Embedding of an indexed library, and the jobs for it.
 
-Pages come first, document by document; chunks follow as a second pass. Jobs can be resumed.
+Pages are embedded first, document by document; chunks follow in a second pass. Jobs can be resumed.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from indexers.jobs.report import Tally
 from indexers.jobs.runner import Lane, Runner, workplace
 from indexers.jobs.turn import Turn
 
-_TEXTS_AT_ONCE = 128  # kept together: what a kill can cost
+_TEXTS_AT_ONCE = 128  # texts per transaction: the maximum loss if the process is killed
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedProgress:
     documents: int
     documents_done: int
-    texts: int  # an estimate until the last document is read: blank chunks are not counted out
+    texts: int  # an estimate until the last document is read, since it includes blank chunks
     texts_done: int
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """The report of an embedding run. ``reused`` vectors existed already for the same texts.
+    """The result of an embedding run. ``reused`` vectors existed already for the same texts.
 
-    ``serving`` tells whether searches use this embedder now.
+    ``serving`` says whether searches use this embedder now.
     """
 
     embedder: str
@@ -60,12 +60,11 @@ def embed_library(
     *,
     chunks: bool = False,
 ) -> EmbedReport:
-    """Embed the pages of every published document of a library where that is not done yet; with ``chunks`` the chunks
-    of those whose pages are.
+    """Embed the pages of every published document of a library that are not embedded yet.
 
-    Raises what the embedder raises (ModelError), and Cancelled once ``cancelled`` is set; what was made
-    until then is kept, and the next call goes on from there. A document
-    whose stored reading is damaged is left out; DamageError is raised once all others are done.
+    With ``chunks`` it embeds the chunks of documents with embedded pages instead. Raise the embedder's errors
+    (ModelError), and Cancelled once ``cancelled`` is set; vectors computed until then stay, and the next call
+    continues. A document with damaged stored data is skipped, and DamageError is raised after all others.
     """
     began = time.monotonic()
     sparse = isinstance(embedder, SparseEmbedder)
@@ -92,7 +91,7 @@ def embed_library(
         due = [text for text in texts if text.chunk] if chunks else texts
         by_key = {text.key: text.text for text in due}
         missing = target.missing(list(by_key))
-        missing.sort(key=lambda key: len(by_key[key]))  # alike in length, so that little of a batch is padding
+        missing.sort(key=lambda key: len(by_key[key]))  # similar lengths in a batch need little padding
         texts_done += len(due) - len(missing)
         for start in range(0, len(missing), _TEXTS_AT_ONCE):
             if cancelled is not None and cancelled.is_set():
@@ -116,7 +115,7 @@ def embed_library(
 
 
 def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> None:
-    """Embed and keep texts by their keys, with term weights where the embedder gives them."""
+    """Embed texts and store the vectors by key, with term weights if the embedder computes them."""
     if isinstance(embedder, SparseEmbedder):
         vectors, weights = embedder.embed_both(list(texts.values()), "document")
         target.put(dict(zip(texts, vectors, strict=True)), dict(zip(texts, weights, strict=True)))
@@ -124,7 +123,7 @@ def _embed(embedder: Embedder, target: Embeddings, texts: Mapping[str, str]) -> 
         target.put(dict(zip(texts, embedder.embed(list(texts.values()), "document"), strict=True)))
 
 
-_LOOK = 0.5  # seconds between two looks at what another process does
+_LOOK = 0.5  # seconds between two checks of other processes
 NEED = "embedder:"
 """Begins what a worker must have to embed: a form of embedders."""
 
@@ -132,7 +131,7 @@ NEED = "embedder:"
 def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list[JobRequest]:
     """Return the job requests to embed the pages of a library, and with ``chunks`` its chunks later.
 
-    Chunks have low priority. Each job also embeds what is published after its request.
+    Chunks have low priority. Each job also embeds documents that are published after its request.
     """
     with catalog.snapshot() as snapshot:
         version = str(snapshot.position(library))
@@ -143,9 +142,9 @@ def requests(catalog: Catalog, library: str, spec: str, *, chunks: bool) -> list
 
 
 def lane(catalog: Catalog, load: Callable[[str], Embedder], on_progress: Callable[[EmbedProgress], None]) -> Lane:
-    """Return the lane that embeds. ``load`` returns the embedder of a spec.
+    """Return the lane for embedding jobs. ``load`` returns the embedder of a spec.
 
-    It does one library at a time: a model takes all cores by itself.
+    It processes one library at a time, since a model uses all cores.
     """
 
     def work(turn: Turn) -> Advance:
@@ -171,10 +170,10 @@ def embed(
     leaving: threading.Event,
     job_limits: JobLimits = JobLimits(),
 ) -> EmbedReport:
-    """Have libraries embedded and wait for all jobs; return one report.
+    """Enqueue embedding jobs and wait for all of them. Return one report.
 
-    Raise the errors of the embedder, and Cancelled; vectors made until then are stored. An interrupted job ends, unless
-    another caller waits for it or ``leaving`` is set.
+    Raise the errors of the embedder, and Cancelled; vectors computed until then stay. An interrupted job is cancelled,
+    unless another caller waits for it or ``leaving`` is set.
     """
     reader = JobReader(catalog)
     needs = frozenset[str]().union(*(item.needs for item in jobs))

@@ -1,4 +1,4 @@
-"""The stages of the job of one file, independent of other files and waiting callers."""
+"""The stages of one file's job, independent of other files and waiting callers."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from indexers.jobs.report import FileResult, FileStage, Tally
 from indexers.jobs.runner import Batching, Lane, Workplace
 from indexers.jobs.turn import Turn
 
-_PAUSES = (0.2, 1.0)  # seconds after which a file is tried again that changed while it was read
+_PAUSES = (0.2, 1.0)  # seconds before a file that changed during a read is tried again
 
 
 class FileStages:
     def __init__(self, catalog: Catalog, cache: Cache, place: Workplace, options: IndexOptions, tally: Tally) -> None:
-        pool, at_once = place.pool, place.parsers + 1  # tasks of a file that are given to the parsers ahead
+        pool, at_once = place.pool, place.parsers + 1  # number of tasks of a file that the worker pool gets in advance
         self._place, self._at_once = place, at_once
         self._catalog, self._cache, self._options, self._tally = catalog, cache, options, tally
         self._stored = StoredContents(catalog, options.ocr, options.chunks)
@@ -59,7 +59,7 @@ class FileStages:
         )  # fmt: skip
         self._improver = None
         if options.models is not None:
-            # It imports pydantic and the prompts, which others do not wait for.
+            # imported here, since it imports pydantic and the prompts, which are slow to load
             from indexers.jobs.improver import Improver
 
             self._improver = Improver(
@@ -67,25 +67,25 @@ class FileStages:
             )
 
     def lanes(self) -> list[Lane]:
-        """Return the stages grouped into lanes. A few files are read at a time, while models improve others."""
+        """Return the lanes of the stages. A few files are read at a time, while models improve others."""
         models = self._options.models
         improving = [] if models is None else [Lane(frozenset({"enrich"}), models.options.documents, self.work)]
         return [*reading_lanes(self._at_once, self.work, self), *improving]
 
     def key(self, turn: Turn) -> str | None:
-        """Return what the files of one batch share, None for a file that is read alone."""
+        """Return the key that files of one batch share, None for a file to process alone."""
         return batch_key(turn)
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
-        """Index small files together; see ``Batching``."""
+        """Index small files in a batch; see ``Batching``."""
         self._small.run(turns, end, alone)
 
     def work(self, turn: Turn) -> Advance:
-        self._catalog.locate(turn.library, turn.job.subject)  # where another machine has kept it, it comes here
+        self._catalog.locate(turn.library, turn.job.subject)  # downloads the original file if another machine stored it
         stages = {"parse": self.parse, "ocr": self.ocr, "refine": self.refine, "enrich": self.enrich}
         try:
             advance = stages[turn.job.stage](turn)
-        except DamageError as error:  # what is stored of this file, not the whole catalog: others go on
+        except DamageError as error:  # stored data of this file is damaged, not the whole catalog: other files continue
             result = turn.timed(FileResult(str(turn.file), "failed", str(error)))
             self._tally.add(size=turn.unshown, finished=result, again=turn.job.stage != "parse")
             advance = self._ending(turn, result)
@@ -99,8 +99,8 @@ class FileStages:
             self._improver.close()
 
     def parse(self, turn: Turn) -> Advance:
-        """Parse a file and publish it; long OCR is left to the stage ``ocr``."""
-        if is_address(turn.job.subject) and not turn.source.exists():  # it was removed, with what it lay in
+        """Parse a file and publish it. Long OCR is left to the stage ``ocr``."""
+        if is_address(turn.job.subject) and not turn.source.exists():  # its container was removed
             return self._ending(
                 turn, FileResult(turn.job.subject, "failed", "the uploaded file is not stored any more.")
             )
@@ -137,7 +137,7 @@ class FileStages:
         return self._ending(turn, before if self._improver is None else self._improver.improved(turn, before))
 
     def _ending(self, turn: Turn, result: FileResult) -> Advance:
-        """Return the job's next stage, or its end, for this result."""
+        """Return the job's next state for this result: the next stage, or the end."""
         kept_result = result.to_json()
         if result.status == "failed":
             return Advance("failed", result=kept_result, cause=result.error or "")
@@ -152,12 +152,12 @@ class FileStages:
         return Advance("done", result=kept_result)
 
     def _as_published(self, turn: Turn) -> FileResult:
-        """Return the result of a file whose text is unchanged."""
+        """Return the result for a published file whose text is unchanged."""
         document = document_at(self._catalog, turn.library, turn.file)
         return FileResult(str(turn.file), "unchanged") if document is None else unchanged(turn.file, document)
 
     def _reported(self, turn: Turn, doc_id: str, work: Callable[[], FileResult]) -> FileResult:
-        """Return the result of work on a file; record a failure. ``doc_id`` is its document's, "" if it has none."""
+        """Return the result of ``work`` on a file, and record a failure. ``doc_id`` is "" for a new document."""
         try:
             result = _held_still(work, turn)
             return result if turn.written else turn.timed(result)
@@ -200,7 +200,7 @@ class FileStages:
         for moved in () if document else moved_from(self._catalog, library, sha256, target.format, machine):
             card = self._stored.card(file, moved.content_id)
             if not self._catalog.move(moved.doc_id, moved.path, path=str(file), card=card, stamp=stamp):
-                continue  # another file was quicker to take its place
+                continue  # another file has already taken its place
             if self._serves(turn, moved, target):
                 note = "; ".join((f"moved from {moved.path}", *turn.notes))
                 return replace(unchanged(file, moved), note=note)
@@ -208,16 +208,20 @@ class FileStages:
             break
         doc_id = document.doc_id if document else new_id(self._catalog, library, file)
         worker = self._place.worker
-        others_wait = self._place.queue.waits(worker.id, worker.abilities, {"parse"})  # they do not wait for scans too
+        # files that wait for parsing should not wait for OCR too
+        others_wait = self._place.queue.waits(worker.id, worker.abilities, {"parse"})
         seconds = 0.0 if others_wait else self._options.ocr_seconds
         return self._publisher.publish(turn, stamp, sha256, doc_id, seconds, turn.page)
 
     def _reach(self, turn: Turn) -> Reach | None:
-        """Return the server's reach, limited to the folders of the file's sources: it may have become a link since."""
+        """Return the server's reach, limited to the folders of the file's sources.
+
+        The file may be a link by now.
+        """
         return self._reach_in(turn.library)(turn.file)
 
     def _reach_in(self, library: str) -> Callable[[Path], Reach | None]:
-        """Return a function that returns the reach of a library's files; it reads the sources once."""
+        """Return a function that returns the reach of a file. It reads the library's sources once."""
         reach = self._options.reach
         if reach is None:
             return lambda _: None
@@ -232,7 +236,7 @@ class FileStages:
         return reach_of
 
     def _is_rough(self, document: Document) -> bool:
-        """Return whether the layout model has work on a published document, so that others need no turn for it."""
+        """Return whether a published document needs the layout model. If not, no turn for refinement is queued."""
         with self._catalog.snapshot() as snapshot:
             stored = snapshot.version(document.content_id)
         return stored is not None and unrefined(document, stored.version, self._options)
@@ -246,11 +250,11 @@ class FileStages:
 
 
 def reading_lanes(at_once: int, work: Callable[[Turn], Advance], batching: Batching | None = None) -> list[Lane]:
-    """Return the lanes that read files. Scans are read while no file waits to be parsed, trees refined after both."""
+    """Return the lanes that read files. OCR runs if no file waits for parsing, refinement if neither does."""
     return [
         Lane(frozenset({"parse"}), at_once, work, batching=batching),
         Lane(frozenset({"ocr"}), at_once, work, behind=True),
-        Lane(frozenset({"refine"}), 1, work, last=True),  # its pages go side by side
+        Lane(frozenset({"refine"}), 1, work, last=True),  # it processes several pages of one file in parallel
     ]
 
 

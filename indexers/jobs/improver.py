@@ -1,4 +1,4 @@
-"""Improve published documents with models, as a new version of the same bytes."""
+"""Improvement of published documents by models, as a new version of the same bytes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ from indexers.ocr.engines import NoOcr
 from indexers.workers.pool import Allowance, WorkerPool
 from indexers.workers.protocol import DrawTask, LookTask, PictureTask
 
-_RANGE = 50  # pages that one task looks at
-_SHEET_DPI, _SHEET_SIDE = 72, 1568  # of a contact sheet: models scale down what is larger
+_RANGE = 50  # pages per task
+_SHEET_DPI, _SHEET_SIDE = 72, 1568  # resolution and size of a contact sheet; models scale larger pictures down
 
 
 class WorkerSight:
-    """A file's ``Sight``. Its tasks have the time of a file together, besides that of reading it."""
+    """A file's ``Sight`` through worker processes.
+
+    All its tasks share the time limit of a file, in addition to parsing.
+    """
 
     def __init__(
         self,
@@ -76,11 +79,11 @@ class WorkerSight:
         return begun
 
 
-_LOOK = 0.2  # seconds between two looks whether the work was stopped
+_LOOK = 0.2  # seconds between two checks whether the work was stopped
 
 
 class Improver:
-    """Improve published documents. ``options.models`` may not be tested yet."""
+    """Improvement of published documents by models. ``options.models`` may still be in testing."""
 
     def __init__(
         self,
@@ -111,8 +114,8 @@ class Improver:
         self._replies.flush()
 
     def _tell(self) -> None:
-        """Report the trial of the models at once."""
-        with suppress(PageIndexError):  # raised again for whoever needs the models
+        """Report the result of testing the models as soon as it is known."""
+        with suppress(PageIndexError):  # raised again for each file that needs the models
             self._enricher(self._closed)
 
     def _enricher(self, stopped: threading.Event) -> Enricher:
@@ -129,7 +132,7 @@ class Improver:
             return self._made
 
     def improved(self, turn: Turn, before: FileResult) -> FileResult:
-        """Return the improved result; ``before`` itself if there is nothing to do, or nobody to ask."""
+        """Return the result after improvement, or ``before`` itself if no work or no model is left."""
         enricher = self._enricher(turn.stop.asked)
         try:
             result = self._improved(enricher, turn, before)
@@ -158,7 +161,7 @@ class Improver:
         stamp, sha256 = fingerprint(file, turn.source)
         if sha256 != document.sha256:
             raise DocumentError(f"{file}: the file has changed since it was read.", "Index it again.")
-        with self._publisher.content_lock(f"models/{sha256}"):  # the same bytes twice are paid for once
+        with self._publisher.content_lock(f"models/{sha256}"):  # so that the same bytes are paid for once
             best = self._publisher.stored.best(published, tags)
             if best is not None and best.version.improved_by(tags):
                 card = self._publisher.stored.card(file, best.content_id)
@@ -194,13 +197,14 @@ class Improver:
             new = version.with_models(tags, enriched.partly)
             if new == published:
                 return _noted(result, *enriched.notes)
-            apart = "" if before.note == "; ".join(base.warnings) else before.note  # moved from where, say
+            # for example the note on a moved file
+            apart = "" if before.note == "; ".join(base.warnings) else before.note
             note = "; ".join(filter(None, (apart, *enriched.content.warnings)))
             result = replace(result, status="indexed", sections=len(enriched.content.sections), note=note)
             return self._publisher.switch(turn, stamp, new, enriched.content, card_of(file, enriched.content), result)
 
     def _base(self, turn: Turn, document: Document, published: ContentVersion) -> tuple[ContentVersion, IndexedContent]:
-        """Return a file's content without models: from the catalog if that is published, else made again."""
+        """Return a file's content without the work of models, from the catalog if possible, else built again."""
         if published.unimproved == published:
             with self._catalog.snapshot() as snapshot:
                 content = snapshot.content(document.content_id)
@@ -218,7 +222,7 @@ class Improver:
         )
 
     def _document(self, doc_id: str | None) -> tuple[Document, ContentVersion] | None:
-        """Return a document and its published version; None if it has none."""
+        """Return a document and its published version, None if it has none."""
         with self._catalog.snapshot() as snapshot:
             document = snapshot.document(doc_id or "")
             stored = None if document is None else snapshot.version(document.content_id)
@@ -226,7 +230,7 @@ class Improver:
 
 
 def settled(stored: StoredVersion, tags: Mapping[Kind, str], replies: ReplyCache) -> bool:
-    """Return whether these models have done all they can for a content, or found nothing to add."""
+    """Return whether these models have completed their work on a content, or had nothing to add."""
     return stored.version.improved_by(tags) or replies.get(_unchanged(stored.content_id, tags)) is not None
 
 
@@ -245,13 +249,13 @@ def _unchanged(content_id: str, tags: Mapping[Kind, str]) -> str:
 
 
 def _seen(format: str) -> bool:
-    """Return whether a model can be shown the pages of a format."""
+    """Return whether a vision model can be shown the pages of a format."""
     entry = named(format)
     return entry is not None and entry.seen
 
 
 class _FileStages:
-    """Tells how far one file is."""
+    """A callback that reports the progress of one file."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn

@@ -1,4 +1,4 @@
-"""Members of archives and mails: extracted by workers, stored, and indexed by their own jobs."""
+"""Members of archives and mails: workers extract them, the home stores them, and separate jobs index them."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from indexers.workers.protocol import UnpackTask
 
 
 def holds_members(catalog: Catalog, library: str, path: str, format: Format | None) -> bool:
-    """Return whether the members of a file are to be taken out. Nested members come with the outermost container."""
+    """Return whether the members of a file have to be extracted. Nested members come with the outermost container."""
     return format is not None and format.members is not None and not catalog.is_member(library, path)
 
 
 def members_of(catalog: Catalog, library: str, document: Document) -> list[Path]:
-    """Return the addresses of all that was taken out of a document's file, as it was read last."""
+    """Return the addresses of all members extracted at the last read of a document's file."""
     may_hold = holds_members(catalog, library, document.path, named(document.format))
     return [Path(path) for path in catalog.members(library, document.path)] if may_hold else []
 
 
 @dataclass(slots=True)
 class Members:
-    """The members of a container, at any depth. ``paths`` are the addresses of the kept ones.
+    """The members of a container, at any depth. ``paths`` are the addresses of the stored ones.
 
-    ``damaged``: addresses that could not be taken out, with the reasons. ``skipped`` counts files that no parser reads,
-    by ending.
+    ``damaged`` are addresses that could not be extracted, with the reasons. ``skipped`` counts files without a parser,
+    by extension.
     """
 
     paths: list[str] = field(default_factory=list)
@@ -56,10 +56,10 @@ class MemberKeeper:
         self._catalog, self._pool, self._parser, self._limits = catalog, pool, parser, limits
 
     def keep(self, library: str, file: Path, sha256: str, source: Path) -> Members:
-        """Take out and keep what lies in a file of a library; what lay in it before and does not now is removed.
+        """Extract and store the members of a file. Members that are no longer in it are removed.
 
-        Raises DocumentError where the file cannot be opened, LimitError where too much lies in it: then what was kept
-        stays.
+        Raise DocumentError if the file cannot be opened, LimitError if it contains too much; previously stored members
+        then stay.
         """
         with self._parser.copy(file, sha256, source) as copy, self._parser.work() as work:
             run = _Opening(self._pool, self._limits)
@@ -69,13 +69,13 @@ class MemberKeeper:
 
 
 class _Opening:
-    """The opening of an outermost container, whose limits its members share."""
+    """The extraction of an outermost container, whose limits its members share."""
 
     def __init__(self, pool: WorkerPool, limits: ParseLimits) -> None:
         self._pool, self._limits, self._allowance = pool, limits, pool.allowance()
         self.members = Members()
         self.originals: list[Original] = []
-        self._full = False  # no further file may lie in it
+        self._full = False  # whether the limit on files is reached
 
     def open(self, address: str, file: Path, folder: Path, depth: int) -> None:
         task = UnpackTask(file, folder, self._limits)
@@ -113,7 +113,7 @@ class _Opening:
             self.members.damaged.append((address, str(error).removeprefix(f"{file}: ")))
 
 
-_MAX_NAMES = 5  # members that could not be had
+_MAX_NAMES = 5  # members that could not be read, named in notes
 
 
 class MemberJobs:
@@ -121,10 +121,10 @@ class MemberJobs:
         self._catalog, self._queue, self._keeper = catalog, queue, keeper
 
     def follow(self, turn: Turn, sha256: str, *, keep: bool) -> None:
-        """Have what lies in a turn's file indexed; ``keep``: what was taken out of it before may not be that any more.
+        """Enqueue jobs for the members of a turn's file. ``keep``: extract them again first.
 
-        The turn is told what could not be had. It comes before the file is published: a process that is killed between
-        has it taken out again.
+        Notes on unreadable members are added to the turn. This happens before the file is published, so that after an
+        interruption they are extracted again.
         """
         job = turn.job
         if keep:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlan:
-    """The models that improve documents: their ``names``, and the models themselves once ``tried`` (on the first call).
+    """The models that improve documents: their ``names``, and the models that the first call of ``tried`` tests.
 
     ``estimate`` counts calls without making them.
     """
@@ -34,24 +34,28 @@ class ModelPlan:
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """``workers`` 0 means one per core. ``range_pages`` is how many pages one task parses.
+    """Options of an indexing run and of its worker processes.
 
-    ``parse`` limits what is read of a file; the others limit its work: indexers.workers.pool.WorkerLimits.
-    ``ocr`` is called when a page needs it. ``ocr_seconds``: after so much time the pages of a file that were
-    read are published, and the others follow when every other file has had its turn, each turn longer.
-    ``outline``: whether section trees are made again by what a layout model says of the pages, once they are published;
-    ``auto``: those whose own estimate is low, by at most ``outline_pages`` of their pages, for ``outline_seconds``.
-    ``machine``: whose files are read by their paths, "" where no other can be asked.
-    ``needs`` is what a worker must have to read files so, ``enrich_needs`` to improve them, which is left out where
-    that is empty; ``job_limits`` are kept by all processes. ``models`` are those of this process that improve files.
-    ``notes`` are told with the run's. ``reach`` is that of the server that asks, None for whoever may read everything.
+    ``workers`` 0 means one per core. ``range_pages`` is the number of pages that one task parses. ``parse`` limits what
+    is read of a file; the seconds and memory limits are those of indexers.workers.pool.WorkerLimits. ``ocr`` is called
+    when a page needs OCR. After ``ocr_seconds`` a file is published with the pages read so far; the rest follows after
+    other files have had their turn, with more time in each turn.
+
+    ``outline`` decides whether a layout model refines the section trees after publication. ``auto`` refines those with
+    a low quality estimate, reading at most ``outline_pages`` pages for ``outline_seconds``. ``machine`` is the machine
+    that can read the files by their paths, "" if there is only one.
+
+    ``needs`` are the abilities that a worker needs to read these files, ``enrich_needs`` those to improve them; if
+    these are empty, there is no improvement. ``job_limits`` apply to all processes together. ``models`` are the models
+    of this process. ``notes`` are added to the notes of the run. ``reach`` is the reach of the requesting server, None
+    without restrictions.
     """
 
     workers: int = 0
     password: str | None = None
     prune: bool = False
-    check_hashes: bool = False  # read every file, also those that the system tells are unchanged
-    anew: bool = False  # and make all of them again
+    check_hashes: bool = False  # read every file, even if the operating system reports it as unchanged
+    anew: bool = False  # index every file again
     range_pages: int = 100
     seconds_per_task: float = 120.0
     seconds_per_file: float = 3600.0

@@ -1,4 +1,4 @@
-"""The path from files to the store: queue new files, run their jobs, and wait for the results.
+"""The pipeline from files to the store: queue jobs for new files, run them, and wait for the results.
 
 A Batch follows the jobs that one call waits for, whichever process runs them.
 """
@@ -40,8 +40,8 @@ from indexers.jobs.report import FileResult, FileStage, IndexProgress, IndexRepo
 from indexers.jobs.runner import Lane, Runner, workplace
 from indexers.jobs.turn import ANEW, Turn
 
-_LOOK = 0.5  # seconds between two looks at what others do
-_CERTAIN = 10.0  # and between two counts of what is left, for rows that somebody deleted
+_LOOK = 0.5  # seconds between two checks of other processes
+_CERTAIN = 10.0  # seconds between two counts of remaining jobs, which detect deleted rows
 _PAUSED = "paused: it continues when its job is resumed"
 _ENDS = ("done", "failed", "cancelled")
 _EVENTS = 1_000
@@ -51,7 +51,7 @@ _ALL = 1_000_000  # jobs
 class Batch:
     """The jobs that one call waits for. ``after`` is the newest event before they were queued.
 
-    ``waiter`` is the id of this process as a worker; ``here`` tells which jobs this process runs.
+    ``waiter`` is the id of this process as a worker; ``at_work`` returns the jobs that run in this process.
     """
 
     def __init__(
@@ -65,12 +65,13 @@ class Batch:
     ) -> None:
         self._reader, self._waiter, self._here, self._tally, self._after = reader, waiter, at_work, tally, after
         self._left, self._known = dict(jobs), set(jobs)
-        self._pages: dict[int, int] = {}  # of what others parse: how many have been shown
-        self._unsettled: dict[int, tuple[Turn, Advance]] = {}  # what has ended here since the last look
-        self._shown: set[int] = set()  # of what others do: what was told as finished
-        self._holders: dict[int, str] = {}  # who took a job last
+        self._pages: dict[int, int] = {}  # reported pages of files that other processes parse
+        # jobs that have ended in this process since the last check
+        self._unsettled: dict[int, tuple[Turn, Advance]] = {}
+        self._shown: set[int] = set()  # jobs of other processes that were reported as finished
+        self._holders: dict[int, str] = {}  # the last worker of each job
         self._looked = time.monotonic()
-        self._counted = self._looked - _CERTAIN + _LOOK  # soon, for the first time
+        self._counted = self._looked - _CERTAIN + _LOOK  # the first count follows soon
         self.results: dict[Path, FileResult] = {}
 
     def has_ended(self) -> bool:
@@ -93,14 +94,14 @@ class Batch:
         return list(self._left)
 
     def ended(self, turn: Turn, advance: Advance) -> None:
-        """Take the end of a turn of this process, which has shown its progress itself."""
+        """Record the end of a turn in this process, which has reported its progress already."""
         if turn.job.id not in self._known:
             self._add(turn.job)
         if turn.job.id in self._left and advance.status in _ENDS:
             self._unsettled[turn.job.id] = turn, advance
 
     def settle(self) -> None:
-        """Close the jobs that have ended here, except those that were asked for again while they ran."""
+        """Close the jobs that have ended in this process, except those that were requested again while they ran."""
         ended, self._unsettled = self._unsettled, {}
         again = {job.id for job in self._reader.jobs(ended) if not job.ended} if ended else set()
         for number, (turn, advance) in ended.items():
@@ -109,7 +110,7 @@ class Batch:
                 self._close(number, _result(file, advance.status, advance.result or turn.job.result, advance.cause))
 
     def _find_more(self) -> None:
-        """Add jobs that came of the known ones: of members of archives and mails."""
+        """Add follow-up jobs of known jobs: those for members of archives and mails."""
         if self._reader.awaited(self._waiter) <= len(self._known):
             return
         for job in self._reader.listed(waiter=self._waiter, limit=_ALL):
@@ -136,10 +137,10 @@ class Batch:
             if event.kind == "progress":
                 self._show(event, file)
             elif (job := rows.get(event.job)) and (event.kind == "stage" or (event.kind in _ENDS and job.ended)):
-                self._move(job, file, event.kind)  # one that was asked for again goes on
+                self._move(job, file, event.kind)  # a job that was requested again continues
 
     def _hear_of_rows(self) -> None:
-        at_work = self._here()  # they tell of themselves, a moment after their end was written
+        at_work = self._here()  # these report their end themselves, a moment after it is written
         active, paused = self._reader.active_awaited(self._waiter)
         ended = [number for number in self._left if number not in active and number not in at_work]
         rows = {job.id: job for job in self._reader.jobs(ended)}
@@ -164,7 +165,7 @@ class Batch:
         self._tally.add(pages=more, size=more * size(file) / max(1, pages), at=at)
 
     def _move(self, job: Job, file: Path, kind: str) -> None:
-        """Take a stage's or a job's end that another process wrote."""
+        """Record the end of a stage or a job in another process."""
         again = job.id in self._shown
         result = _result(file, kind, job.result, job.cause)
         pages, share = 0, 0.0
@@ -184,7 +185,7 @@ class Batch:
 
 
 def _result(file: Path, status: str, stored: Mapping[str, Any] | None, cause: str) -> FileResult:
-    """Return a file's result from what is kept with its job."""
+    """Return the result of a file from the stored result of its job."""
     if not stored:
         return FileResult(str(file), "failed", cause or "the job of this file ended without a result.")
     result = FileResult.from_json(stored)
@@ -201,8 +202,9 @@ class IndexRun:
     """A call that indexes files into a library and waits for them.
 
     ``cache`` stores OCR results and model replies; ``scratch`` is a folder for working files. ``job_options`` are
-    stored with the jobs for workers of other processes. ``detach`` leaves the jobs to them; ``works`` tells whether
-    this process runs jobs itself. Once ``cancelled`` is set, jobs without other waiters end, unless ``leaving`` is set.
+    stored with the jobs for workers of other processes. ``detach`` queues the jobs without waiting for them; ``works``
+    says whether this process runs jobs itself. When ``cancelled`` is set, jobs that no other process waits for are
+    cancelled, unless ``leaving`` is set.
     """
 
     catalog: Catalog
@@ -221,7 +223,7 @@ class IndexRun:
 def index(
     run: IndexRun, paths: Sequence[str | Path], on_progress: Callable[[IndexProgress], None] = lambda _: None
 ) -> IndexReport:
-    """Index the files that ``paths`` name. A failing file does not stop the others.
+    """Index the files that ``paths`` name. A failing file does not stop the others. Return a report.
 
     Raise Cancelled after cancellation; published documents stay. Raise UsageError for an invalid library name,
     StoreError if the catalog cannot be written.
@@ -237,14 +239,14 @@ def index(
     tally.add()
     for problem in failed:
         tally.add(finished=problem)
-    with catalog.snapshot() as snapshot:  # a file whose document is damaged fails by itself once its turn comes
+    with catalog.snapshot() as snapshot:  # a file with a damaged document fails later, in its own job
         documents = {document.path: document for document in snapshot.sound_documents(library)}
     done, requests = _sort_files(run, files, documents, tally)
     if run.detach:
         JobQueue(catalog).enqueue(list(requests.values()))
     elif requests:
         done |= _work(run, requests, tally, len(done))
-    inside = sorted(done.keys() - set(files))  # what lies in them
+    inside = sorted(done.keys() - set(files))  # members of these files
     results = [*failed, *(done[file] for file in (*files, *inside) if file in done)]
     removed = prune(catalog, library, discovered.roots) if options.prune else ()
     indexed = any(result.status == "indexed" for result in results)
@@ -266,7 +268,7 @@ def _sort_files(
     """Return the results of unchanged files, and the job requests for the others."""
     catalog, library, options = run.catalog, run.library, run.options
     needs, job_options = options.needs, run.job_options
-    if options.password is not None:  # which is kept by this process alone
+    if options.password is not None:  # only this process has the password
         secret = f"{SESSION}{uuid.uuid4().hex}"
         needs, job_options = needs | {secret}, {**job_options, "password": secret}
     machine = {MACHINE + options.machine} if options.machine else set[str]()
@@ -274,13 +276,13 @@ def _sort_files(
     if options.anew:
         job_options = {**job_options, ANEW: True}
     unimproved = _unimproved(run.cache, options)
-    estimate = options.models is not None and options.models.estimate  # takes no other job's place
+    estimate = options.models is not None and options.models.estimate  # an estimate must not replace another job
     done: dict[Path, FileResult] = {}
     requests: dict[Path, JobRequest] = {}
     named_files, inside = set(files), [*files]
     able = needs | machine | options.enrich_needs
-    waiting = JobReader(catalog).waiting_stages(library, able)  # left by a command that was killed, for instance
-    for file in inside:  # grows by what lies in those that are unchanged
+    waiting = JobReader(catalog).waiting_stages(library, able)  # for example from a command that was killed
+    for file in inside:  # grows by the members of unchanged files
         if file in done or file in requests:
             continue
         document = documents.get(str(file))
@@ -316,16 +318,16 @@ def _sort_files(
 
 
 def _unimproved(cache: Cache, options: IndexOptions) -> Callable[[StoredVersion], bool]:
-    """Return whether models that are configured have something to do for a content."""
+    """Return a function that tells whether the configured models have work on a content."""
     if options.models is None:
         return lambda _: False
-    from indexers.jobs.improver import unimproved  # with pydantic and the prompts, which others do not wait for
+    from indexers.jobs.improver import unimproved  # imported here, since pydantic and the prompts are slow to load
 
     return partial(unimproved, ReplyCache(cache), options.models)
 
 
 def _work(run: IndexRun, requests: Mapping[Path, JobRequest], tally: Tally, done: int) -> dict[Path, FileResult]:
-    """Work at the jobs and return the results by file, whoever did them. Raises Cancelled.
+    """Run the jobs and return the results by file, whichever process ran them. Raise Cancelled.
 
     ``done`` is the number of files that needed no job.
     """

@@ -1,4 +1,4 @@
-"""Make the content of a file, or find it in the catalog, and publish it as a document."""
+"""Building a file's content, or reusing a stored one, and its publication as a document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from indexers.outline.quality import is_low
 
 @dataclass(frozen=True, slots=True)
 class MadeVersion:
-    """A content made of a file, and its version. ``scans`` says how far its scans are read."""
+    """A content built from a file, with its version. ``scans`` says how many scanned pages are read."""
 
     version: ContentVersion
     content: IndexedContent
@@ -34,8 +34,9 @@ class MadeVersion:
 
 
 class Publisher:
-    """Publish documents. ``ending`` returns the next state of a job for its result, which is written in the
-    same transaction.
+    """Publisher of documents.
+
+    ``ending`` returns the next state of a job for its result, which is written in the same transaction.
     """
 
     def __init__(
@@ -55,8 +56,8 @@ class Publisher:
     def publish(
         self, turn: Turn, stamp: FileStamp, sha256: str, doc_id: str, ocr_seconds: float, on_page: Callable[[int], None]
     ) -> FileResult:
-        """Publish a document: from a stored content of the same bytes, or a new one."""
-        with self.content_lock(sha256):  # the same bytes twice in one process are parsed once
+        """Publish a document, from a stored content of the same bytes or a new one. Return the result of the file."""
+        with self.content_lock(sha256):  # so that the same bytes are parsed once per process
             if not turn.anew and (shared := self._shared(turn, sha256)) is not None:
                 with self._catalog.snapshot() as snapshot:
                     pages, sections = snapshot.extent(shared.content_id)
@@ -75,7 +76,7 @@ class Publisher:
             return self.switch(turn, stamp, version.version, content, card_of(turn.file, content), result)
 
     def make(self, turn: Turn, sha256: str, ocr_seconds: float, on_page: Callable[[int], None]) -> MadeVersion:
-        """Make or find the content of a file.
+        """Build the content of a file.
 
         Raise DocumentError, or ChangedError if its bytes no longer match the hash.
         """
@@ -90,7 +91,7 @@ class Publisher:
         on_page: Callable[[int], None],
         regions: RegionsByPage | None = None,
     ) -> MadeVersion:
-        """Make the content of bytes that are copied already, with a tree refined by ``regions`` if given."""
+        """Build the content of a private copy, with a tree refined by ``regions`` if given."""
         file_content = self._maker.make(turn, copy, ocr_seconds, on_page, regions)
         version = self.stored.target_version(turn.source, copy.sha256)
         if file_content.scanned and isinstance(ocr := self.stored.ocr(), Ocr):
@@ -107,8 +108,10 @@ class Publisher:
         card: Card,
         result: FileResult,
     ) -> FileResult:
-        """Point the result's document to a version, whose ``content`` is None where the catalog holds it; what becomes
-        of the job is written with it. Raises LeaseLostError where another process has taken the job over.
+        """Publish a version as the result's document, together with the job's next state. Return the final result.
+
+        ``content`` is None if the catalog has it already. Raise LeaseLostError if another process has taken over the
+        job.
         """
         result = turn.timed(result)
         turn.rough = content is None or is_low(content.models, len(content.pages))
@@ -123,27 +126,28 @@ class Publisher:
         return result
 
     def content_lock(self, content: str) -> threading.Lock:
-        """Return the lock to hold while making something of the same bytes."""
+        """Return the lock for building a content from the same bytes."""
         with self._lock:
             return self._content_locks.setdefault(content, threading.Lock())
 
     def _shared(self, turn: Turn, sha256: str) -> StoredVersion | None:
-        """Return a stored version of the same bytes that serves. Raises DocumentError if this run may not open the
-        file.
+        """Return a usable stored version of the same bytes, None if there is none.
+
+        Raise DocumentError if this run may not open the file.
         """
         stored = self.stored.best(self.stored.target_version(turn.source, sha256))
         if stored is None:
             return None
         pages = stored.pages  # it may have been read under other limits
         self._limits.check("max_pages", pages, f"{turn.file}: it has {pages:,} pages")
-        if self.stored.encrypted(stored.content_id):  # who does not know the password does not get the text
+        if self.stored.encrypted(stored.content_id):  # without the password the stored text must not be used
             with self.parser.copy(turn.file, sha256, turn.source) as copy:
                 self.parser.opens(copy)
         return stored
 
 
 def published_note(turn: Turn, content: IndexedContent, stamp: FileStamp, stat: os.stat_result | None) -> str:
-    """Return the note about a file that is published. ``stat`` is its present status, None if the system gives none."""
+    """Return the note on a published file. ``stat`` is its present status, None if the system reports none."""
     note = "; ".join((*turn.notes, *content.warnings))
     if stat is None or not stamp.fits(stat):
         note = "; ".join(filter(None, (note, "the file has changed since it was read: index it again")))

@@ -1,4 +1,4 @@
-"""Read the pages of a file in worker processes: parse ranges, run OCR, and build the content."""
+"""Reading of a file in worker processes: parse ranges of pages, run OCR, and build the content."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from indexers.workers.protocol import BuildTask, ParsedRange, ParseTask, ScanTas
 
 @dataclass(frozen=True, slots=True)
 class ParsedRanges:
-    """The files of the parsed pages, in order; the pages that need OCR; the number of stretches of ``range_pages``."""
+    """The spool files of the parsed pages in order, the pages that need OCR, and the number of page ranges."""
 
     spools: tuple[Path, ...]
     unread: list[int]
@@ -41,8 +41,9 @@ class ParsedRanges:
 
 
 class Parser:
-    """``folder`` is for working files. ``at_once`` is how many tasks of a file are given to the workers ahead of their
-    turn.
+    """Parser of files in worker processes.
+
+    ``folder`` is for working files. ``at_once`` is the number of tasks of a file that the pool gets in advance.
     """
 
     def __init__(
@@ -59,9 +60,9 @@ class Parser:
 
     @contextmanager
     def copy(self, file: Path, sha256: str, at: Path | None = None) -> Iterator[PrivateCopy]:
-        """Yield a private copy of a file's bytes, which may lie ``at`` another path.
+        """Yield a private copy of a file's bytes, which may be ``at`` another path.
 
-        Raises ChangedError if they are not those of the hash.
+        Raise ChangedError if they do not match the hash.
         """
         with private_copy(file, self._folder, at) as copy:
             if copy.sha256 != sha256:
@@ -79,13 +80,13 @@ class Parser:
             shutil.rmtree(folder, ignore_errors=True)
 
     def opens(self, copy: PrivateCopy) -> None:
-        """Raises PasswordError, or another DocumentError, where the file cannot be opened."""
+        """Raise PasswordError, or another DocumentError, if the file cannot be opened with the password."""
         with self.work() as work:
             task = ParseTask(copy.path, self._password, 2, 2, work / "nothing", self._limits)
             self._pool.submit(task, self._pool.allowance()).result()
 
     def pages(self, copy: PrivateCopy) -> Iterator[list[ParsedPage]]:
-        """Yield a file's pages, range by range. Raises DocumentError, LimitError or Cancelled."""
+        """Yield the pages of a file in lists, one per range. Raise DocumentError, LimitError or Cancelled."""
         with self.work() as work:
             for spool in self.spools(copy, work, self._pool.allowance()).spools:
                 yield load_spool(spool).pages
@@ -93,9 +94,9 @@ class Parser:
     def spools(
         self, copy: PrivateCopy, work: Path, allowance: Allowance, on_page: Callable[[int], None] = lambda _: None
     ) -> ParsedRanges:
-        """Parse a file's pages into files below ``work``. Raises as ``pages``.
+        """Parse a file's pages into spool files below ``work``. Raise the same errors as ``pages``.
 
-        ``on_page`` gets the number of pages with every page.
+        ``on_page`` is called for every page with the total number of pages.
         """
         whole = format_of(copy.path).whole
 
@@ -113,8 +114,9 @@ class Parser:
         return ParsedRanges(tuple(work / f"{start}.pages" for start in starts), unread, stretches)
 
     def _in_turn(self, begin: Callable[[int], Future[object]], starts: Sequence[int]) -> Iterator[Future[object]]:
-        """Yield tasks in order, a few begun at a time: a long file leaves room for others. Unfinished ones are
-        cancelled.
+        """Yield tasks in order, with only a few submitted ahead, so that other files get workers too.
+
+        Unfinished tasks are cancelled at the end.
         """
         running: deque[Future[object]] = deque()
         try:
@@ -129,12 +131,12 @@ class Parser:
                 future.cancel()
 
 
-_MAX_FAILED_PAGES = 5  # pages of a file whose OCR failed that are named
+_MAX_FAILED_PAGES = 5  # maximum number of pages with failed OCR that a note names
 
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """``ocr`` is called when a page needs it."""
+    """The options of OCR for a file. ``ocr`` is called when a page needs it."""
 
     password: str | None
     limits: ParseLimits
@@ -143,7 +145,7 @@ class ScanOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadScans:
-    """Packed OCR results in page order. ``tried`` counts all attempts, ``left`` the pages still to read.
+    """OCR results of a file in page order, packed. ``tried`` counts attempted pages, ``left`` the pages still to read.
 
     ``stopped`` means that the time of the file is used up. ``notes`` are for the user.
     """
@@ -157,20 +159,20 @@ class ReadScans:
 
 @dataclass(slots=True)
 class _File:
-    """The state of a file between its turns: its time, pages under way, and why some could not be read."""
+    """The OCR state of a file between its turns: its time, running pages, and reasons of failures."""
 
     allowance: Allowance
     running: dict[int, Future[object]] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
-    stopped: str = ""  # why no more of its pages are read
-    asked_machines: bool = False  # for what other machines have read of it
-    shown: tuple[int, int] = (0, 0)  # pages that are done and all that need it, as counted in the progress
+    stopped: str = ""  # the reason why the rest of its pages is not read
+    asked_machines: bool = False  # whether the bucket was checked for results of other machines
+    shown: tuple[int, int] = (0, 0)  # completed pages and all pages that need OCR, as reported in the progress
 
 
 class ScanReader:
     def __init__(self, cache: SharedCache, pool: WorkerPool, options: ScanOptions, at_once: int) -> None:
         self._cache, self._pool, self._options, self._at_once = cache, pool, options, at_once
-        self._files: dict[int, _File] = {}  # by job
+        self._files: dict[int, _File] = {}  # by job id
         self._lock = threading.Lock()
 
     def read(
@@ -180,10 +182,10 @@ class ScanReader:
         numbers: Sequence[int],
         seconds: float,
     ) -> ReadScans:
-        """Read the pages (1-based) that need it, for ``seconds`` at most.
+        """Run OCR on the pages ``numbers`` (1-based), for at most ``seconds``.
 
-        Each page is a task with its own limits, and together they have the time of a file besides that of
-        parsing. What was read before comes from the cache; what other machines have read is asked for once.
+        Each page is a task with its own limits. Together they have the time limit of a file, in addition to parsing.
+        Earlier results come from the cache; results of other machines are requested once.
         """
         if not numbers:
             return ReadScans()
@@ -212,14 +214,14 @@ class ScanReader:
         )
 
     def forget(self, job: int) -> None:
-        """Forget the state of a file whose turns are over."""
+        """Delete the state of a file after its last turn."""
         with self._lock:
             self._files.pop(job, None)
 
     def _show(self, turn: Turn, of_file: _File, read: int, pages: int) -> None:
-        """Add to the progress of all files what was read of this one since the last call.
+        """Report the progress of a file since the last call.
 
-        Later stages take the same pages from the cache; the progress has counted them already.
+        Later stages read the same pages from the cache, so only the stages parse and ocr report it.
         """
         if turn.job.stage not in ("parse", "ocr"):
             return
@@ -230,7 +232,7 @@ class ScanReader:
     def _new(
         self, copy: PrivateCopy, ocr: Ocr, numbers: Sequence[int], of_file: _File, seconds: float
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield pages as they are read, a few begun at a time: a long file leaves room for others."""
+        """Yield pages as OCR finishes them, with only a few submitted ahead, so that other files get workers too."""
         until, running, stop = monotonic() + seconds, of_file.running, of_file.allowance.stop
         waiting = deque(number for number in numbers if number not in running)
         try:
@@ -244,13 +246,13 @@ class ScanReader:
                 number = next(iter(running))
                 try:
                     page = cast(bytes, running[number].result(max(0.0, until - monotonic())))
-                except TimeoutError:  # the next turn takes it
+                except TimeoutError:  # the next turn continues
                     break
                 except (Cancelled, CancelledError):
                     del running[number]
                     if stop.asked.is_set():
                         raise Cancelled("Indexing was stopped.") from None
-                    waiting.append(number)  # it was stopped with the turn before
+                    waiting.append(number)  # it was stopped at the end of the previous turn
                     continue
                 except DocumentError as error:
                     if of_file.allowance.left() <= 0:
@@ -282,7 +284,7 @@ def _scan_notes(of_file: _File, left: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A content made of a file. ``scanned``: it has pages that need OCR; ``scans`` says how far they are."""
+    """A content built from a file. ``scanned``: it has pages that need OCR; ``scans`` are the results so far."""
 
     content: IndexedContent
     scanned: bool
@@ -301,7 +303,10 @@ class Maker:
         on_page: Callable[[int], None],
         regions: RegionsByPage | None = None,
     ) -> FileContent:
-        """Parse, read scans for about ``ocr_seconds``, build. Raises DocumentError, LimitError or Cancelled."""
+        """Parse a file, run OCR for about ``ocr_seconds``, and build the content.
+
+        Raise DocumentError, LimitError or Cancelled.
+        """
         allowance = self._pool.allowance(turn.stop)
         with self._parser.work() as work:
             parsed = self._parser.spools(copy, work, allowance, on_page)

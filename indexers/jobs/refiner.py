@@ -1,4 +1,4 @@
-"""Refine published section trees with a layout model, which reads each page once."""
+"""Refinement of published section trees with a layout model, which reads each page once."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _EMPTY_PAGE = (
     b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]>>endobj\ntrailer<</Root 1 0 R>>\n"
 )
 _LACKING = "could not be read by the layout model"
-_MAX_FAILED_PAGES = 5  # pages that could not be read which are named
-_TRIES = 3  # first pages of a document; where none of them can be read, no other is tried
+_MAX_FAILED_PAGES = 5  # maximum number of failed pages that a note names
+_TRIES = 3  # if the first pages of a document all fail, the others are not tried
 
 
 def layout_model() -> str:
-    """Return the name of the model and of how it is used, as contents are marked with it."""
+    """Return the name and version of the model and its rules, with which refined contents are marked."""
     return f"{_RULES}+pymupdf-{version('pymupdf')}"
 
 
 def missing() -> str:
-    """Return why trees cannot be refined here, in a sentence; "" where they can. Nothing is loaded."""
+    """Return the reason why this installation cannot refine trees, "" if it can. Nothing is loaded."""
     if find_spec("onnxruntime") is None:
         return f"{_WITHOUT}the model needs the package onnxruntime (pip install onnxruntime)"
     package = find_spec("pymupdf")
@@ -59,7 +59,7 @@ def missing() -> str:
 
 
 def load_layout_model(max_memory: int) -> str:
-    """Have a worker process read an empty page. Return why it cannot, in a sentence; "" if it can."""
+    """Test the model on an empty page in a worker process. Return the reason if it fails, else ""."""
     with TemporaryDirectory() as folder:
         page = Path(folder) / "page.pdf"
         page.write_bytes(_EMPTY_PAGE)
@@ -74,23 +74,25 @@ def load_layout_model(max_memory: int) -> str:
 
 
 def refinable(file: Path) -> bool:
-    """Return whether a layout model can look at a file's pages."""
+    """Return whether a layout model can read the pages of a file."""
     return format_of(file).regions is not None
 
 
 def mark(document: Document, options: IndexOptions) -> str:
-    """Return how contents are marked whose tree these options refine: the model, and "/300" where it reads no more
-    than that many pages (fewer where the time of the document is over).
+    """Return the mark of contents that are refined with these options.
+
+    It is the model, with a suffix such as "/300" if only that many pages are read. Fewer pages are read if the time of
+    the document is over.
     """
     whole = options.outline != "auto" or document.pages <= options.outline_pages
     return layout_model() if whole else f"{layout_model()}/{options.outline_pages}"
 
 
 def unrefined(document: Document, version: ContentVersion, options: IndexOptions) -> bool:
-    """Return whether the layout model has something to say of a published document that it has not said.
+    """Return whether a published document should be refined with the layout model.
 
-    A content that models improved is left as it is unless there are models to improve the refined tree again. With
-    ``auto`` a tree is left too whose own estimate is not low, or of which there is none.
+    A content that models improved is refined only if there are models to improve it again. With ``auto`` a tree is
+    refined only if its quality estimate is low.
     """
     entry = named(version.format)
     if options.outline == "fast" or entry is None or entry.regions is None:
@@ -105,7 +107,7 @@ def unrefined(document: Document, version: ContentVersion, options: IndexOptions
 
 
 class Refiner:
-    """``at_once``: pages that are given to the workers ahead."""
+    """Refinement of section trees. ``at_once`` is the number of pages that the pool gets in advance."""
 
     def __init__(
         self,
@@ -120,12 +122,12 @@ class Refiner:
         self._catalog, self._cache, self._pool = catalog, cache, pool
         self._publisher, self._options = publisher, options
         self._at_once, self._tally = at_once, tally
-        self._absent = ""  # why the model could not be loaded
+        self._absent = ""  # the reason why the model could not be loaded
 
     def refined(self, turn: Turn, before: FileResult) -> FileResult:
-        """Return the refined result; ``before`` itself if there is nothing to do.
+        """Return the result after refinement, or ``before`` itself if there is nothing to do.
 
-        With ``auto`` a tree that cannot be refined stays, and nothing is said of it: nobody has asked for more.
+        With ``auto`` a tree that cannot be refined stays without a note, since no user has requested refinement.
         """
         try:
             result = self._refined(turn, before)
@@ -170,7 +172,10 @@ class Refiner:
             return self._publisher.switch(turn, stamp, version, content, card_of(turn.file, content), result)
 
     def refine_content(self, turn: Turn, document: Document, marked: str) -> tuple[ContentVersion, IndexedContent]:
-        """Make a published document again with a refined tree, ``marked`` so, without what models said of it."""
+        """Build a published document again with a refined tree and the mark ``marked``.
+
+        It loses improvements by models.
+        """
         with self._publisher.parser.copy(turn.file, document.sha256, turn.source) as copy:
             limit = int(marked.partition("/")[2] or document.pages)
             regions, warnings, is_complete = self._regions(turn, copy, document, limit)
@@ -194,9 +199,7 @@ class Refiner:
     def _regions(
         self, turn: Turn, copy: PrivateCopy, document: Document, limit: int
     ) -> tuple[RegionsByPage, list[str], bool]:
-        """Return the regions of the first pages, messages of pages that could not be read, and whether time sufficed
-        for all.
-        """
+        """Return the regions of the first pages, messages on failed pages, and whether all pages were read in time."""
         lines = self._lines_read(document)
         model = layout_model()
         numbers = range(1, min(limit, document.pages) + 1)
@@ -232,8 +235,10 @@ class Refiner:
     def _read(
         self, turn: Turn, copy: PrivateCopy, numbers: Sequence[int], lines: Mapping[int, tuple[PlacedLine, ...]]
     ) -> Iterator[tuple[int, tuple[Region, ...] | DocumentError]]:
-        """Yield pages in order, a few begun at a time, each with its own time; with ``auto`` they share the time of a
-        document, and what exceeds it is left. Raises Cancelled.
+        """Yield results of pages in order, with only a few pages submitted ahead. Raise Cancelled.
+
+        Each page has its own time limit. With ``auto`` all pages share the time of a document, and pages after it are
+        skipped.
         """
         shared = self._options.outline == "auto"
         allowance = self._pool.allowance(turn.stop, self._options.outline_seconds if shared else None)

@@ -13,10 +13,11 @@ from indexers.enrich.steps import Stage, StepDone
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """The outcome of one file. ``note`` has further information for the user (moved, pages without text).
+    """The result of one file. ``note`` has further information for the user (moved, pages without text).
 
-    ``seconds`` until it could be searched, then ``ocr_seconds`` and ``model_seconds``; ``steps`` and ``usage`` describe
-    the model calls. ``unread`` counts pages that OCR reads next. ``reason`` is the error code of a failed file.
+    ``seconds`` is the time until it was searchable, ``ocr_seconds`` and ``model_seconds`` the time after it. ``steps``
+    and ``usage`` describe the model calls. ``unread`` counts pages that OCR reads next. ``reason`` is the error code of
+    a failed file.
     """
 
     path: str
@@ -35,7 +36,7 @@ class FileResult:
     reason: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value that is kept with a job."""
+        """Return the JSON form that is stored with a job."""
         return asdict(self)
 
     @classmethod
@@ -46,8 +47,10 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """``notes`` are about the whole run: which models it went without, and what it did instead. ``skipped`` counts the
-    files below folders that no parser reads, by their ending ("" for none), most first.
+    """The report of an indexing run.
+
+    ``notes`` concern the whole run, such as models that were not available. ``skipped`` counts files in folders without
+    a parser, by extension ("" for none), the most frequent first.
     """
 
     files: tuple[FileResult, ...]
@@ -63,11 +66,11 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """Sent whenever something moved. Bytes measure the work: pages are not known before a file is opened.
+    """The progress of an indexing run, sent whenever it changes.
 
-    ``file`` is the path of the file that moved, ``stage`` what is being done with it, for ``stage_done`` of its
-    ``stage_pages`` pages so far (0 of 0 where that is not known or does not go by pages). ``notes`` are the run's.
-    ``over`` is the path of a file for which nothing is left to do, neither OCR nor models.
+    Bytes measure the work, since the number of pages is unknown before a file is opened. ``file`` is the path of the
+    file that changed, ``stage`` its stage, with ``stage_done`` of ``stage_pages`` pages (0 of 0 if unknown or not by
+    page). ``notes`` are the run's. ``over`` is the path of a file with no work left, neither OCR nor models.
     """
 
     files: int
@@ -75,8 +78,8 @@ class IndexProgress:
     pages_done: int
     bytes: int
     bytes_done: int
-    finished: FileResult | None = None  # the file that was just published or refused
-    scans: int = 0  # of the pages: those that OCR has to read, which takes far longer
+    finished: FileResult | None = None  # the file that was just published or failed
+    scans: int = 0  # pages that need OCR, which takes far longer
     scans_done: int = 0
     file: str = ""
     stage: Stage = "parse"
@@ -88,7 +91,7 @@ class IndexProgress:
 
 @dataclass(frozen=True, slots=True)
 class FileStage:
-    """The stage that one file is at."""
+    """The stage of one file, and its progress in pages."""
 
     file: str = ""
     stage: Stage = "parse"
@@ -98,7 +101,7 @@ class FileStage:
 
 @dataclass
 class Tally:
-    """Progress shared by the threads of one run."""
+    """The progress of one run, shared by its threads."""
 
     report: Callable[[IndexProgress], None]
     files: int
@@ -125,8 +128,8 @@ class Tally:
     ) -> None:
         """Add progress and report it.
 
-        ``scans`` were read of the ``unread`` pages. ``again``: the finished file was counted before. ``settled``:
-        nothing is left to do for this file.
+        ``scans`` counts pages that OCR has read, ``unread`` pages that need it. ``again``: the finished file was
+        counted before. ``settled``: no work is left for this file.
         """
         with self.lock:
             self.pages_done += pages

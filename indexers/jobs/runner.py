@@ -30,14 +30,14 @@ from indexers.formats.limits import plain_reason
 from indexers.jobs.turn import Turn
 from indexers.workers.pool import WorkerLimits, WorkerPool
 
-_LISTEN = 0.5  # seconds between two looks at what is asked
-_TELL = 1.0  # between two writes of how far the jobs are
+_LISTEN = 0.5  # seconds between two checks for requests to stop
+_TELL = 1.0  # seconds between two writes of the jobs' progress
 _RENEW = 10.0
-_PATIENCE = 3.0  # after which the parsers of a job that is to stop are ended
+_PATIENCE = 3.0  # seconds after which the parsers of a job to stop are killed
 
 
 class Leases:
-    """Renew the leases of running turns. ``bury`` handles processes that have died."""
+    """The leases of running turns, which a thread renews. ``bury`` handles processes that have died."""
 
     def __init__(
         self, queue: JobQueue, workers: Workers, worker: Worker, pool: WorkerPool, bury: Callable[[], None]
@@ -46,8 +46,8 @@ class Leases:
         self._lock = threading.Lock()
         self._turns: dict[int, Turn] = {}
         self._reported: dict[int, tuple[int, int]] = {}
-        self._asked: dict[int, float] = {}  # since when a turn is to stop
-        self._unknown: dict[Fence, float] = {}  # since when there is a lease without a turn
+        self._asked: dict[int, float] = {}  # time since which a turn has to stop
+        self._unknown: dict[Fence, float] = {}  # time since which a lease has no turn
         self.awaited: Callable[[], Sequence[int]] = list
         """The jobs that this process waits for."""
         self._end = threading.Event()
@@ -64,7 +64,7 @@ class Leases:
                 by_job.pop(turn.job.id, None)
 
     def at_work(self) -> Set[int]:
-        """Return the jobs whose turns are not over yet, also where their end is written already."""
+        """Return the jobs whose turns are not over, even if their end is already written."""
         with self._lock:
             return set(self._turns)
 
@@ -76,7 +76,7 @@ class Leases:
         renewed = reported = time.monotonic()
         while not self._end.wait(_LISTEN):
             now = time.monotonic()
-            # A database that is busy, or memory that is short, is tried again; what is lost meanwhile is fenced.
+            # If the database is busy or memory is short, try again later; lost leases are fenced.
             with suppress(PageIndexError, MemoryError):
                 if now >= renewed + _RENEW:
                     renewed = now
@@ -88,7 +88,7 @@ class Leases:
 
     def _renew(self) -> None:
         self._queue.renew(self._worker.id)
-        if not self._workers.beat(self._worker.id):  # this machine slept, and others have given it up
+        if not self._workers.beat(self._worker.id):  # this machine was suspended, and others have removed the worker
             self._workers.register(self._worker)
             self._queue.wait_for(self._worker.id, self.awaited())
         self._workers.sweep(self._worker.id)
@@ -121,7 +121,7 @@ class Leases:
                 self._pool.end(turn.stop)
 
     def _give_back(self, unknown: Set[Fence], now: float) -> None:
-        """Release jobs whose end could not be written: nobody works at them here."""
+        """Return jobs to the queue whose end could not be written, since no turn runs them here."""
         self._unknown = {fence: self._unknown.get(fence, now) for fence in unknown}
         for fence in [fence for fence, since in self._unknown.items() if now >= since + _RENEW]:
             self._queue.release(fence)
@@ -129,7 +129,7 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The resources of a worker. ``folder`` is for working files; ``parsers`` processes read files."""
+    """The resources of a worker. ``folder`` is for working files; ``parsers`` is the number of parser processes."""
 
     worker: Worker
     folder: Path
@@ -151,14 +151,14 @@ def workplace(
     leaving: threading.Event | None = None,
     job_limits: JobLimits = JobLimits(),
 ) -> Iterator[Workplace]:
-    """Yield the resources of this process as a worker. At the end its jobs return to the queue.
+    """Register this process as a worker and yield its resources. At the end its jobs return to the queue.
 
-    After an error, jobs without other waiters end, unless ``leaving`` is set.
+    After an error, jobs that no other process waits for are cancelled, unless ``leaving`` is set.
     """
     queue, workers = JobQueue(catalog, limits=job_limits), Workers(catalog)
     with scratch_folder(scratch) as folder:
         home = hashlib.sha256(str(scratch.absolute()).encode()).hexdigest()[:8]
-        host = f"{platform.node()}:{home}"  # processes of another home have their folders there
+        host = f"{platform.node()}:{home}"  # processes of another home have their own working folders
         worker = Worker(folder.name, host, os.getpid(), kind, frozenset(abilities))
         bury = partial(_bury, queue, workers, worker, scratch)
         bury()
@@ -180,7 +180,10 @@ def workplace(
 
 
 def _bury(queue: JobQueue, workers: Workers, me: Worker, scratch: Path) -> None:
-    """Bury processes of this machine that died, which their folders show: nobody waits for their leases to end."""
+    """Release the jobs of dead processes on this machine, so that others need not wait for expired leases.
+
+    A process is dead if its working folder is not locked.
+    """
     others = [worker.id for worker in workers.all() if worker.host == me.host and worker.id != me.id]
     alive = living(scratch) if others else set()
     gone = [worker for worker in others if worker not in alive]
@@ -190,20 +193,20 @@ def _bury(queue: JobQueue, workers: Workers, me: Worker, scratch: Path) -> None:
         workers.leave(worker)
 
 
-_LOOK = 0.2  # seconds between two looks at the queue while nothing ends here
-_BRIEF = 0.5  # seconds
-_BATCH_FILES, _BATCH_BYTES = 32, 1 << 20  # that are read, and published, together at most
-_AGAIN = 5.0  # and before the next one, where a worker could not look
+_LOOK = 0.2  # seconds between two checks of the queue while no job ends
+_BRIEF = 0.5  # seconds: a shorter turn counts as brief
+_BATCH_FILES, _BATCH_BYTES = 32, 1 << 20  # maximum files and bytes of a batch
+_AGAIN = 5.0  # seconds before the next check after a failure
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Stages that share ``at_once`` threads. ``work`` runs a turn and returns the next state of its job, or raises
-    Cancelled.
+    """Stages that share ``at_once`` threads.
 
-    ``behind`` means that the lane takes no job while the lane before it is full. ``last``: it takes none while a lane
-    before it works, and gives back what it has when one begins. ``batching`` runs small turns together, several on one
-    thread.
+    ``work`` runs a turn and returns the job's next state, or raises Cancelled.
+
+    ``behind``: the lane claims no job while the lane before it is full. ``last``: it claims no job while a lane before
+    it works, and returns its jobs when one begins. ``batching`` runs small turns together, several on one thread.
     """
 
     stages: frozenset[JobStage]
@@ -215,18 +218,20 @@ class Lane:
 
 
 class Batching(Protocol):
-    """Runs small turns of a lane together."""
+    """Batch processing of small turns of a lane."""
 
     def key(self, turn: Turn) -> str | None:
-        """Return what turns of one batch have in common; None for a turn that runs alone."""
+        """Return the key that turns of one batch share, None for a turn to run alone."""
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
-        """Run turns with one key. Call ``end`` or ``alone`` for each: ``alone`` for a turn that must run by itself."""
+        """Run turns with the same key. Call ``end`` for each, or ``alone`` if it must run alone."""
 
 
 class Runner:
-    """``only_awaited``: of what this process waits for. ``for_caller``: somebody here is told what goes wrong, not the
-    job. ``on_end`` hears of every turn that has ended here.
+    """The loop that claims and runs jobs in lanes.
+
+    ``only_awaited``: claim only jobs that this process waits for. ``for_caller``: raise errors in ``run`` instead of
+    recording them with the job. ``on_end`` is called for every turn that ended here.
     """
 
     def __init__(
@@ -244,13 +249,15 @@ class Runner:
         self._begin, self._over, self._only_awaited = begin, on_end, only_awaited
         self._lanes = [(lane, ThreadPoolExecutor(lane.at_once, "index-job")) for lane in lanes]
         self._running: dict[Future[Advance], tuple[Turn, Lane]] = {}
-        self._brief: set[Lane] = set()  # whose last turn was over at once
-        self._batch_size: dict[Lane, int] = {}  # jobs to claim for each thread that is free
+        self._brief: set[Lane] = set()  # lanes whose last turn was brief
+        self._batch_size: dict[Lane, int] = {}  # number of jobs to claim per free thread
         self.idle = False
         """Whether there was nothing to take when it looked last."""
 
     def run(self, done: Callable[[], bool], stopped: threading.Event) -> None:
-        """Run jobs until ``done``, or until ``stopped`` is set: running jobs then return to the queue.
+        """Run jobs until ``done`` returns True or ``stopped`` is set.
+
+        Running jobs then return to the queue in ``close``.
 
         Raise StoreError.
         """
@@ -260,7 +267,7 @@ class Runner:
             except StoreError:
                 if self._for_caller:
                     raise
-                stopped.wait(_AGAIN)  # a disk that is full, or a database that is locked, may be so no more
+                stopped.wait(_AGAIN)  # a full disk or a locked database may become usable again
             self.idle = not self._running
             if self._running:
                 ended, _ = wait(self._running, timeout=_LOOK, return_when=FIRST_COMPLETED)
@@ -270,7 +277,7 @@ class Runner:
                 stopped.wait(_LOOK)
 
     def close(self) -> None:
-        """Stop what is under way and give it back."""
+        """Stop all running turns and return their jobs to the queue."""
         for turn, _ in self._running.values():
             turn.stop.ask("closing")
             self._place.pool.end(turn.stop)
@@ -289,7 +296,7 @@ class Runner:
                 continue
             free = lane.at_once - self._running_in(lane)
             size = self._batch_size.get(lane, 1)
-            if lane in self._brief and size == 1:  # taking several together costs as much as taking one
+            if lane in self._brief and size == 1:  # claiming several jobs costs as much as claiming one
                 free += lane.at_once if free >= 0 else 0
             full = free <= 0
             if full:
@@ -304,13 +311,13 @@ class Runner:
             busy = busy or self._running_in(lane) > 0
 
     def _yield(self, lane: Lane) -> None:
-        """Have the jobs of a lane go back to the queue."""
+        """Return the running jobs of a lane to the queue."""
         for turn, of in self._running.values():
             if of is lane:
                 turn.stop.ask("yielding")
 
     def _start(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn], free: int) -> None:
-        """Start turns on ``free`` threads: small ones in batches, the others alone. Give back those without a thread.
+        """Start turns on ``free`` threads: small ones in batches, the others alone. Return the rest to the queue.
 
         A claim takes more jobs than there are threads only as long as all of them are small.
         """
@@ -343,7 +350,7 @@ class Runner:
             self._write(turn, future)
         except LeaseLostError:
             return
-        except StoreError:  # what it has is given back once that can be written
+        except StoreError:  # the lease thread returns the job when the store is writable again
             if self._for_caller:
                 raise
 
@@ -364,7 +371,7 @@ class Runner:
         except Exception as error:
             full = disk_full(error, self._place.folder)
             reported = full or error
-            if isinstance(reported, PageIndexError):  # of the settings or the store, not of what the job is about
+            if isinstance(reported, PageIndexError):  # an error of the settings or the store, not of the job
                 with suppress(StoreError):
                     if self._for_caller:
                         self._queue.release(fence)
@@ -388,7 +395,7 @@ def _done(lane: Lane, turn: Turn) -> Advance:
 
 
 class _Batch:
-    """Turns that run together on one thread of a lane. Each has a future of its own."""
+    """Turns that run together on one thread of a lane. Each has its own future."""
 
     def __init__(self, lane: Lane, threads: ThreadPoolExecutor, turns: Sequence[Turn]) -> None:
         self._lane, self._threads = lane, threads
@@ -412,7 +419,7 @@ class _Batch:
         self.futures[turn].set_result(advance)
 
     def _run_alone(self, turn: Turn) -> None:
-        """Run a turn by itself: at once on its own thread, unless it is to stop."""
+        """Run a turn alone, on its own thread, unless it has to stop."""
         self._left.discard(turn)
         if turn.stop.asked.is_set():
             self.futures[turn].set_exception(Cancelled("Indexing was stopped."))
@@ -420,11 +427,11 @@ class _Batch:
         turn.slot = turn
         try:
             self._threads.submit(_done, self._lane, turn).add_done_callback(partial(_hand_on, self.futures[turn]))
-        except RuntimeError:  # the threads are being closed
+        except RuntimeError:  # the thread pool is being closed
             self.futures[turn].cancel()
 
     def _drop(self, run: Future[None]) -> None:
-        """End the turns that a failure of the whole batch, or the end of the threads, has left."""
+        """Complete the futures of turns that remain after a failure of the whole batch, or the end of the threads."""
         for turn in self._left:
             if run.cancelled():
                 self.futures[turn].cancel()
@@ -433,7 +440,7 @@ class _Batch:
 
 
 def _hand_on(target: Future[Advance], source: Future[Advance]) -> None:
-    """Give the outcome of one future to another."""
+    """Copy the outcome of one future to another."""
     if source.cancelled():
         target.cancel()
     elif (error := source.exception()) is not None:
@@ -443,7 +450,7 @@ def _hand_on(target: Future[Advance], source: Future[Advance]) -> None:
 
 
 def _units(lane: Lane, turns: Sequence[Turn], threads: int) -> list[list[Turn]]:
-    """Divide turns into batches and single turns, in the order of their first turns; few batches for few threads."""
+    """Divide turns into batches and single turns, in the order of their first turns, with a batch for each thread."""
     if lane.batching is None:
         return [[turn] for turn in turns]
     keys = {turn: lane.batching.key(turn) for turn in turns}

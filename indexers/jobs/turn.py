@@ -1,4 +1,4 @@
-"""One stage of one file's job, while this process holds it."""
+"""One stage of one file's job, while this process has its lease."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ ANEW = "anew"
 
 
 class Turn:
-    """A stage of a job. ``source`` is the path of the bytes. ``before`` is the result of earlier stages, None for the
-    first.
+    """A stage of a job. ``source`` is the path of the bytes. ``before`` is the result of earlier stages, if any.
 
-    ``notes`` are about the file, besides those of its parser.
+    ``notes`` are notes on the file, besides those of its parser.
     """
 
     def __init__(self, job: Job, source: Path, tally: Tally) -> None:
@@ -41,7 +40,7 @@ class Turn:
         self._began = time.monotonic()
 
     def begin(self) -> None:
-        """Count the time from now."""
+        """Start the measurement of time."""
         self._began = time.monotonic()
 
     @property
@@ -49,23 +48,23 @@ class Turn:
         return time.monotonic() - self._began
 
     def at(self, stage: Stage, done: int, pages: int) -> FileStage:
-        """Note how far it is; what the progress is told."""
+        """Record the progress of the turn. Return it for the progress report."""
         self.done, self.pages = done, pages
         return FileStage(str(self.file), stage, pages, done)
 
     def page(self, pages: int) -> None:
-        """Count one more parsed page of ``pages``. Every page counts as much of the file's bytes."""
+        """Count one more parsed page of ``pages``. Every page counts for an equal share of the file's bytes."""
         share = max(0.0, self._size - self._shown) / max(1, pages - self.done)
         self._shown += share
         self.tally.add(pages=1, size=share, at=self.at("parse", self.done + 1, pages))
 
     @property
     def unshown(self) -> float:
-        """Return bytes of the file that its pages have not shown in the progress."""
+        """Return the bytes of the file that the progress does not include yet."""
         return self._size - self._shown
 
     def timed(self, result: FileResult) -> FileResult:
-        """Return a result with the time that this turn has taken until now."""
+        """Return a result with the time of this turn so far."""
         taken, before = self.seconds, self.before
         if self.job.stage == "ocr" and before:
             return replace(result, seconds=before.seconds, ocr_seconds=round(before.ocr_seconds + taken, 3))

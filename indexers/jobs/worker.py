@@ -1,4 +1,4 @@
-"""A worker: run the queued jobs that this machine can do."""
+"""A worker: a process that runs the queued jobs that this machine can run."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from indexers.jobs.report import IndexProgress, Tally
 from indexers.jobs.runner import Lane, Runner, Workplace, workplace
 from indexers.jobs.turn import Turn
 
-_FOLD = 60.0  # seconds between two clearings of what ended long ago
-_IDLE = 2.0  # seconds without work after which there is none
-_SOON = 0.3  # the same where there is one job
+_FOLD = 60.0  # seconds between two deletions of old jobs
+_IDLE = 2.0  # seconds without work after which the queue counts as empty
+_SOON = 0.3  # the same, if the worker runs only one job
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """Options of a worker.
 
-    ``options`` returns the index options of a job, ``usual`` those of the processes. ``embedding_of`` returns the jobs
-    that embed a library after its files. ``others`` are lanes besides those of files. ``only`` restricts the work to
-    one job. Without ``reads`` no files are indexed.
+    ``options`` returns the index options of a job, ``usual`` are those of the process. ``embedding_of`` returns the
+    jobs that embed a library after its files. ``others`` are lanes besides those of files. ``only`` restricts the work
+    to one job. Without ``reads`` no files are indexed.
     """
 
     abilities: frozenset[str]
@@ -57,20 +57,20 @@ def work(
     stopped: threading.Event,
     enough: Callable[[], bool],
 ) -> None:
-    """Process queued jobs until ``stopped``, or until nothing is left to do for 2 s and it is ``enough``.
+    """Process queued jobs until ``stopped``, or until there was no work for 2 s and ``enough`` returns True.
 
-    Jobs that are under way then are given back.
+    Running jobs then return to the queue.
     """
     usual, only = worker.usual, worker.only
     leaving = threading.Event()
-    leaving.set()  # whatever happens here, the jobs stay
+    leaving.set()  # the jobs stay in the queue in any case
     with (
         workplace(
             catalog, scratch, "worker", worker.abilities, worker.parsers, usual.worker_limits, leaving, usual.job_limits
         ) as place,
         ExitStack() as stack,
     ):
-        ended: set[str] = set()  # libraries in which files have ended since the last look
+        ended: set[str] = set()  # libraries in which files have ended since the last check
         files = _Files(catalog, cache, place, worker.options, Tally(on_progress, 0, 0))
         stack.callback(files.close)
 
@@ -82,7 +82,7 @@ def work(
 
         def embed_finished() -> None:
             """Queue the embedding of libraries whose files are all done."""
-            with suppress(StoreError):  # what is left is looked at again with the next files
+            with suppress(StoreError):  # the check is repeated after the next files
                 for library in list(ended):
                     if not reader.has_files_left(library):
                         place.queue.enqueue(worker.embedding_of(library))
@@ -109,7 +109,7 @@ def work(
             embed_finished()
             now = time.monotonic()
             if runner.idle:
-                files.close()  # a model that was given up is asked again with the next work
+                files.close()  # so that unavailable models are tried again with the next work
             else:
                 busy = now
             if now >= folded + _FOLD:
@@ -122,7 +122,7 @@ def work(
 
 
 class _Files:
-    """The stages of files, one set for all jobs that were asked with the same options."""
+    """The stages of files, one instance for all jobs with the same options."""
 
     def __init__(
         self,
@@ -140,11 +140,11 @@ class _Files:
         return self._stages(turn.job.options).work(turn)
 
     def key(self, turn: Turn) -> str | None:
-        """Return what the files of one batch share, None for a file that is read alone."""
+        """Return the key that files of one batch share, None for a file to process alone."""
         return batch_key(turn)
 
     def run(self, turns: Sequence[Turn], end: Callable[[Turn, Advance], None], alone: Callable[[Turn], None]) -> None:
-        """Index small files of the same options together; see ``Batching``."""
+        """Index small files with the same options in a batch; see ``Batching``."""
         self._stages(turns[0].job.options).run(turns, end, alone)
 
     def _stages(self, job_options: Mapping[str, Any]) -> FileStages:
@@ -156,6 +156,6 @@ class _Files:
             return self._made[key]
 
     def close(self) -> None:
-        """End what is kept for the work that was done; what comes next begins anew."""
+        """Close the stages of all options. Later work creates new ones."""
         while self._made:
             self._made.popitem()[1].close()

@@ -1,1 +1,1 @@
-"""OCR: read the text of pages from their images."""
+"""OCR: recognition of text in images of pages."""

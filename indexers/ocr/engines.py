@@ -34,7 +34,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class ReadLine:
-    """Words of one line in reading order. ``size`` is from ascenders to descenders, in pixels."""
+    """Words of one line in reading order. ``size`` is the height from ascenders to descenders, in pixels."""
 
     words: tuple[Word, ...]
     size: float
@@ -42,11 +42,14 @@ class ReadLine:
 
 class Engine(Protocol):
     def read(self, image: bytes, dpi: int) -> list[ReadLine]:
-        """Return the lines of text on a grey image (PGM) in any rotation. Raise DocumentError if the engine fails."""
+        """Return the lines of text in a grey image (PGM) in any rotation.
+
+        Raise DocumentError if the engine fails.
+        """
 
 
 def sureness(lines: Sequence[ReadLine]) -> float:
-    """Return mean confidence in the words, 0 to 100; 0 where there are none."""
+    """Return the mean confidence in the words, 0 to 100; 0 if there are none."""
     return fmean(word.sure for line in lines for word in line.words) if lines else 0.0
 
 
@@ -59,21 +62,21 @@ _BOX, _SIZE, _SURE = (re.compile(rf"{name} ([-\d. ]+)") for name in ("bbox", "x_
 _LINES = frozenset({"ocr_line", "ocr_header", "ocr_caption", "ocr_textfloat"})
 
 
-_UPSIDE_DOWN = 55  # mean confidence: pages on their head or on their right side have about 30, others from 75
+_UPSIDE_DOWN = 55  # mean confidence: upside-down or sideways pages have about 30, others at least 75
 
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """The program with the languages it is asked for, as it writes them ("eng+deu"), and all that it has.
+    """Tesseract with the requested languages in its own form ("eng+deu"), and all installed ones.
 
-    ``turns``: it has the data that tells which way up a page is.
+    ``turns``: its data for detecting the orientation of a page is installed.
     """
 
     program: str
     languages: str
     languages_installed: tuple[str, ...]
     turns: bool
-    folder: str = ""  # where its data is
+    folder: str = ""  # folder of its data
 
     def read(self, image: bytes, dpi: int) -> list[ReadLine]:
         """Read a picture, as Engine describes."""
@@ -83,7 +86,7 @@ class Tesseract:
         return lines
 
     def _ask(self, image: bytes, dpi: int, layout: str) -> list[ReadLine]:
-        """Run the program. ``layout`` 1: it first finds out which way up the page is; 3: it takes it as it is."""
+        """Run the program. ``layout`` 1 detects the orientation of the page, 3 does not."""
         done = subprocess.run(
             [
                 self.program, "stdin", "stdout", "-l", self.languages, "--dpi", str(dpi), "--psm", layout,
@@ -91,7 +94,7 @@ class Tesseract:
             ],
             input=image,
             capture_output=True,
-            env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is a worker per core already
+            env=os.environ | {"OMP_THREAD_LIMIT": "1"},  # there is already a worker per core
             preexec_fn=end_with_parent,
             check=False,
         )  # fmt: skip
@@ -107,17 +110,16 @@ class Tesseract:
 def find_tesseract(
     languages: str, environment: Mapping[str, str] | None = None
 ) -> tuple[Tesseract, tuple[str, ...]] | str:
-    """Find the program on the path and the languages it has data for.
+    """Find the program on the path and its installed languages.
 
-    Return it with the languages it lacks, or how to get one that can be used. ``TESSDATA_PREFIX`` says where its data
-    is.
+    Return it with the missing languages, or advice on installing it. ``TESSDATA_PREFIX`` is the folder of its data.
     """
     environment = os.environ if environment is None else environment
     program = shutil.which("tesseract", path=environment.get("PATH"))
     if program is None:
         return _INSTALL_TESSERACT
     done = subprocess.run([program, "--list-langs"], capture_output=True, env=environment, check=False)
-    listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions answer on the error stream
+    listed = (done.stdout + done.stderr).decode(errors="replace")  # older versions write the list to stderr
     folder = listing[1] if (listing := _LANGUAGE_FOLDER.search(listed)) else "its folder"
     installed = listed.splitlines()[1:] if listing else []
     if not installed:
@@ -131,7 +133,10 @@ def find_tesseract(
 
 
 def lacking(name: str, tesseract: Tesseract, otherwise: str) -> DocumentError:
-    """Return the error that a language has no data; ``otherwise`` says what else reads it."""
+    """Return the error for a language without data.
+
+    ``otherwise`` says what else can read it.
+    """
     package = f"tesseract-ocr-{name.replace('_', '-')}"
     return DocumentError(
         f"Tesseract has no data for the language '{name}'; it has {', '.join(tesseract.languages_installed)}.",
@@ -179,7 +184,7 @@ _PARTS = ("rapidocr", "cv2", "onnxruntime")
 class Ocr:
     """The available OCR engines. ``languages`` are requested in Tesseract's form ("eng+deu").
 
-    ``tesseract`` has those of them for which data is installed, None if it has none.
+    ``tesseract`` has the installed ones of these languages; it is None if none is installed.
     """
 
     languages: str
@@ -188,8 +193,9 @@ class Ocr:
 
     @property
     def first(self) -> EngineName:
-        """Return the first engine: Tesseract, which is five times faster, except for Chinese and Japanese,
-        where it makes five times more errors.
+        """Return the first engine: Tesseract, except for Chinese and Japanese.
+
+        Tesseract is five times faster, but makes five times more errors in these languages.
         """
         if self.tesseract is None:
             return "RapidOCR"
@@ -202,19 +208,19 @@ class Ocr:
 
     @property
     def reads(self) -> frozenset[str]:
-        """Return the languages that can be read, as Tesseract calls them."""
+        """Return the languages that can be read, by Tesseract's codes."""
         installed = frozenset() if self.tesseract is None else frozenset(self.tesseract.languages_installed)
         return installed | (_RAPID if self.rapid else frozenset())
 
     @property
     def tag(self) -> str:
-        """Return a tag of all that decides what is read."""
+        """Return a tag of everything that affects the recognised text."""
         tesseract = "" if self.tesseract is None else self.tesseract.languages
         return hashlib.sha256(f"{VERSION}|{self.languages}|{tesseract}|{self.rapid}".encode()).hexdigest()[:8]
 
     @property
     def shown(self) -> str:
-        """Return the engines in words."""
+        """Return a description of the engines."""
         parts = []
         if self.tesseract is not None:
             installed = ", ".join(self.tesseract.languages_installed)
@@ -235,7 +241,7 @@ class NoOcr:
 
 
 def some_ocr() -> bool:
-    """Return whether an engine seems to be here, at no cost."""
+    """Return whether an engine seems to be installed, by a fast check."""
     return shutil.which("tesseract") is not None or find_spec("rapidocr") is not None
 
 
@@ -243,10 +249,10 @@ OFF = NoOcr("OCR is switched off by the setting ocr")
 
 
 def find_ocr(wish: str, languages: str) -> Ocr | NoOcr:
-    """Return the engines that are installed, unless the setting ``ocr`` is "never", or why there is none that can be
-    used.
+    """Return the installed engines, or the reason why none can be used.
 
-    Raises DocumentError where there are engines, but none for a language that is asked for.
+    The setting ``ocr`` "never" is such a reason. Raise DocumentError if there are engines, but none for a requested
+    language.
     """
     if wish == "never":
         return OFF

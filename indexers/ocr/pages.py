@@ -26,7 +26,7 @@ from indexers.ocr.engines import Engine, EngineName, ReadLine, Word, sureness
 
 @dataclass(frozen=True, slots=True)
 class PictureWords:
-    """The lines that a picture shows; on its page they come before ``line`` (from 0)."""
+    """The lines of a picture. On its page they are inserted before ``line`` (from 0)."""
 
     line: int
     words: tuple[str, ...]
@@ -34,8 +34,10 @@ class PictureWords:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """``sure`` is the mean confidence in the words, 0 to 100. ``lines`` are all of the page, where it was drawn;
-    ``pictures`` what pictures show on a page that has text of its own, or has no look.
+    """The text recognised on a page. ``sure`` is the mean confidence in the words, 0 to 100.
+
+    ``lines`` are those of the whole page if it was drawn. ``pictures`` are the texts of pictures on a page that has its
+    own text or no page image.
     """
 
     number: int
@@ -50,7 +52,7 @@ class Reading:
         return "\n".join((*lines, *(word for picture in self.pictures for word in picture.words)))
 
     def onto(self, page: ParsedPage) -> ParsedPage:
-        """Return the page as it was parsed, with what was read."""
+        """Return the parsed page with the recognised text."""
         read = replace(page, needs_ocr=False, ocr=True, pictures=0, engine=self.engine, sure=self.sure)
         if self.lines is not None:
             return replace(read, lines=self.lines, images=0)
@@ -63,7 +65,7 @@ class Reading:
         return replace(read, lines=tuple(lines), places=places)
 
     def moved(self, line: int) -> int:
-        """Return the index of a line of the page (from 0) once the page is read."""
+        """Return the index of a line of the page (from 0) after the insertion of the text."""
         return line + sum(len(picture.words) for picture in self.pictures if picture.line <= line)
 
 
@@ -79,30 +81,30 @@ def pack(reading: Reading) -> bytes:
 def unpack(data: bytes) -> Reading:
     number, engine, sure, lines_data, pictures = json.loads(zlib.decompress(data))
     lines = None
-    if lines_data is not None:  # a picture tells neither fonts nor weights
+    if lines_data is not None:  # OCR does not recognise fonts or weights
         lines = tuple(Line(text, x0, y0, x1, y1, size) for text, x0, y0, x1, y1, size in lines_data)
     read = tuple(PictureWords(line, tuple(words)) for line, words in pictures)
     return Reading(number, engine, sure, lines, read)
 
 
 def cache_key(sha256: str, tag: str, number: int) -> str:
-    """Return the cache key of a page's reading. ``tag`` is that of the engines."""
+    """Return the cache key of a page's reading. ``tag`` is the tag of the engines."""
     return f"ocr/{sha256}/{tag}/{number}"
 
 
-_CELL = 22  # letters up to which a piece beside others may be the cell of a table
-_TORN = 0.5  # share of the pieces beside others that are cells, from which it is one
-_LEVEL = 0.9  # share of the pieces that run level on a page that is not on its side
-_SAME_ROW = 0.5  # of a line's height: by how much pieces of one row may differ
+_CELL = 22  # maximum letters of a table cell beside other pieces
+_TORN = 0.5  # minimum share of cells among pieces beside others on a page that is a table
+_LEVEL = 0.9  # minimum share of horizontal pieces on a page that is not rotated
+_SAME_ROW = 0.5  # of a line's height: maximum vertical difference of pieces in a row
 
 
 def in_reading_order(pieces: Sequence[Piece]) -> list[Line]:
-    """Return the lines of a page."""
+    """Return the lines of a page in reading order."""
     return arrange(_sort_by_row(pieces) if _torn(pieces) else pieces)
 
 
 def _torn(pieces: Sequence[Piece]) -> bool:
-    """Return whether a table comes column by column: cells that stand side by side do not follow each other."""
+    """Return whether a table was read by columns: adjacent cells do not follow each other."""
     level = [piece.line for piece in pieces if piece.level]
     backs = sum(after.y1 < before.y0 and after.x0 > before.x0 for before, after in pairwise(level))
     if not backs or len(level) < _LEVEL * len(pieces):
@@ -137,18 +139,18 @@ def _height(row: Sequence[Piece]) -> float:
     return median(piece.line.y1 - piece.line.y0 for piece in row)
 
 
-_DPI = 200  # figures in small tables are wrong at 150; 300 takes half as long again and reads no more
+_DPI = 200  # at 150, digits in small tables are wrong; 300 takes half as long again and reads no more
 _LEAST_SIDE, _MOST_PIXELS = 1_500, 25_000_000  # of the drawn page
-_DOUBTFUL_WORD, _DOUBTFUL_LINE = 30, 50  # below these confidences it is a picture that was taken for letters
-_WIDE = 1.5  # line heights between words that make them cells
-_EAST_ASIAN = "\u2e80"  # the first of the characters that are written without spaces
-_PICTURE = "[picture] "  # stands before what one shows
+_DOUBTFUL_WORD, _DOUBTFUL_LINE = 30, 50  # below these confidences, the text is a picture mistaken for letters
+_WIDE = 1.5  # gap in line heights that separates cells
+_EAST_ASIAN = "\u2e80"  # first character of scripts written without spaces
+_PICTURE = "[picture] "  # prefix of the text of a picture
 
 
 def read_page(file: OpenFile, number: int, name: EngineName, engine: Engine) -> Reading:
-    """Read the picture of a page (1-based), or the pictures on it.
+    """Recognise the text of a page (from 1), or of the pictures on it.
 
-    Raises DocumentError if it cannot be drawn or the reading is no text.
+    Raise DocumentError if it cannot be drawn or the result is not text.
     """
     try:
         if isinstance(file, PicturedFile):
@@ -172,7 +174,7 @@ def _read_drawn(file: DrawnFile, before: ParsedPage, name: EngineName, engine: E
     read_lines = engine.read(file.grey(number, dpi), dpi)
     pieces = [piece for line in read_lines for piece in _line_pieces(line, 72 / dpi)]
     own = before.lines if readable(before.text) else ()
-    if own:  # a stamp or a running head, exact as the file has it
+    if own:  # a stamp or running head, with the exact text from the file
         pieces = [piece for piece in pieces if not any(_covers(line, piece.line) for line in own)]
         if not pieces:
             return Reading(number, name, round(sureness(read_lines)))
@@ -205,13 +207,13 @@ def _resolution(page: ParsedPage) -> int:
 
 
 def _covers(line: Line, other: Line) -> bool:
-    """Return whether the middle of another line lies on a line."""
+    """Return whether the middle of the other line is in a line."""
     x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
     return line.x0 - 1 <= x <= line.x1 + 1 and line.y0 - 1 <= y <= line.y1 + 1
 
 
 def _line_pieces(line: ReadLine, scale: float) -> Iterator[Piece]:
-    """Yield a line in points, split into cells where a gap is wide; nothing where it is all doubtful."""
+    """Yield a line in points, split into cells at wide gaps; nothing if it is doubtful."""
     words = [word for word in line.words if word.sure >= _DOUBTFUL_WORD]
     if not words or fmean(word.sure for word in words) < _DOUBTFUL_LINE:
         return
@@ -237,9 +239,9 @@ def _join_words(words: Sequence[Word]) -> str:
     return text
 
 
-_DOUBTFUL = 80  # mean confidence of Tesseract's
-_SURE = 85  # and of RapidOCR's, which is 97 to 99 where it reads rightly
-_LEAST_WORDS = 6  # of a language by which it is told
+_DOUBTFUL = 80  # mean confidence of Tesseract
+_SURE = 85  # mean confidence of RapidOCR, which is 97 to 99 for correct text
+_LEAST_WORDS = 6  # minimum words by which a language is detected
 
 _WORD = re.compile(r"[^\W\d_]+")
 _LITTLE = {
@@ -258,7 +260,7 @@ _WORDS = {language: frozenset(words.split()) for language, words in _LITTLE.item
 
 
 def doubtful(text: str, sure: float, languages: str) -> bool:
-    """Return whether a page may say something else than was read as in ``languages`` ("eng+deu").
+    """Return whether the text of a page may be wrong, if it was read as in ``languages`` ("eng+deu").
 
     ``sure`` is the mean confidence of the reading, 0 to 100.
     """
@@ -266,7 +268,7 @@ def doubtful(text: str, sure: float, languages: str) -> bool:
 
 
 def language_of(text: str) -> str:
-    """Return the language by its little words, as Tesseract calls it; "" if they do not tell."""
+    """Return Tesseract's code of the language by common short words; "" if unknown."""
     counts = Counter(word.casefold() for word in _WORD.findall(text))
     scores = {language: sum(counts[word] for word in words) for language, words in _WORDS.items()}
     best = max(scores, key=lambda language: scores[language])
@@ -274,5 +276,8 @@ def language_of(text: str) -> str:
 
 
 def better(second: str, sure: float, first: str) -> bool:
-    """Return whether the second of two texts, read with a mean confidence of ``sure`` (0 to 100), is taken."""
+    """Return whether the second of two texts is better.
+
+    It was read with a mean confidence of ``sure`` (0 to 100).
+    """
     return bool(second) and (sure >= _SURE or not first)

@@ -1,7 +1,7 @@
-"""RapidOCR: PaddleOCR's models, which come with the package, run by onnxruntime in this process.
+"""RapidOCR: the models of PaddleOCR in the package, run by onnxruntime in this process.
 
-One model reads Chinese, Japanese and some 45 languages in Latin script, none of which is to be named. A page takes
-about 5 s of one core and a gigabyte.
+One model reads Chinese, Japanese and some 45 languages in Latin script, which need not be named. A page takes about 5 s
+of one core and a gigabyte of memory.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from hybrid_core.system import out_of_memory, require
 from indexers.formats.limits import plain_reason
 from indexers.ocr.engines import ReadLine, Word, sureness
 
-_UPSIDE_DOWN = 85  # mean confidence below which the page is tried on its sides and its head
-_TALL = 2.0  # height to width of a box that is a line running up or down
-_SAME_ROW = 0.5  # of a line's height: by how much lines of one row may differ
+_UPSIDE_DOWN = 85  # mean confidence below which the page is also read in other orientations
+_TALL = 2.0  # ratio of height to width of the box of a vertical line
+_SAME_ROW = 0.5  # of a line's height: maximum vertical difference of lines in a row
 _WORD = re.compile(r"\S+")
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
@@ -33,7 +33,7 @@ _Quad = npt.NDArray[np.float64]
 
 
 class RapidOcr:
-    """The RapidOCR engine. Raises PageIndexError if the extra is not installed."""
+    """The RapidOCR engine. Raise PageIndexError if the extra is not installed."""
 
     def __init__(self) -> None:
         self._models = _models()
@@ -44,7 +44,7 @@ class RapidOcr:
         if sureness(lines) >= _UPSIDE_DOWN and not _on_its_side(lines):
             return lines
         height, width = shown.shape
-        turns: dict[int, Callable[[_Quad], _Quad]] = {  # quarters against the clock
+        turns: dict[int, Callable[[_Quad], _Quad]] = {  # quarter turns anticlockwise
             1: lambda quad: np.stack((width - quad[:, 1], quad[:, 0]), axis=1),
             2: lambda quad: np.stack((width - quad[:, 0], height - quad[:, 1]), axis=1),
             3: lambda quad: np.stack((quad[:, 1], height - quad[:, 0]), axis=1),
@@ -55,7 +55,7 @@ class RapidOcr:
         return max(filter(None, turned if sideways else [lines, *turned]), key=sureness, default=lines)
 
     def _ask(self, image: npt.NDArray[np.uint8], back: Callable[[_Quad], _Quad]) -> list[ReadLine]:
-        """Return the lines of an image; ``back`` gives their places on the image before it was turned."""
+        """Return the lines of an image. ``back`` converts positions to those before the rotation."""
         try:
             output = self._models(np.ascontiguousarray(np.stack((image,) * 3, axis=-1)))
         except Exception as error:
@@ -76,12 +76,12 @@ class RapidOcr:
 
 @cache
 def _models() -> Callable[..., Any]:
-    """Return the models, loaded once in a process, on one thread."""
+    """Return the models, loaded once per process, which use one thread."""
     require("cv2", "ocr").setNumThreads(1)
     engine: Callable[..., Any] = require("rapidocr", "ocr").RapidOCR(
         params={
             "Global.log_level": "critical",
-            "Global.use_cls": False,  # which way up a page is shows in its confidences, in a third of the time
+            "Global.use_cls": False,  # confidences show the orientation of a page in a third of the time
             "Global.return_word_box": True,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
@@ -91,7 +91,7 @@ def _models() -> Callable[..., Any]:
 
 
 def _reading_order(quads: Sequence[_Quad]) -> list[int]:
-    """Return the order of boxes from top to bottom and from left to right, on a page that lies askew too."""
+    """Return the order of boxes from top to bottom and left to right, also on a skewed page."""
     if not quads:
         return []
     slopes = [(q[1][1] - q[0][1]) / (q[1][0] - q[0][0]) for q in quads if q[1][0] - q[0][0] > 40]
@@ -118,7 +118,10 @@ def _make_line(
 def _box_words(
     quad: _Quad, text: str, sure: float, split: Sequence[tuple[str, float, Any]], back: Callable[[_Quad], _Quad]
 ) -> Iterator[Word]:
-    """Yield words with the boxes that the model tells; where it divides the line otherwise, by the share of letters."""
+    """Yield words with the boxes of the model.
+
+    If the model divides the line differently, boxes are computed by the share of letters.
+    """
     words = list(_WORD.finditer(text))
     consistent = len(split) == len(words) and all(
         word[0] == part for word, (part, *_) in zip(words, split, strict=True)
@@ -139,7 +142,7 @@ def _box_words(
 
 
 def _on_its_side(lines: Sequence[ReadLine]) -> bool:
-    """Return whether most lines run up or down, as those in Latin script do only on a page that lies on its side."""
+    """Return whether most lines are vertical, as in Latin script only on a page that lies on its side."""
     down = latin = 0
     for line in lines:
         if not _EAST_ASIAN.search("".join(word.text for word in line.words)) and len(line.words) > 1:

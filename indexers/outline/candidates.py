@@ -16,7 +16,7 @@ from indexers.outline.view import CELL, DocumentView, PageView, Unit, spacing, t
 
 Style = tuple[float, int, str]  # size, 4 bold + 2 capitals + 1 italic, font
 
-WEAK = 0.2  # stands out, but is long or ends like a sentence: a heading only where a section has no others
+WEAK = 0.2  # prominent, but long or ends like a sentence: a heading only if the section has no others
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class Prominence:
 _NONE = Prominence(0.0)
 
 
-_SMALL_CAPITALS = 0.62  # of body text: the size in which a file may have the small capitals of that text
+_SMALL_CAPITALS = 0.62  # of the body size: the size of small capitals in body text
 
 
 def look(unit: Unit) -> Style:
-    """Return the style of a unit, ignoring capitals, by which lines are counted."""
+    """Return the style of a unit without capitals, by which lines are grouped."""
     font = unit.font.split("+")[-1].replace(",", "-")
     return round(unit.size * 2) / 2, 4 * unit.bold + unit.italic, font
 
@@ -101,7 +101,10 @@ def _numbered_plainly(
     space_below: bool,
     width: float,
 ) -> bool:
-    """Return whether a line in body type may be a heading: numbered (or in another font), set apart, not a sentence."""
+    """Return whether a line in body style may be a heading.
+
+    It must be numbered or in another font, set apart, and not a sentence.
+    """
     if not space_below or not (number or other_font):
         return False
     if len(run) == 1 and run[0].x1 - run[0].x0 > 0.75 * width and title[-1] in ".,":
@@ -123,7 +126,7 @@ def _capitals(text: str, min_letters: int) -> bool:
 
 
 _MOST_LINES, _MOST_LETTERS = 5, 320
-_OUTSIDE_PROMINENCE = 0.25  # prominence of what something else tells
+_OUTSIDE_PROMINENCE = 0.25  # prominence of a heading found by other evidence
 _CAPTION = re.compile(
     r"(?:figure|fig\.|table|chart|exhibit|graph|map|plate|sources?|photo|image|diagram|box|scheme|图|表|圖)\s*[\d:.–—-]"
     r"|(?:figure|table)\s+[a-z]?\d|(?:notes?|sources?):|\*|[•●▪■–—-]\s|https?:|www\.|isbn|doi|©|\(continued\)|page \d"
@@ -146,7 +149,8 @@ _RUN_IN = re.compile(
 _BRACKETS = re.compile(r"\([^()]*\)")
 REMARK = re.compile(r"\([^()]*\)\W*")
 _UPPER_PART = 0.25  # of a page
-_UPPER, _NAME, _PAGES_OF_NAME = 4, 80, 3  # lines at the top of a page; characters of a name; titles that it is above
+# lines at the top of a page; maximum characters of a name; minimum titles below it
+_UPPER, _NAME, _PAGES_OF_NAME = 4, 80, 3
 _ROW = re.compile(r"(\D.*?)[\s.·…]+\d{1,4}")
 _SET_APART = re.compile(r"([A-Z]) {2,}(?=[A-Z])")
 _ATTACHED = re.compile(r"(?:exhibit|annex|appendix|schedule|attachment)\s+(?:\d[\w.()-]*|[A-Z])", re.IGNORECASE)
@@ -155,7 +159,7 @@ _RUN_IN_HAN = re.compile(r"第[零〇一二三四五六七八九十百千\d]+[�
 
 @dataclass(frozen=True, slots=True)
 class PossibleHeading:
-    """A line, or several, that may be a heading: ``unit`` to ``last`` on the page."""
+    """A line, or several, that may be a heading: units ``unit`` to ``last`` of the page."""
 
     title: str
     page: int
@@ -164,23 +168,23 @@ class PossibleHeading:
     style: Style
     number: Numbering | None
     prominence: float  # how much it stands out, 0 to 1
-    plain: bool  # only its numbering, font or place tells it from body text
-    rise: float = 0.0  # how much larger than body text it is set, 0 where about as large; small capitals are less
-    follows: bool = False  # stands right below another, larger candidate
+    plain: bool  # only its numbering, font or position differs from body text
+    rise: float = 0.0  # relative size above body text, 0 if similar; negative for small capitals
+    follows: bool = False  # directly below a larger candidate
     above: float = 0.0  # white space in points above it
     below: float = 0.0
-    named: bool = False  # a name that tops several pages stands right above it, in its look
+    named: bool = False  # directly below a name in the same style that is at the top of several pages
 
     @property
     def sentence(self) -> bool:
-        """Return whether it reads like a sentence: lower-case words up to a full stop or colon."""
+        """Return whether it is similar to a sentence: lower-case words that end with a full stop or colon."""
         words = self.title[self.number.end if self.number else 0 :].split()
         small = sum(word[0].islower() and len(word) > 3 for word in words)
         return self.title[-1] in ".:" and small >= 2 and 2 * small >= len([word for word in words if len(word) > 3])
 
     @property
     def counted(self) -> bool:
-        """Return whether a single number begins it."""
+        """Return whether it begins with a single number."""
         return self.number is not None and self.number.kind.startswith("integer")
 
     @property
@@ -202,8 +206,9 @@ class PossibleHeading:
 
 
 def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[PossibleHeading]:
-    """Return the lines that may be headings, in reading order; on pages of printed contents (``skip``) only
-    their titles.
+    """Return the lines that may be headings, in reading order.
+
+    On pages of printed contents (``skip``), only their titles may be.
     """
     if doc.body is None:
         return []
@@ -219,7 +224,7 @@ def candidates(doc: DocumentView, skip: frozenset[int] = frozenset()) -> list[Po
 
 
 def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
-    """Yield titles that printed contents have in one line with their page, below another such line."""
+    """Yield titles in printed contents that have their page on the same line, after another such row."""
     for page in doc.pages:
         if page.page.number in contents:
             rows = [_ROW.fullmatch(unit.text) for unit in page.units]
@@ -227,9 +232,9 @@ def _listed(doc: DocumentView, contents: frozenset[int]) -> Iterator[str]:
 
 
 def names_above(doc: DocumentView) -> frozenset[str]:
-    """Return lines that stand above different titles on several pages, in their look: the name of a company.
+    """Return names, such as that of a company, above different titles in the same style on several pages.
 
-    Where it is a running head, the page that has it first keeps it as a line.
+    A name that is a running head is still a line on the first page that has it.
     """
     below: defaultdict[str, set[str]] = defaultdict(set)
     heads: Counter[str] = Counter()
@@ -245,7 +250,7 @@ def names_above(doc: DocumentView) -> frozenset[str]:
 
 
 def _named(page: PageView, at: int, names: frozenset[str]) -> bool:
-    """Return whether a unit near the top stands right below a name of several pages, or a running head in its look."""
+    """Return whether a unit is directly below a repeated name, or below a running head in its style."""
     unit = page.units[at]
     if at > _UPPER or unit.y0 > _UPPER_PART * (page.page.height or 1.0):
         return False
@@ -271,11 +276,11 @@ def _on_page(
     while i < len(units):
         end = _run(units, i, body.size, gap)
         if end > i + 1 and i < _UPPER and compact(units[i].text) in names:
-            i += 1  # it is of all of them
+            i += 1  # the name belongs to several pages
         while end > i + 1 and REMARK.fullmatch(units[end - 1].text):
             end -= 1
         if begun := [at for at in range(i + 1, end) if compact(units[at].text) in listed]:
-            end = begun[0]  # the contents have it as a title of its own
+            end = begun[0]  # it is a separate entry of the contents
         begins = run_in(units[i].text)
         if begins and not _stands_alone(units[i], below[end - 1], body, gap):
             ended = i == 0 or units[i - 1].text[-1] in ".;:)!?]。；：" or above[i] > 0.3 * body.size
@@ -316,7 +321,7 @@ def _on_page(
 
 
 def possible_heading(page: PageView, first: int, last: int, body: Line) -> PossibleHeading | None:
-    """Return units as a heading that something else than their look tells; None where they are no title."""
+    """Return units as a heading found by other evidence than typography; None if they cannot be a title."""
     run = page.units[first : last + 1]
     title = _join_title(run)
     number = numbering(title) or _letter(run[0].text)
@@ -334,7 +339,7 @@ def _rise(ratio: float) -> float:
 
 
 def _add(possible: list[PossibleHeading], c: PossibleHeading, above: float) -> None:
-    """Add a candidate; words below an "Article VI" that stands alone become its title."""
+    """Add a candidate. Words below a bare number such as "Article VI" become its title."""
     last = possible[-1] if possible else None
     if last is not None and last.last == c.unit - 1:
         alone = last.number is not None and last.number.kind in STRONG and last.number.end >= len(last.title)
@@ -360,15 +365,16 @@ def run_in(text: str) -> str:
 
 
 def _stands_alone(unit: Unit, below: float, body: Line, gap: float) -> bool:
-    """Return whether white space parts a line from the text below it, which is set in another way: all of it is a
-    title, and no paragraph goes on in it.
+    """Return whether a line in another style than body text is separated from the text below.
+
+    Then the whole line is a title, without the beginning of a paragraph.
     """
     other = (unit.bold and not body.bold) or (unit.italic and not body.italic) or unit.size > 1.08 * body.size
     return other and below > max(1.3 * (gap - body.size), 0.35 * body.size)
 
 
 def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
-    """Return where the lines end that go on in the same style: a wrapped title, or a paragraph."""
+    """Return the end of the following lines in the same style: a wrapped title, or a paragraph."""
     end = start + 1
     while end < len(units):
         last, unit = units[end - 1], units[end]
@@ -387,7 +393,7 @@ def _run(units: tuple[Unit, ...], start: int, body: float, gap: float) -> int:
 
 
 def _letter(text: str) -> Numbering | None:
-    """Return the letter of an appendix that white space sets apart from its title."""
+    """Return the letter of an appendix if white space separates it from the title."""
     match = _SET_APART.match(text)
     return Numbering("letter-upper", (ord(match[1]) - 64,), 2) if match else None
 
@@ -401,7 +407,7 @@ def _join_title(run: tuple[Unit, ...]) -> str:
 
 
 def _plausible(title: str, number: Numbering | None) -> bool:
-    """Return whether a text may be a title at all: words, of a title's length, no caption, leader or date."""
+    """Return whether a text can be a title: it has words, a suitable length, and is no caption, leader or date."""
     if not 2 <= len(title) <= _MOST_LETTERS or _LEADER.search(title) or _CAPTION.match(title) or _DATE.fullmatch(title):
         return False
     rest = _BRACKETS.sub("", title[number.end :]) if number else title

@@ -36,10 +36,10 @@ _UNSEEN = re.compile("[\u200b\u2060\ufeff]|\u00ad\\s*")
 _BULLET = re.compile(r"^\s*[\ue000-\uf8ff■□▪▫●○◆◇▶►•‣➢➤❖]+\s*(?=\w)")
 _HAN_APART = re.compile(r"\s*[\u3400-\u9fff](?:\s+[\u3400-\u9fff])+\s*")
 _MAY_BE_SPACED = re.compile(r"(?:[\d.]{1,6}\s+)?\S\s+\S\s")
-_SPACED = 4  # single letters that stand apart, at least, in a title that is letter-spaced
-_TWICE = 9  # letters of a title that is drawn twice, at least: a town may be called Walla Walla
-_DISTINCT = 4  # letters of which a title with doubled letters has, at least
-_HAN_TWICE = 4  # letters of a repeated title without spaces, at least
+_SPACED = 4  # minimum single letters separated by spaces in a letter-spaced title
+_TWICE = 9  # minimum letters of a title that is drawn twice; names such as Walla Walla are shorter
+_DISTINCT = 4  # minimum distinct letters of a title with doubled letters
+_HAN_TWICE = 4  # minimum letters of a repeated title without spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Heading:
     unit: int
     level: int
     source: HeadingSource
-    y: float | None = None  # a bookmark's own target where its title was not found on the page
-    confirmed: bool = False  # a layout model calls it a heading too
+    y: float | None = None  # target of a bookmark whose title was not found on the page
+    confirmed: bool = False  # a layout model also considers it a heading
 
 
 def clean_title(text: str) -> str:
@@ -60,7 +60,8 @@ def clean_title(text: str) -> str:
     title = _UNSEEN.sub("", text)
     title = _LEADERS.sub("", _BULLET.sub("", closed_up(title)))
     number = numbering(" ".join(title.split()))
-    if number is None or title[:1].isdigit() or number.end < len(" ".join(title.split())):  # "Article   12" is whole
+    # a bare "Article   12" is complete
+    if number is None or title[:1].isdigit() or number.end < len(" ".join(title.split())):
         title = _PAGE_AFTER.sub("", _PAGE_BEFORE.sub("", title))
     title = " ".join(title.split())
     title = _BROKEN_COMPOUND.sub(r"\1", _BROKEN.sub("", title))
@@ -70,7 +71,10 @@ def clean_title(text: str) -> str:
 
 
 def _once(title: str) -> str:
-    """Return a title that is drawn several times over itself as it reads: whole, word by word or letter by letter."""
+    """Return a title that is drawn several times over itself in its readable form.
+
+    It may be repeated as a whole, by words or by letters.
+    """
     words, letters = title.split(), "".join(title.split())
     if len(set(letters)) >= _DISTINCT and all(word[::2] == word[1::2] for word in words):
         return " ".join(word[::2] for word in words)
@@ -96,8 +100,8 @@ def continues(title: str) -> str:
 
 
 def closed_up(text: str) -> str:
-    """Return letter-spaced words without their spaces: two or more stand between words."""
-    if not _MAY_BE_SPACED.match(text):  # most lines, at once
+    """Return letter-spaced words without their spaces. Two or more spaces separate words."""
+    if not _MAY_BE_SPACED.match(text):  # fast exit for most lines
         return text
     pieces = text.split()
     letters = sum(len(piece) == 1 and piece.lower() != piece.upper() for piece in pieces)
@@ -108,8 +112,8 @@ def closed_up(text: str) -> str:
     return " ".join([*first, *("".join(word.split()) for word in re.split(r"\s{2,}", rest.strip()))])
 
 
-_LINES = 6  # a title wraps over at most this many lines
-_LABEL = 14  # letters of a line that may be only "Chapter 12", in another size than the title
+_LINES = 6  # maximum lines of a title
+_LABEL = 14  # letters of a line such as "Chapter 12" whose size may differ from the title's
 
 
 def find_title(
@@ -121,10 +125,10 @@ def find_title(
     min_score: float = 0.0,
     skip: frozenset[int] = frozenset(),
 ) -> tuple[int, int] | None:
-    """Return the (page, unit) of a title on the page or else within ``slack`` pages of it; None if it is not there.
+    """Return the (page, unit) of a title on a page or within ``slack`` pages of it; None if not found.
 
-    ``min_score``: how well it must match, 1 for a line that is the title and nothing else; ``skip``: pages where it
-    does not count (printed contents).
+    ``min_score`` is the minimum match, 1 for a line that is only the title. ``skip`` are pages that are not searched
+    (printed contents).
     """
     whole, short = compact(title), bare(title)
     for number in (page, *(page + sign * d for d in range(1, slack + 1) for sign in (1, -1))):
@@ -136,7 +140,7 @@ def find_title(
 
 
 def find_on_page(whole: str, short: str, page: PageView, y: float | None = None, min_score: float = 0.0) -> int | None:
-    """Return the unit where a title begins; several are told apart by height ``y``, else by size.
+    """Return the unit at which a title begins. Of several, height ``y`` decides, else size.
 
     ``whole`` and ``short`` are the title's letters and digits with and without its numbering.
     """
@@ -154,9 +158,9 @@ def find_on_page(whole: str, short: str, page: PageView, y: float | None = None,
 
 
 def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) -> float:
-    """Score a match: 1.0 for the title and nothing else, less if the line goes on, 0 for another text.
+    """Score a match: 1.0 for only the title, less if the line continues, 0 for another text.
 
-    ``near``: forgive misprints.
+    ``near`` allows misprints.
     """
     full = page.compact[i]
     for form, worth in ((whole, 1.0), (short, 0.95)):
@@ -165,7 +169,7 @@ def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) ->
             begins = text.find(form[:8], 1, _LABEL + 8)
             if begins < 0 or not _numbers(page.units[i].text, begins):
                 continue
-            text, worth = text[begins:], worth - 0.04  # numbered on the page, not where the title comes from
+            text, worth = text[begins:], worth - 0.04  # numbered on the page but not in the bookmark or contents
         if text == form:
             return worth
         if text.startswith(form):
@@ -191,13 +195,13 @@ def _match(whole: str, short: str, page: PageView, i: int, near: bool = True) ->
 
 
 def _numbers(text: str, letters: int) -> bool:
-    """Return whether numbering takes up exactly that many letters and digits at the start of a text."""
+    """Return whether numbering is exactly the first ``letters`` letters and digits of a text."""
     number = numbering(text)
     return number is not None and len(compact(text[: number.end])) == letters
 
 
 class LinePrefixIndex:
-    """Finds the lines of a document that begin a title: (page, unit) by the first letters of each line."""
+    """An index of the first letters of each line, to find lines that begin a title."""
 
     def __init__(self, doc: DocumentView, skip: frozenset[int]) -> None:
         self._doc = doc
@@ -214,7 +218,7 @@ class LinePrefixIndex:
                         self._at[rest].append((number, i))
 
     def places(self, title: str, limit: int = 60) -> list[tuple[int, int]]:
-        """Return places in order of page, at most one per page; none if there are more than ``limit`` lines to try."""
+        """Return (page, unit) in page order, one per page; none if more than ``limit`` lines match."""
         whole, short = compact(title), bare(title)
         near = {*self._at.get(whole[:5], ()), *self._at.get(short[:5], ())}
         if not short or len(near) > 40 * limit:
@@ -236,7 +240,10 @@ _LEAST_IN_RANGE, _LEAST_FOUND = 0.6, 0.4
 
 
 def from_bookmarks(bookmarks: Sequence[Bookmark], doc: DocumentView) -> list[Heading]:
-    """Return headings from bookmarks; none if too few point into the document, in order, at pages with their titles."""
+    """Return headings from bookmarks.
+
+    None are returned if too few have ascending targets on pages with their titles.
+    """
     named = [b for b in bookmarks if compact(b.title) and not _JUNK.fullmatch(b.title.strip())]
     inside = [b for b in named if 1 <= b.page <= len(doc.pages)]
     if not inside or len(inside) < _LEAST_IN_RANGE * len(named):
@@ -258,14 +265,14 @@ def from_bookmarks(bookmarks: Sequence[Bookmark], doc: DocumentView) -> list[Hea
 
 
 def _mentioned(title: str, page: PageView) -> bool:
-    """Return whether a page has most words of a title that does not stand on it as it is (a name somebody gave it)."""
+    """Return whether a page contains most words of a title, but not the title itself."""
     words = _WORD.findall(fold(title))
     text = "".join(page.compact)
     return bool(words) and sum(word in text for word in words) >= 0.6 * len(words)
 
 
 def _ascending(bookmarks: list[Bookmark]) -> list[Bookmark]:
-    """Return the longest run of bookmarks whose pages never go back (others point to the wrong place)."""
+    """Return the longest run of bookmarks with ascending pages. Others have wrong targets."""
     tails: list[int] = []
     tail_at: list[int] = []
     before: list[int] = []

@@ -56,19 +56,18 @@ FEATURES = (
 """The columns of ``evidence``, in order."""
 _AT = {name: at for at, name in enumerate(_OWN)}
 _MEAN_COLUMNS = [_AT[name] for name in _MEANS]
-_FAR, _MUCH = 4.0, 1500.0  # lines of white space, and characters of text, beyond which more says no more
-_PAGE = 600.0  # characters that count for a page that was not counted
+_FAR, _MUCH = 4.0, 1500.0  # maximum of the features for white space (lines) and text (characters)
+_PAGE = 600.0  # characters of a page whose text was not counted
 _TOP = 0.35  # of a page: its upper part
 _SIGNS = frozenset(",;()[]{}=<>/\\|+*_@")
 
 
 @dataclass(frozen=True, slots=True)
 class Possible:
-    """A possible heading, from printed contents, bookmarks or layout. ``look`` is None if no line of its page looks
-    like a heading.
+    """A possible heading, from printed contents, bookmarks or layout.
 
-    ``entry``: it is listed in contents or bookmarks. ``likely``: the rules accept it. ``title``: it is the document's
-    title.
+    ``look`` is None if no line of its page looks like a heading. ``entry``: it is listed in contents or bookmarks.
+    ``likely``: the rules accept it. ``title``: it is the document's title.
     """
 
     heading: Heading
@@ -79,7 +78,7 @@ class Possible:
 
     @property
     def last(self) -> int:
-        """Return its last unit."""
+        """Return the index of its last unit."""
         c, first = self.look, self.heading.unit
         return c.last if c is not None and c.unit <= first <= c.last else first
 
@@ -111,13 +110,16 @@ def evidence(items: Sequence[Possible], rules: Settled, doc: DocumentView, locat
 
 
 def _decimals_listed(items: Sequence[Possible]) -> float:
-    """Return the share of headings numbered 1.2 or deeper that are listed; -1 where there are none."""
+    """Return the share of headings numbered 1.2 or deeper that are listed; -1 if there are none."""
     listed = [item.entry for item in items if item.number and item.number.kind.startswith("decimal")]
     return sum(listed) / len(listed) if listed else -1.0
 
 
 def style_numbers(items: Sequence[Possible]) -> npt.NDArray[np.int64]:
-    """Return a number for each item, the same for those of one style: look and kind of numbering, or level listed."""
+    """Return a number for each item, equal for items of one style.
+
+    A style is the look and kind of numbering, or the listed level.
+    """
     numbers: dict[Hashable, int] = {}
     keys = ((item.look.look, _scheme(item)) if item.look else item.heading.level for item in items)
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
@@ -134,7 +136,7 @@ def _is_cjk(doc: DocumentView) -> bool:
 
 
 def _grouped(own: Floats, keys: Sequence[Hashable], page: npt.NDArray[np.int64], pages: int) -> Floats:
-    """Return means over the rows with the same key, and how many there are; zeros where the key is None."""
+    """Return means over rows with the same key, and their number; zeros if the key is None."""
     numbers: dict[Hashable, int] = {}
     group = np.array([numbers.setdefault(key, len(numbers)) for key in keys])
     counts = np.bincount(group).astype(np.float64)
@@ -249,14 +251,17 @@ Floats = npt.NDArray[np.float64]
 SHIPPED = Path(__file__).with_name("headings.json")
 PRIOR = 1.5
 """Log odds of what the rules make a heading; of what they do not, its negative. The trees add to it."""
-_TOGETHER = 0.5  # how much the other lines of its style count for a line
-_BOLD = 0.8  # of the bound that is best for F1: a heading too many costs a reader less than one that is missing
+_TOGETHER = 0.5  # weight of the other lines of a style in the score of a line
+_BOLD = 0.8  # of the best threshold for F1: for readers, a missing heading is worse than a wrong one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedTrees:
-    """``columns`` and ``bounds`` (trees, depth): a row goes right where its value is above the bound. ``leaves``
-    (trees, 2 ** depth): what a tree adds; the first question is the lowest bit of the leaf's number.
+    """Boosted decision trees of equal depth.
+
+    ``columns`` and ``bounds`` (trees, depth) are the questions: a row goes right if its value is above the bound.
+    ``leaves`` (trees, 2 ** depth) are the values that a tree adds; the first question is the lowest bit of the leaf's
+    number.
     """
 
     columns: npt.NDArray[np.int64]
@@ -264,7 +269,7 @@ class BoostedTrees:
     leaves: Floats
 
     def scores(self, values: Floats) -> Floats:
-        """Return what the trees add to the log odds of each row of ``values``, float64 (rows, features)."""
+        """Return the log odds that the trees add for each row of ``values``, float64 (rows, features)."""
         trees, depth = self.columns.shape
         right = values[:, self.columns.ravel()] > self.bounds.ravel()
         leaf = right.reshape(len(values), trees, depth) @ (1 << np.arange(depth))
@@ -296,12 +301,12 @@ def choose(chances: Floats) -> npt.NDArray[np.bool_]:
 
 @cache
 def heading_model() -> BoostedTrees:
-    """Return the shipped trees."""
+    """Return the model in the package."""
     return read_trees(json.loads(SHIPPED.read_text(encoding="utf-8")))
 
 
 def read_trees(written: Mapping[str, Any]) -> BoostedTrees:
-    """Return trees from the form of ``headings.json``, whose questions name their features."""
+    """Return trees from the content of ``headings.json``, which refers to features by name."""
     at = {name: column for column, name in enumerate(FEATURES)}
     columns = np.array([[at[name] for name in tree["features"]] for tree in written["trees"]], np.int64)
     bounds, leaves = (np.array([tree[key] for tree in written["trees"]], np.float64) for key in ("bounds", "leaves"))

@@ -12,10 +12,10 @@ from indexers.outline.numbering import STRONG, as_letter, compact
 from indexers.outline.toc import opens_contents
 from indexers.outline.view import DocumentView, PageView
 
-_FEW = 3  # lines of a look by which nothing is told yet
-_HARDLY, _NEARLY = 0.3, 0.8  # shares of lines below which text goes on
-_TEXT = 0.1  # of all long lines: a look that so many have is one that text is set in
-_LONG, _BEGINNING = 40, 24  # characters of a long line, and of one that may begin a paragraph
+_FEW = 3  # with fewer lines of a look, its statistics are ignored
+_HARDLY, _NEARLY = 0.3, 0.8  # shares of candidates directly above text: captions have less, titles more
+_TEXT = 0.1  # share of all long lines from which a look is a style of body text
+_LONG, _BEGINNING = 40, 24  # minimum characters of a long line, and of a line that may begin a paragraph
 
 
 class Looks:
@@ -56,7 +56,7 @@ class Looks:
 
 
 def _leading(possible: list[PossibleHeading], doc: DocumentView, lines: list[tuple[Style, str]]) -> dict[Style, float]:
-    """Return, by look, the share of unnumbered candidates right below which text or another heading comes."""
+    """Return, by look, the share of unnumbered candidates directly above text or another heading."""
     long = Counter(style for style, text in lines if len(text) > _LONG)
     texts = {style for style, count in long.items() if count >= _TEXT * long.total()}
     begins = {(c.page, c.unit) for c in possible}
@@ -68,7 +68,7 @@ def _leading(possible: list[PossibleHeading], doc: DocumentView, lines: list[tup
 
 
 def _leads(c: PossibleHeading, page: PageView, begins: set[tuple[int, int]], texts: set[Style]) -> bool:
-    """Return whether text or another heading comes right below, or nothing does on its page."""
+    """Return whether text or another heading is directly below, or nothing on the page is below."""
     heading = page.units[c.last]
     below = [
         (unit.y0, at)
@@ -104,7 +104,7 @@ def find_plates(pages: Sequence[ParsedPage]) -> frozenset[int]:
 
 
 _ALL = 0.8
-_NEXT = (1, 2)  # how far on the next number may be: one may have been overlooked
+_NEXT = (1, 2)  # differences to the next number: one may have been missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,10 @@ class Settled:
 def settle(headings: list[PossibleHeading], doc: DocumentView) -> Settled:
     """Return the candidates that are headings.
 
-    Out go labels that repeat all over (table heads), steps of instructions, sentences that announce a list, titles of
-    charts, styles most of whose lines are something else or that only ever follow a larger heading (authors,
-    subtitles), styles hardly used, and numbers in body type that are not part of a sequence; on plates all but what
-    is numbered well. A bold sentence stays where all lines set like it open a text.
+    These are removed: labels that repeat everywhere (column headings), steps of instructions, sentences that announce a
+    list, titles of charts, styles whose lines are mostly something else or always follow a larger heading (authors,
+    subtitles), rarely used styles, and numbers in body style outside a sequence. On plates, only well-numbered headings
+    stay. A bold sentence stays if all lines in its style begin a text.
     """
     looks = Looks(headings, doc)
     if doc.body is None:
@@ -183,9 +183,9 @@ def _numbered_well(c: PossibleHeading, in_order: bool, ratio: float) -> bool:
 
 
 def in_sequence(possible: list[PossibleHeading]) -> list[bool]:
-    """Return, for each candidate, whether the one before or after it in its numbering is there too."""
+    """Return for each candidate whether the previous or next number of its numbering exists."""
     out = [False] * len(possible)
-    seen: dict[tuple[str, int], int] = {}  # (scheme, depth) -> the last candidate so numbered
+    seen: dict[tuple[str, int], int] = {}  # (scheme, depth) -> the last candidate with this numbering
     for i, c in enumerate(possible):
         for number in (c.number, as_letter(c.title)):
             if number is None:

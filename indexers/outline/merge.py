@@ -1,5 +1,6 @@
-"""Build the outline of a document from bookmarks, printed contents and layout by the learned model, or from
-slide titles.
+"""Build the outline of a document by the learned model, or from slide titles.
+
+The model decides on headings from bookmarks, printed contents and layout.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ from indexers.outline.regions import Regions, propose, weigh
 from indexers.outline.toc import find_listings, opens_contents
 from indexers.outline.view import DocumentView, PageView
 
-_WORDS = 100  # of a usual slide, at most
-_TOP, _MIDDLE = 0.4, (0.25, 0.6)  # of a slide's height: what may be a title begins above, what divides parts between
-_ALIKE = 0.65  # of the largest line's height: boxes of read pictures are as high as their letters
-_GAP = 1.0  # line heights between the lines of a title
-_LETTERS = 160  # of a title, at most
-_AGAIN = 3  # slides after which a title that comes again is a heading again
-_BESIDE = 2  # words beside the title of a slide that begins a part, at most
-_OPENING = 3  # words that the titles of a series begin with
-_SERIES, _BETWEEN = 3, 2  # different titles of it, and other slides between them, at least
+_WORDS = 100  # maximum words of a typical slide
+# shares of a slide's height: a title begins above the first, a title in the middle begins a part
+_TOP, _MIDDLE = 0.4, (0.25, 0.6)
+_ALIKE = 0.65  # of the largest line's height: heights of lines read by OCR vary with their letters
+_GAP = 1.0  # maximum distance of the lines of a title, in line heights
+_LETTERS = 160  # maximum letters of a title
+_AGAIN = 3  # slides after which a repeated title is a heading again
+_BESIDE = 2  # maximum words beside the title of a slide that begins a part
+_OPENING = 3  # first words that the titles of a series share
+_SERIES, _BETWEEN = 3, 2  # minimum of different titles in a series, and of other slides between them
 _CLOSING = re.compile(
     r"(?:summary|conclusions?|questions?|q ?& ?a|thank you|thanks|appendix|backup|references|agenda)\b[^\w]*$",
     re.I,
@@ -104,7 +106,7 @@ def _levelled(headings: list[Heading], dividers: set[int]) -> list[Heading]:
 
 
 def _series(headings: list[Heading]) -> set[int]:
-    """Return slides whose titles begin with the same words, with other slides between them."""
+    """Return slides whose titles share their first words, with other slides between them."""
     openings: dict[str, list[int]] = {}
     for at, heading in enumerate(headings):
         words = heading.title.split()
@@ -120,9 +122,9 @@ def _series(headings: list[Heading]) -> set[int]:
 
 
 def _slide_title(page: PageView) -> list[Line]:
-    """Return the lines of a slide's title: the largest of its upper part, or of all of it where that is empty.
+    """Return the lines of a slide's title: the largest in its upper part, else on the whole slide.
 
-    What stands at one place on many slides is a title too where it is as large as one.
+    A line that repeats at one position on many slides is also a title if it is as large as one.
     """
     worded = sorted((line for line in page.page.lines if _WORD.search(line.text)), key=lambda line: line.y0)
     top = [line for line in worded if line.y0 < _TOP * page.page.height] or worded
@@ -148,17 +150,17 @@ def _goes_on(last: Line, line: Line) -> bool:
 
 
 Floats = npt.NDArray[np.float64]
-_START = 14  # letters and digits by which two titles on a page are one
+_START = 14  # letters and digits by which titles on a page are equal
 _SMALLEST_FRAME = 3
-_AS_LARGE = 0.04  # of all headings: so many may be as large as the document's title
+_AS_LARGE = 0.04  # maximum share of headings that are as large as the document's title
 
 
 @dataclass(frozen=True, slots=True)
 class HeadingList:
-    """A document's headings in reading order, levels from 1 (they may jump).
+    """A document's headings in reading order, with levels from 1 that may skip numbers.
 
-    ``spare`` are weaker headings (level 0) for sections that turn out too large and have no others. ``signs``: what the
-    headings say of their own quality; empty where bookmarks or slides tell them.
+    ``spare`` are weaker headings (level 0) for large sections without others. ``signs`` are features of the headings
+    that indicate their quality; empty for headings from bookmarks or slides.
     """
 
     headings: tuple[Heading, ...]
@@ -168,7 +170,7 @@ class HeadingList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Possibilities:
-    """All possible headings in reading order, the verdict of the rules on the lines, and the ``evidence`` for each."""
+    """All possible headings in reading order, with the rules' verdict and the features of each."""
 
     items: tuple[Possible, ...]
     rules: Settled
@@ -224,8 +226,9 @@ def outline(
 def possible_headings(
     bookmarks: list[Heading], doc: DocumentView, toc_pages: int, regions: Regions | None = None
 ) -> Possibilities:
-    """Return the entries of bookmarks or printed contents, whichever are more complete, and lines that look
-    like headings.
+    """Return the entries of bookmarks or printed contents, and lines that look like headings.
+
+    Of bookmarks and contents, the more complete ones are used.
     """
     printed = from_printed_toc(doc, toc_pages)
     skip = printed.pages | find_listings(doc)
@@ -238,7 +241,7 @@ def possible_headings(
     frame = bookmarks if by_bookmarks else list(printed.headings)
     if len(frame) < _SMALLEST_FRAME:
         frame = []
-    # Contents may give a page where the title does not stand (a text that was set anew): where it does stand counts.
+    # The page in the contents may be wrong, for example after a new layout. The actual page of the title counts.
     standing = {compact(c.title)[:_START] for c in rules.headings}
     frame = [h for h in frame if h.unit >= 0 or h.y is not None or compact(h.title)[:_START] not in standing]
     frame = _compressed([_as_printed(h, rules.headings, doc) for h in frame])
@@ -251,7 +254,7 @@ def possible_headings(
 
 
 def _as_printed(h: Heading, by_layout: list[PossibleHeading], doc: DocumentView) -> Heading:
-    """Return a bookmark as its page has it, where it adds something to a title there (a file's name, a series)."""
+    """Return a bookmark with its title as printed, if the bookmark adds a file name or series to it."""
     if h.source != "bookmark" or bare(h.title) in "".join(doc[h.page].compact):
         return h
     whole = compact(h.title)
@@ -274,7 +277,7 @@ def _graft(
     printed: PrintedToc,
     doc: DocumentView,
 ) -> Iterable[Possible]:
-    """Yield what is not in the frame yet: entries of chapters' own contents, and headings by layout."""
+    """Yield headings that the frame lacks: from contents of chapters, and from layout."""
     titles = {(h.page + d, bare(h.title), _word(h.title)) for h in frame for d in (-1, 0, 1)}
     starts = {(h.page, compact(h.title)[:_START]) for h in frame}
     taken = {(h.page, h.unit) for h in frame}
@@ -292,27 +295,30 @@ def _graft(
             continue
         start = compact(c.title)[:_START]
         if len(start) == _START and (c.page, start) in starts:
-            continue  # the same title cut short or with more after it
-        likely = id(c) in by_rules and compact(c.title) not in printed.names  # those are authors
-        if c.page <= front and c is not title and not opens_contents(c.title):  # a title page's other lines
+            continue  # the same title, shortened or extended
+        likely = id(c) in by_rules and compact(c.title) not in printed.names  # names are authors
+        if c.page <= front and c is not title and not opens_contents(c.title):  # other lines of a title page
             likely = likely and c.look in looks and c.page > cover[0].page and _long_lines(doc, c.page) >= 8
         yield Possible(_heading(c), c, likely=likely, title=c is title)
 
 
 def _word(title: str) -> str:
-    """Return the word before a title's number ("part", "item"), "" where it has none."""
+    """Return the word before a title's number ("part", "item"), "" if there is none."""
     number = numbering(title)
     return number.kind if number is not None and number.kind in STRONG else ""
 
 
 def _entitled(page: int, title: str, titles: set[tuple[int, str, str]]) -> bool:
-    """Return whether the frame has a title there. "Item 5. Other Information" is not "Part II. Other Information"."""
+    """Return whether the frame has a title there.
+
+    "Item 5. Other Information" is not "Part II. Other Information".
+    """
     word, rest = _word(title), bare(title)
     return any((page, rest, other) in titles for other in ({word, ""} if word else {"", *STRONG}))
 
 
 def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
-    """Return the title of a document without a cover: the largest on its first page, if hardly anything is as large."""
+    """Return the title of a document without a cover: a heading on page 1 that is larger than nearly all."""
     first = [c for c in looked if c.page == 1 and c.number is None]
     title = max(first, key=lambda c: (c.rise, -c.unit), default=None)
     if title is None:
@@ -322,7 +328,10 @@ def _headline(looked: list[PossibleHeading]) -> PossibleHeading | None:
 
 
 def _front(doc: DocumentView, frame: list[Heading], contents: frozenset[int]) -> int:
-    """Return the last of the cover and title pages: those before the contents or, without, before the text begins."""
+    """Return the last cover or title page.
+
+    It is before the contents or, without contents, before the text begins.
+    """
     after = [next((h.page for h in frame if h.page > 1), 0)] if frame and frame[0].page > 1 else []
     if contents:
         return max(1, min([min(contents), *after]) - 1)
@@ -335,7 +344,7 @@ def _long_lines(doc: DocumentView, page: int) -> int:
 
 
 def _is_text(doc: DocumentView, page: int) -> bool:
-    """Return whether a page is none of the front: it has many long lines, or some and hardly any others."""
+    """Return whether a page is body text: it has many long lines, or mostly long lines."""
     long_lines = _long_lines(doc, page)
     return long_lines >= 10 or (long_lines >= 5 and long_lines >= 0.7 * len(doc[page].units))
 
@@ -347,6 +356,6 @@ def _compressed(frame: list[Heading]) -> list[Heading]:
 
 
 def _title_worth(c: PossibleHeading, cover: list[PossibleHeading]) -> tuple[float, ...]:
-    """Rank a title: on the earliest page, repeated on the next title page, in words, large."""
+    """Rank a title: early page, repeated on the next title page, several words, large size."""
     again = any(other is not c and bare(other.title) == bare(c.title) for other in cover)
     return (-c.page, c.size * (1 + 0.5 * again + 0.5 * (len(c.title.split()) > 2)), -c.unit)

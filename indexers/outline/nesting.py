@@ -1,4 +1,4 @@
-"""Levels of headings: each heading finds its parent by bookmarks or contents, by its numbering, or by its look."""
+"""Levels of headings: the parent of each is found by bookmarks or contents, numbering, or look."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Over = Counter[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class FlatHeading:
-    """A heading without a final level. ``level`` comes from bookmarks or contents, 0 if only layout shows it."""
+    """A heading without a final level. ``level`` is from bookmarks or contents, 0 if from layout alone."""
 
     title: str
     level: int
     look: PossibleHeading | None
-    flat: bool = False  # stands alone at the top (the document's title): nothing goes below it
+    flat: bool = False  # alone at the top (the document's title), without headings below it
 
 
 @dataclass(slots=True)
@@ -28,12 +28,15 @@ class _Open:
     item: FlatHeading
     number: Numbering | None
     level: int
-    stacked: int = 0  # how many headings of its look stand right below it, without text between
-    again: bool = False  # its title comes more than once in its section: it stands below others of its look
+    stacked: int = 0  # number of headings with the same look directly below it, without text between
+    again: bool = False  # its title is repeated in its section, so it is below others of its look
 
 
 def levels(items: list[FlatHeading]) -> list[int]:
-    """Return a level (from 1) for each heading in reading order; levels from bookmarks or contents are kept."""
+    """Return a level (from 1) for each heading in reading order.
+
+    Levels from bookmarks or contents do not change.
+    """
     items = _under_parts(items)
     ranks = _usual_levels(items)
     larger = _count_larger(items)
@@ -60,7 +63,7 @@ def levels(items: list[FlatHeading]) -> list[int]:
 
 
 def _under_parts(items: list[FlatHeading]) -> list[FlatHeading]:
-    """Put the frame's headings below parts that only the layout shows."""
+    """Move the frame's headings below parts that only the layout shows."""
     parts = []
     for i, item in enumerate(items):
         number = item.look.number if item.look else numbering(item.title)
@@ -86,7 +89,7 @@ def _heading_kind(item: FlatHeading) -> Kind | None:
 
 
 def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
-    """Return kinds of heading that the frame puts at one level nearly always, and mostly knows."""
+    """Return the kinds of heading that the frame knows and nearly always has at one level."""
     seen: defaultdict[Kind, Counter[int]] = defaultdict(Counter)
     others: Counter[Kind] = Counter()
     for item in items:
@@ -104,7 +107,7 @@ def _usual_levels(items: list[FlatHeading]) -> dict[Kind, int]:
 
 
 def _count_larger(items: list[FlatHeading]) -> Over:
-    """Return how often a heading of one weight stands right above another of the same size: that puts it higher."""
+    """Count headings of one weight directly above another of equal size, which are higher."""
     larger: Over = Counter()
     for item, after in pairwise(items):
         a, b = item.look, after.look
@@ -114,10 +117,10 @@ def _count_larger(items: list[FlatHeading]) -> Over:
 
 
 def _stacked(items: list[FlatHeading]) -> list[int]:
-    """Return, for each heading, how many that look the same stand right below: a heading without text holds what
-    follows.
+    """Return for each heading the number of equal-looking headings directly below it.
 
-    Not the lines of a title that the document begins with, and not a name that stands above headings again and again.
+    A heading without text contains the headings that follow. Lines of the document's title and names repeated above
+    headings do not count.
     """
     out = [0] * len(items)
     for at in range(len(items) - 2, -1, -1):
@@ -137,8 +140,9 @@ def _adjoin(item: FlatHeading, after: FlatHeading) -> bool:
 
 
 def _again(items: list[FlatHeading]) -> list[bool]:
-    """Return, for each heading, whether its title comes more than once between two of the frame or with a strong
-    number.
+    """Return for each heading whether its title is repeated in its part.
+
+    Parts are bounded by frame headings and strongly numbered headings.
     """
     out, scope = [False] * len(items), 0
     for at in range(len(items) + 1):
@@ -169,7 +173,7 @@ def _number(item: FlatHeading, stack: list[_Open]) -> Numbering | None:
 
 
 def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger: Over) -> int:
-    """Close what this heading does not belong to and say its level."""
+    """Close the open headings that do not contain this one, and return its level."""
     item, number, c = new.item, new.number, new.item.look
     if number is not None and number.kind == "exhibit":  # another document, attached to this one
         stack.clear()
@@ -195,7 +199,7 @@ def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger
         if number.kind in RANKS and outranked:
             del stack[outranked[0] :]
     kind = _heading_kind(item)
-    if number is None and c is not None and c.named:  # a page of its own: below what contents list, items and notes
+    if number is None and c is not None and c.named:  # a page of its own: below listed headings, items and notes
         return _close_to(stack, 1 + max((node.level for node in stack if _holds_pages(node)), default=0))
     if number is None and (sibling := _sibling(new, stack)):
         return _close_to(stack, sibling)
@@ -218,8 +222,9 @@ def _nest_heading(new: _Open, stack: list[_Open], ranks: dict[Kind, int], larger
 
 
 def _sibling(new: _Open, stack: list[_Open]) -> int:
-    """Return the level of an open heading that looks the same, where neither the frame nor a chapter or note came
-    since: of the nearest with as many stacked below it, or of the highest with fewer.
+    """Return the level of an open heading with the same look, after the last frame heading, chapter or note.
+
+    It is the nearest with as many stacked below it, or the highest with fewer.
     """
     kind, fewer = _heading_kind(new.item), 0
     for node in reversed(stack):
@@ -241,7 +246,10 @@ def _holds_pages(node: _Open) -> bool:
 
 
 def _nested(number: Numbering | None, stack: list[_Open]) -> int:
-    """Return the least level of 2.1.3 below an open 2.1, 0 where none is open: the frame may not list 2.1."""
+    """Return the minimum level of 2.1.3 below an open 2.1, 0 if none is open.
+
+    The frame may not list 2.1.
+    """
     for node in reversed(stack):
         if number and node.number and "decimal" in number.kind and _deeper(number, node.number):
             return node.level + 1
@@ -249,7 +257,10 @@ def _nested(number: Numbering | None, stack: list[_Open]) -> int:
 
 
 def _holder(number: Numbering, stack: list[_Open]) -> int:
-    """Return the level of an open heading that names such in the plural ("Notes to Financial Statements"), or 0."""
+    """Return the level of an open heading that names this kind in the plural, or 0.
+
+    For example "Notes to Financial Statements" for a note.
+    """
     if number.kind in STRONG:
         for node in reversed(stack):
             if node.item.title.lower().startswith(f"{number.kind}s "):
@@ -258,9 +269,9 @@ def _holder(number: Numbering, stack: list[_Open]) -> int:
 
 
 def _belongs_inside(item: FlatHeading, top: _Open) -> bool:
-    """Return whether an open heading holds this one.
+    """Return whether an open heading contains this one.
 
-    A part, chapter, item or note holds every heading without such a number that is not clearly larger.
+    A part, chapter, item or note contains every heading without such a number that is not clearly larger.
     """
     strong = top.number is not None and top.number.kind in STRONG
     mine = item.look.number if item.look else None
@@ -282,7 +293,7 @@ def _first(number: Numbering) -> bool:
 
 
 def _deeper(number: Numbering, other: Numbering) -> bool:
-    """Return whether 2.1.3 goes below an open 2.1 (or 2)."""
+    """Return whether a number is below an open one, as 2.1.3 below 2.1 or 2."""
     return len(number.value) == len(other.value) + 1 and number.value[:-1] == other.value and number.value[0] > 0
 
 
@@ -291,7 +302,10 @@ def _alike(c: PossibleHeading | None, other: PossibleHeading | None) -> bool:
 
 
 def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, larger: Over) -> bool:
-    """Return whether a heading goes below the open one on top, by look; ``first`` begins a numbering of its own."""
+    """Return whether the look of a heading puts it below the last open one.
+
+    ``first`` begins a new numbering.
+    """
     if c is None or top is None:
         return True
     if abs(c.rise - top.rise) > 0.03:
@@ -304,6 +318,6 @@ def _below(c: PossibleHeading | None, top: PossibleHeading | None, first: bool, 
 
 
 def _weight(c: PossibleHeading) -> int:
-    """Rank type: bold over capitals over upright over italic."""
+    """Rank the type of a heading: bold, then capitals, then upright, then italic."""
     look = c.style[1]
     return 4 * bool(look & 4) + 2 * bool(look & 2) - (look & 1)

@@ -47,8 +47,9 @@ STRONG = frozenset(
     "part book volume chapter article item note appendix annex schedule exhibit section "
     "teil kapitel partie chapitre capítulo часть глава раздел статья الفصل الباب القسم المادة פרק חלק "
     "han-编 han-編 han-章 han-節 han-节 han-条 han-條 han-部 han-篇 han-卷".split()
-)  # words that make a numbered line a heading whatever it looks like
-PARTS = frozenset(["part", "book", "volume", "teil", "partie", "parte", "часть"])  # what holds chapters
+)  # words that make a numbered line a heading in any style
+# numbered units that contain chapters
+PARTS = frozenset(["part", "book", "volume", "teil", "partie", "parte", "часть"])
 RANKS = {
     "han-编": 0,
     "han-編": 0,
@@ -66,9 +67,9 @@ _HAN_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {
 
 @dataclass(frozen=True, slots=True)
 class Numbering:
-    """``kind`` names the scheme ("chapter", "decimal2", "roman-upper" …), ``value`` the place in it.
+    """A heading's number. ``kind`` names the scheme ("chapter", "decimal2", "roman-upper" …).
 
-    ``end`` is where the title itself begins.
+    ``value`` is the position in the scheme, ``end`` the offset at which the title itself begins.
     """
 
     kind: str
@@ -77,7 +78,7 @@ class Numbering:
 
 
 def han_value(text: str) -> int:
-    """Return the value of a Chinese numeral up to 9,999 (``二百三十一`` -> 231), or of digits."""
+    """Return the value of a Chinese numeral up to 9,999 (``二百三十一`` gives 231), or of digits."""
     text = unicodedata.normalize("NFKC", text)
     if text.isdecimal():
         return int(text)
@@ -103,7 +104,7 @@ def _number_value(text: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=50_000)
 def numbering(title: str) -> Numbering | None:
-    """Return the numbering of a title, None if it has none."""
+    """Return the numbering of a title, None if there is none."""
     match = _NUMBERING.match(title)
     if match is None:
         return None
@@ -147,7 +148,7 @@ def as_letter(text: str) -> Numbering | None:
 
 
 def compact(text: str) -> str:
-    """Return letters and digits only, folded: what titles are compared by."""
+    """Return only the letters and digits, case-folded, for comparing titles."""
     if text.isascii():
         return text.encode().translate(None, _DROPPED_BYTES).decode().lower()
     plain = text.translate(_DROPPED)
@@ -155,6 +156,6 @@ def compact(text: str) -> str:
 
 
 def bare(title: str) -> str:
-    """Return ``compact`` without the numbering; the whole if nothing else is left."""
+    """Return ``compact`` without the numbering; with it if nothing else is left."""
     number = numbering(title)
     return (compact(title[number.end :]) if number else "") or compact(title)

@@ -1,4 +1,4 @@
-"""The printed table of contents: find the page of each entry in the body."""
+"""The printed table of contents: search for the page of each entry in the body."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from indexers.outline.numbering import PARTS, Numbering, as_letter, compact, num
 from indexers.outline.toc import ContentsPages, TocEntry, TocRow, entries, find_contents, label_value
 from indexers.outline.view import DocumentView
 
-_LEAST_LOCATED = 0.4  # of the entries; with less it was no table of contents of this document
+_LEAST_LOCATED = 0.4  # minimum share of entries that are found; otherwise it is not the contents of this document
 _NEIGHBOURS = 4  # entries on each side that vote on an entry's offset
 
 
@@ -22,12 +22,15 @@ class PrintedToc:
     headings: tuple[Heading, ...]
     pages: frozenset[int]
     located: float  # share of entries whose title was found
-    finer: tuple[Heading, ...] = ()  # from contents of single chapters; levels count from there
-    names: frozenset[str] = frozenset()  # rows that are no entries (authors), letters and digits only
+    finer: tuple[Heading, ...] = ()  # from contents of chapters, with levels relative to the chapter
+    names: frozenset[str] = frozenset()  # rows that are not entries (authors), letters and digits only
 
 
 def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
-    """Return the best printed table of contents in the first ``search`` pages, each entry at its physical page."""
+    """Return the best printed table of contents in the first ``search`` pages.
+
+    Each entry has its physical page.
+    """
     contents_pages = find_contents(doc, search)
     if not contents_pages:
         return PrintedToc((), frozenset(), 0.0)
@@ -35,7 +38,7 @@ def from_printed_toc(doc: DocumentView, search: int) -> PrintedToc:
     index = LinePrefixIndex(doc, skip)
     labels = {page.page.label: page.page.number for page in reversed(doc.pages) if page.page.label}
     if all(label == str(number) for label, number in labels.items()):
-        labels = {}  # a writer's default, which says nothing of what is printed on the pages
+        labels = {}  # default labels of the PDF writer say nothing about printed page numbers
     tocs: list[PrintedToc] = []
     pages: set[int] = set()
     for contents in contents_pages:
@@ -83,7 +86,7 @@ def _locate_entries(
         for min_score in (0.9, 0.0) if inside else ():
             tries = [(t, find_title(t, doc, expected, slack=2, min_score=min_score, skip=skip)) for t in row.titles]
             hit = max(((t, at) for t, at in tries if at), key=lambda pair: _size(doc, pair[1]), default=None)
-            if hit is not None:  # an author's name is found too, but smaller
+            if hit is not None:  # an author's name is also found, but in a smaller size
                 title, place = hit
                 break
         if place is None and len(places[i]) == 1 and offset is None:
@@ -104,10 +107,10 @@ def _size(doc: DocumentView, place: tuple[int, int]) -> int:
 
 
 def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: dict[str, int]) -> list[int | None]:
-    """Return per entry what to add to its label to get its physical page, None where nothing tells.
+    """Return for each entry the difference of physical page and label, None if unknown.
 
-    Titles found in the body vote for their offset; the votes of the nearest entries of the same kind
-    of label (Roman, Arabic) decide, so that front matter and labels that restart get their own.
+    Titles found in the body vote for their offset. The votes of the nearest entries with the same kind of label (Roman,
+    Arabic) decide, so that front matter and restarted labels have their own offsets.
     """
     votes: list[Counter[int]] = []
     for row, places_of in zip(rows, places, strict=True):
@@ -136,7 +139,7 @@ def _offsets(rows: list[TocEntry], places: list[list[tuple[int, int]]], labels: 
 
 
 def _locate_unlabelled(rows: list[TocEntry], places: list[list[tuple[int, int]]], skip: frozenset[int]) -> PrintedToc:
-    """Place contents without page numbers: each title where it first stands after the one before it."""
+    """Place contents without page numbers: each title at its first occurrence after the previous one."""
     headings = []
     last = (0, 0)
     depth = _depths(rows)
@@ -151,7 +154,7 @@ def _locate_unlabelled(rows: list[TocEntry], places: list[list[tuple[int, int]]]
 
 
 def _stands(rows: list[TocEntry]) -> list[bool]:
-    """Return which entries are headings: those with a label, and those set off from them (parts), not authors."""
+    """Return which entries are headings: those with a label, and parts above them, but not authors."""
     labelled = [entry.row for entry in rows if entry.label]
     if not labelled:
         return [True] * len(rows)
@@ -177,8 +180,9 @@ def _unlabelled(
     depth: list[int],
     doc: DocumentView,
 ) -> tuple[list[Heading], frozenset[str]]:
-    """Return entries without a label that are parts, which stand in the body before the next entry, and other names
-    (authors).
+    """Return entries without a label that are parts, and other names (authors).
+
+    The title of a part is in the body before the next entry.
     """
     parts: list[Heading] = []
     names: set[str] = set()
@@ -206,7 +210,7 @@ def _unlabelled(
 
 
 def _depths(entries: list[TocEntry]) -> list[int]:
-    """Return levels from numbering, indentation and type, by nesting; 1 for what is no heading."""
+    """Return levels by numbering, indentation and font; 1 for entries that are not headings."""
     shift = _shifts([entry.row for entry in entries])
     stack: list[tuple[TocRow, Numbering | None]] = []
     out = []
@@ -231,7 +235,7 @@ def _depths(entries: list[TocEntry]) -> list[int]:
 
 
 def _shifts(rows: list[TocRow]) -> dict[int, float]:
-    """Return how far each page's rows are set off sideways: by its right-aligned labels."""
+    """Return the horizontal offset of each page's rows, by their right-aligned labels."""
     right: dict[int, float] = {}
     for row in rows:
         if row.label:
@@ -241,7 +245,7 @@ def _shifts(rows: list[TocRow]) -> dict[int, float]:
 
 
 def _next(before: Numbering, number: Numbering) -> bool:
-    """Return whether a number comes right after another of its scheme."""
+    """Return whether a number directly follows another of its scheme."""
     same = before.kind == number.kind and len(before.value) == len(number.value)
     return same and before.value[:-1] == number.value[:-1] and number.value[-1] == before.value[-1] + 1
 
@@ -250,7 +254,7 @@ _CHAPTER = frozenset("chapter kapitel chapitre item article artikel".split())
 
 
 def _is_below(row: TocRow, number: Numbering | None, top: TocRow, top_number: Numbering | None) -> bool:
-    """Return whether an entry goes below the open one."""
+    """Return whether an entry is below the last open one."""
     if number and number.kind in PARTS and not row.label:
         return False
     if not top.label and top_number and top_number.kind in PARTS:

@@ -1,4 +1,4 @@
-"""How good a section tree is likely to be, estimated from the tree itself and what its heading model was sure of.
+"""Estimate the quality of a section tree from the tree and the certainty of the heading model.
 
 Weights are in ``headings.json``, learned with the heading model from authors' outlines.
 """
@@ -24,16 +24,16 @@ SIGNS = (
     "largest",
 )  # fmt: skip
 """What a tree is estimated by, in order."""
-_FEWEST = 6  # pages of a document whose tree may be worth the time
-_SURE = (0.15, 0.85)  # chances between these are doubtful
+_FEWEST = 6  # minimum pages of a document whose tree is worth refining
+_SURE = (0.15, 0.85)  # probabilities between these are doubtful
 
 
 def signs_of_headings(
     items: Sequence[Possible], chances: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_], pages: int
 ) -> tuple[float, ...]:
-    """Return the signs that headings give: those before "pages".
+    """Return the quality features of the headings: those before "pages".
 
-    expected: the F1 to be expected of the chosen. agreement: F1 of the chosen beside the rules' own.
+    expected: the expected F1 of the chosen headings. agreement: their F1 against the headings of the rules.
     """
     likely = np.array([item.likely for item in items], bool)
     count, right = max(1, int(chosen.sum())), float(chances[chosen].sum())
@@ -51,10 +51,9 @@ def signs_of_headings(
 
 
 def signs_of_tree(headings: Sequence[float], sections: Sequence[Section], pages: int) -> tuple[float, ...]:
-    """Return all signs: those of the ``headings``, and of the tree that was made of them.
+    """Return all features: those of the ``headings``, and those of the tree made from them.
 
-    covered: the share of pages in no page group. largest: the share of pages that the longest section without others
-    has.
+    covered: the share of pages in no page group. largest: the share of pages in the longest section without children.
     """
     grouped = set[int]()
     for section in sections:
@@ -67,15 +66,15 @@ def signs_of_tree(headings: Sequence[float], sections: Sequence[Section], pages:
 
 
 def quality(signs: Sequence[float]) -> float:
-    """Return the F1 that a tree with these signs is likely to have, 0 to 1."""
+    """Return the expected F1 of a tree with these features, 0 to 1."""
     weights, base, _ = _learned()
     return 1 / (1 + exp(-base - sum(weight * sign for weight, sign in zip(weights, signs, strict=True))))
 
 
 def is_low(models: Mapping[str, Any], pages: int) -> bool:
-    """Return whether a content's own estimate of its tree is so low that the layout model is worth its time.
+    """Return whether the estimated quality of a tree is low enough to use the layout model.
 
-    A few pages are read as soon as their tree: there it never is.
+    It is never used for documents of a few pages, which are read as fast as their tree.
     """
     estimate = models.get(KEY)
     return pages >= _FEWEST and isinstance(estimate, float) and estimate < _learned()[2]

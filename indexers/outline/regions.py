@@ -14,7 +14,7 @@ from indexers.outline.numbering import STRONG, compact
 from indexers.outline.toc import opens_contents
 from indexers.outline.view import DocumentView, Unit
 
-_MOST = 0.5  # of a line's area that lies in the region it belongs to
+_MOST = 0.5  # minimum share of a line's area in the region that it belongs to
 
 
 class Regions:
@@ -29,7 +29,7 @@ class Regions:
             regions_of = by_page.get(page.page.number)
             if regions_of is None:
                 continue
-            regions = [region for region in regions_of if region.kind != "figure"]  # of which the model said nothing
+            regions = [region for region in regions_of if region.kind != "figure"]  # lines in figures have no region
             tops: dict[int, tuple[float, int]] = {}
             for at, unit in enumerate(page.units):
                 holder = _holder(unit, regions)
@@ -41,7 +41,7 @@ class Regions:
             self._first |= {(page.page.number, at) for _, at in tops.values()}
 
     def kind(self, page: int, unit: int) -> RegionKind | None:
-        """Return the kind of region that the line lies in; None if it lies in none, or its page was not read."""
+        """Return the kind of region around a line; None if there is none, or the page was not read."""
         entry = self._kinds.get((page, unit))
         return entry[0] if entry else None
 
@@ -50,11 +50,11 @@ class Regions:
         return entry[1] if entry else None
 
     def heads(self, page: int, unit: int) -> bool:
-        """Return whether a line is the highest of the region it lies in."""
+        """Return whether a line is the top line of its region."""
         return (page, unit) in self._first
 
     def share(self, style: Style) -> float:
-        """Return how many lines of a look lie in headings, 0 to 1."""
+        """Return the share of the lines of a look that are in heading regions, 0 to 1."""
         return self._headings[style] / self._lines[style] if self._lines[style] else 0.0
 
 
@@ -71,11 +71,11 @@ def _overlap(unit: Unit, region: Region) -> float:
     return across * down if across > 0 and down > 0 else 0.0
 
 
-_MOSTLY = 0.6  # of the lines of a look that the model calls headings: such lines may be headings that rules left out
-_NEARLY = 0.9  # so many: a line of it that the model calls text is a heading all the same
-_HARDLY = 0.15  # fewer: a numbered line in a table is none
+_MOSTLY = 0.6  # share of a look's lines in heading regions from which headings are added
+_NEARLY = 0.9  # share from which a line of the look is a heading even in a text region
+_HARDLY = 0.15  # share below which a numbered line in a table is not a heading
 _NEVER = {"picture", "caption", "footnote", "formula", "footer"}
-_RUN_IN = 8  # characters that follow a numbered heading in its line, at least, where the text goes on in it
+_RUN_IN = 8  # minimum characters after a numbered heading in its line if text continues there
 
 
 def propose(
@@ -98,9 +98,10 @@ def propose(
 def weigh(possible: list[PossibleHeading], rules: Settled, doc: DocumentView, regions: Regions) -> Settled:
     """Combine rules and model, and return the accepted headings.
 
-    A heading of the rules is rejected if the model sees a table, a picture, a caption, the cover's title, or unnumbered
-    text, unless most lines of its look are headings. A heading of the model is added if most lines of its look are
-    headings for it, unless it repeats often, is a step, announces a list, or looks like chart titles.
+    A heading of the rules is rejected if the model detects a table, a picture, a caption, the cover's title, or
+    unnumbered text, unless most lines of its look are headings. A heading of the model is added if most lines of its
+    look are headings according to the model, unless it repeats often, is a step, announces a list, or looks like chart
+    titles.
     """
     placed = {(c.page, unit) for c in rules.headings for unit in range(c.unit, c.last + 1)}
     texts = Counter(compact(c.title) for c in possible)
@@ -133,13 +134,16 @@ def _stays(c: PossibleHeading, kind: str | None, share: float, doc: DocumentView
 
 
 def _runs_in(c: PossibleHeading, doc: DocumentView) -> bool:
-    """Return whether a number begins it and its text goes on in the same line, which the model therefore calls text."""
+    """Return whether it begins with a number and text continues in the same line.
+
+    The model takes such lines for text.
+    """
     text = doc[c.page].units[c.unit].text
     return c.number is not None and c.unit == c.last and len(text) > len(c.title) + _RUN_IN
 
 
 def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[int, int]]:
-    """Yield first and last unit of what the model calls headings, lines of one look each."""
+    """Yield the first and last unit of each heading of the model, with lines of one look."""
     units = doc[page].units
     for (region, _), group in groupby(range(len(units)), lambda at: (regions.region(page, at), look(units[at]))):
         lines = list(group)
@@ -148,8 +152,8 @@ def _headings(page: int, doc: DocumentView, regions: Regions) -> Iterator[tuple[
 
 
 def _split_candidate(c: PossibleHeading, doc: DocumentView, regions: Regions) -> list[PossibleHeading]:
-    """Return a candidate whose lines lie in several regions, as several."""
-    if c.number is not None and c.number.kind in STRONG:  # its title may stand below it
+    """Return a candidate as several if its lines are in several regions."""
+    if c.number is not None and c.number.kind in STRONG:  # its title may be below it
         return [c]
     starts = [c.unit]
     for unit in range(c.unit + 1, c.last + 1):

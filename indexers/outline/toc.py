@@ -1,4 +1,4 @@
-"""Printed tables of contents: find their pages, rows, and entries."""
+"""Printed tables of contents: detection of their pages, rows, and entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEADERS = " \t.·…_|/"
 
 @dataclass(frozen=True, slots=True)
 class TocRow:
-    """A printed row of a contents page: its words, its page label ("" if it has none), its place and style."""
+    """A printed row of a contents page: its words, page label ("" if none), position and style."""
 
     title: str
     label: str
@@ -34,12 +34,12 @@ class TocRow:
     bold: bool
     italic: bool
     font: str
-    firm: bool  # leaders or a wide gap before the label: nothing but a contents row looks so
+    firm: bool  # has leaders or a wide gap before the label, as only rows of contents have
     page: int
 
 
 def page_rows(page: PageView) -> list[TocRow]:
-    """Return the page's lines put together row by row, whatever order the file draws them in."""
+    """Return the page's lines joined to rows, independent of their order in the file."""
     lines = sorted(
         (line for i, line in enumerate(page.page.lines) if i not in page.running), key=lambda line: line.y0 + line.y1
     )
@@ -66,7 +66,7 @@ def page_rows(page: PageView) -> list[TocRow]:
         )  # fmt: skip
         texts.append(text)
     labelled = [row for row in rows if row.label]
-    if sum(row.firm for row in labelled) >= 0.6 * len(labelled):  # then a number without them is part of its title
+    if sum(row.firm for row in labelled) >= 0.6 * len(labelled):  # then a number without leaders is part of its title
         right = max((row.x1 for row in labelled), default=0.0) - 4
         for i, row in enumerate(rows):
             if row.label and row.title and not row.firm and row.x1 < right:
@@ -75,7 +75,10 @@ def page_rows(page: PageView) -> list[TocRow]:
 
 
 def _split_label(text: str) -> tuple[str, str, bool]:
-    """Return a row's title and label, and whether leaders or a wide gap part them; the label "" where there is none."""
+    """Return a row's title and label, and whether leaders or a wide gap separate them.
+
+    The label is "" if there is none.
+    """
     start = max(0, len(text) - 20)
     match = _LABEL.search(text, start)
     if match is None or (match.start() and match.start() == start):
@@ -91,7 +94,10 @@ def _split_label(text: str) -> tuple[str, str, bool]:
 
 
 def _cells(parts: list[Line]) -> list[tuple[float, str]]:
-    """Return the cells with about where each begins: a line may hold a number and a label with another line between."""
+    """Return the cells with their approximate left edges.
+
+    Another line may lie between the number and the label of a line.
+    """
     cells = []
     for line in parts:
         pieces = line.text.split("  ") if len(parts) > 1 else [line.text]
@@ -107,7 +113,7 @@ def _cells(parts: list[Line]) -> list[tuple[float, str]]:
 
 
 def label_value(label: str) -> int:
-    """Return the number a label stands for; Roman numerals by their value, 0 where it is neither."""
+    """Return the value of an Arabic or Roman label, 0 for any other."""
     return int(label) if label.isdigit() else roman(label)
 
 
@@ -125,8 +131,8 @@ LISTS = re.compile(
 )
 
 
-_ONLY = 0.7  # of a page's rows: those with labels where it holds nothing but contents
-_LIST_SHARE = 0.6  # of the rows of a page that lists, wherever it stands
+_ONLY = 0.7  # minimum share of rows with labels on a page that contains only contents
+_LIST_SHARE = 0.6  # minimum share of firm rows on a page of listings, anywhere in the document
 
 
 @dataclass(slots=True)
@@ -142,21 +148,20 @@ class ContentsPages:
 
     @property
     def labelled(self) -> bool:
-        """Return whether its entries carry page labels."""
+        """Return whether its entries have page labels."""
         labelled = sum(bool(row.label) for row in self.rows)
         return labelled >= 3 and labelled >= 0.2 * len(self.rows)
 
 
 def opens_contents(title: str) -> bool:
-    """Return whether a title is the head of printed contents or of a list of figures."""
+    """Return whether a title is that of printed contents or of a list of figures."""
     return compact(title) in HEADS or LISTS.match(title) is not None
 
 
 def find_contents(doc: DocumentView, search: int) -> list[ContentsPages]:
     """Return the tables of contents that begin in the first ``search`` pages.
 
-    A page counts only by its own rows, never by its neighbours alone, so that one page wrongly taken
-    costs nothing but the headings on it.
+    A page counts only by its own rows, not by its neighbours, so a wrongly detected page only loses its own headings.
     """
     contents_pages: list[ContentsPages] = []
     listing = False
@@ -185,11 +190,11 @@ def find_contents(doc: DocumentView, search: int) -> list[ContentsPages]:
 
 
 def find_listings(doc: DocumentView) -> frozenset[int]:
-    """Return pages that do little but list what stands on others: contents of a part, indexes of statements."""
+    """Return pages that mainly list other pages: contents of a part, indexes of statements."""
     pages = set()
     for page in doc.pages:
         if sum(unit.text[-1:].isdigit() for unit in page.units) < max(5, 0.4 * len(page.units)):
-            continue  # most pages, at once
+            continue  # fast exit for most pages
         rows = page_rows(page)
         firm = sum(row.firm and row.label.isdigit() for row in rows)
         if firm >= _LIST_SHARE * len(rows) and _is_contents(rows, False, False, len(doc.pages)):
@@ -222,7 +227,10 @@ _OPEN_END = re.compile(r"(?:\b(?:of|in|the|and|to|with|under|for|by|on|or|from|a
 
 @dataclass(frozen=True, slots=True)
 class TocEntry:
-    """An entry: its first row, its label, and its possible titles, best first (the body tells which one is right)."""
+    """An entry: its first row, its label, and its possible titles, best first.
+
+    The body shows which title is right.
+    """
 
     row: TocRow
     label: str
@@ -230,9 +238,9 @@ class TocEntry:
 
 
 def entries(rows: Sequence[TocRow], *, labelled: bool) -> list[TocEntry]:
-    """Return rows put together into entries: a title may wrap before or after its label, an author may stand between.
+    """Return rows joined to entries. A title may wrap before or after its label, or have an author below.
 
-    Where rows are not ``labelled`` (contents without page numbers), each is an entry.
+    If rows are not ``labelled`` (contents without page numbers), each is an entry.
     """
     out: list[TocEntry] = []
     pending: list[TocRow] = []
@@ -286,7 +294,7 @@ def entries(rows: Sequence[TocRow], *, labelled: bool) -> list[TocEntry]:
 
 
 def _alone(rows: list[TocRow]) -> list[TocEntry]:
-    """Return rows without a label as entries of their own, wrapped ones put together."""
+    """Return rows without a label as entries, wrapped ones joined."""
     out: list[TocEntry] = []
     at = 0
     while at < len(rows):
@@ -308,7 +316,7 @@ def _near(above: TocRow, row: TocRow) -> bool:
 
 
 def _goes_on(above: TocRow, row: TocRow, number: Numbering | None) -> bool:
-    """Return whether a row set at a distance still ends a numbered title that has no label yet."""
+    """Return whether a distant row still ends a numbered title without a label."""
     opening = numbering(above.title)
     if number is not None or opening is None or opening.kind in PARTS or opening.end >= len(above.title):
         return False
@@ -326,7 +334,7 @@ def _like(above: TocRow, row: TocRow) -> bool:
 
 
 def _begins(row: TocRow, number: Numbering | None, last_integer: int) -> bool:
-    """Return whether a row's numbering shows that it is no continuation of the row above."""
+    """Return whether a row's numbering shows that it does not continue the row above."""
     if number is None:
         return False
     if number.kind.startswith("integer") and row.title[: number.end].strip().isdigit():

@@ -1,5 +1,6 @@
-"""Build the section tree from headings and pages: every page is covered, siblings are in order, large sections
-are split.
+"""Build the section tree from headings and pages.
+
+Every page is covered, siblings are in order, and large sections are split.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from indexers.outline.quality import signs_of_tree
 from indexers.outline.regions import Regions
 from indexers.outline.view import DocumentView, view
 
-_DEEPEST = 12  # levels; what a broken outline nests deeper stands side by side there
-_LEAD = 120  # characters before the first heading that need no node of their own
+_DEEPEST = 12  # maximum levels; deeper headings of a broken outline become siblings
+_LEAD = 120  # maximum characters before the first heading that get no section of their own
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLimits:
     """Sizes above which a section is split, and below which one is merged into its parent.
 
-    ``toc_pages``: pages searched for printed contents at the front. ``min_characters``: text below a
-    heading that only its look tells, without sections of its own; most with less are labels.
+    ``toc_pages`` is the number of front pages searched for printed contents. ``min_characters`` is the minimum text
+    below a heading without children that is recognised only by its look; most headings with less text are labels.
     """
 
     max_pages: int = 10
@@ -66,7 +67,7 @@ class _Node:
     synthetic: bool = False
     end: tuple[int, int] = (0, 0)  # exclusive; (page + 1, 0) for the end of a page
     confirmed: bool = False
-    reaches: bool = False  # a section without text begins where this one ends
+    reaches: bool = False  # a section without text begins at its end
 
 
 def build_tree(
@@ -89,7 +90,7 @@ def estimated_tree(
     regions: RegionsByPage | None = None,
     trees: BoostedTrees | None = None,
 ) -> tuple[tuple[Section, ...], tuple[float, ...]]:
-    """Return the sections and the signs of their quality, empty where the document itself tells its headings."""
+    """Return the sections and their quality features, empty if the document itself marks its headings."""
     if not document.pages:
         return (), ()
     signs: tuple[float, ...] = ()
@@ -115,7 +116,7 @@ def estimated_tree(
 def tree_of(
     marks: Sequence[HeadingMark], pages: Sequence[ParsedPage], limits: TreeLimits = TreeLimits()
 ) -> tuple[Section, ...]:
-    """Return the tree of headings that are known, in any order; page groups where text runs over the limits."""
+    """Return the tree of given headings in any order, with page groups for text over the limits."""
     if not pages:
         return ()
     placed = sorted(marks, key=lambda mark: (mark.page, mark.anchor))
@@ -127,8 +128,8 @@ def tree_of(
 
 
 def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:
-    """Return headings as the format's markup tells them; there are no weaker ones."""
-    starts = {  # of each line in the page's text
+    """Return the headings in the format's markup. There are no weaker ones."""
+    starts = {  # offset of each line in the page's text
         page.number: [0, *accumulate(len(line.text) + 1 for line in page.lines)]
         for page in document.pages
         if document.headings
@@ -138,7 +139,7 @@ def _marked(document: ParsedDocument) -> tuple[list[_Node], list[_Node]]:
 
 
 def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
-    """Return headings in reading order, with their places."""
+    """Return headings in reading order, with their positions."""
     placed = []
     confirmed = {(" ".join(h.title.split()), h.page) for h in headings if h.confirmed}
     for order, h in enumerate(headings):
@@ -154,7 +155,10 @@ def _nodes(headings: Sequence[Heading], doc: DocumentView) -> list[_Node]:
 
 
 def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSource]]) -> list[_Node]:
-    """Return nodes of (title, level, place, y, source), in reading order, without jumps, no two alike at a place."""
+    """Return nodes of (title, level, place, y, source), in reading order.
+
+    Levels do not skip numbers, and equal headings at one place are joined.
+    """
     nodes: list[_Node] = []
     stack: list[int] = []
     seen: set[tuple[str, int, int]] = set()
@@ -171,7 +175,7 @@ def _levelled(placed: Sequence[tuple[str, int, tuple[int, int], float, HeadingSo
 
 
 def _thin(nodes: list[_Node], min_length: int) -> list[_Node]:
-    """Remove layout headings that have next to no text before the next one begins, and that nothing confirms."""
+    """Remove unconfirmed layout headings with almost no text before the next heading."""
     remaining = []
     for node, after in zip_longest(nodes, nodes[1:]):
         leaf = after is not None and after.level <= node.level and after.start[0] == node.start[0]
@@ -182,7 +186,10 @@ def _thin(nodes: list[_Node], min_length: int) -> list[_Node]:
 
 
 def _cover(nodes: list[_Node]) -> list[_Node]:
-    """Give front matter before the first heading a node; a few stray characters join the first section."""
+    """Add a section for front matter before the first heading.
+
+    A few characters join the first section.
+    """
     if not nodes:
         return []
     first = nodes[0]
@@ -196,7 +203,7 @@ def _cover(nodes: list[_Node]) -> list[_Node]:
 
 
 def _close(nodes: list[_Node], pages: int) -> None:
-    """End each node where the next one that is not inside it begins."""
+    """Set the end of each node to the start of the next one outside it."""
     open_nodes: list[_Node] = []
     for node in nodes:
         while open_nodes and open_nodes[-1].level >= node.level:
@@ -207,7 +214,7 @@ def _close(nodes: list[_Node], pages: int) -> None:
 
 
 def _tokens(pages: Sequence[ParsedPage]) -> list[int]:
-    """Return estimated tokens of the text before each page, by page number from 1; the last is the whole."""
+    """Return the estimated tokens before each page, by number from 1; the last item is the total."""
     sums = [0, 0]
     for page in pages:
         sums.append(sums[-1] + len(page.text.encode()) // 4)
@@ -215,7 +222,7 @@ def _tokens(pages: Sequence[ParsedPage]) -> list[int]:
 
 
 def _split_by_headings(nodes: list[_Node], spare: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
-    """Add weaker headings where text over the limits has no others."""
+    """Add weaker headings to text over the limits without headings."""
     starts = [node.start for node in spare]
     out: list[_Node] = []
     for i, node in enumerate(nodes):
@@ -229,7 +236,7 @@ def _split_by_headings(nodes: list[_Node], spare: list[_Node], tokens: list[int]
 
 
 def _own_end(nodes: list[_Node], i: int) -> tuple[int, int]:
-    """Return where a node's text before its first child ends."""
+    """Return the end of a node's text before its first child."""
     has_child = i + 1 < len(nodes) and nodes[i + 1].level > nodes[i].level
     return nodes[i + 1].start if has_child else nodes[i].end
 
@@ -240,7 +247,7 @@ def _own_pages(nodes: list[_Node], i: int) -> tuple[int, int]:
 
 
 def _split_by_pages(nodes: list[_Node], tokens: list[int], limits: TreeLimits) -> list[_Node]:
-    """Add page groups wherever text without headings of its own runs over the limits."""
+    """Add page groups to text over the limits without headings."""
     out: list[_Node] = []
     if not nodes:
         groups = _groups(1, len(tokens) - 2, tokens, limits)
@@ -256,7 +263,7 @@ def _split_by_pages(nodes: list[_Node], tokens: list[int], limits: TreeLimits) -
 
 
 def _groups(first: int, last: int, tokens: list[int], limits: TreeLimits) -> list[tuple[int, int]]:
-    """Return even runs of pages, none over the limits unless it is a single page."""
+    """Return page ranges of even size. A range exceeds the limits only if it is a single page."""
     size = last - first + 1
     total = tokens[last + 1] - tokens[first] if last >= first else 0
     if size <= 1 or (size <= limits.max_pages and total <= limits.max_tokens):
@@ -284,7 +291,7 @@ def _sections(nodes: list[_Node]) -> tuple[Section, ...]:
     for number, node in enumerate(nodes, 1):
         del path[node.level - 1 :], at[node.level - 1 :]
         parents.append(at[-1] if at else None)
-        if node.start == node.end:  # without text of its own: what holds it must reach its page
+        if node.start == node.end:  # without its own text: its parent must reach its page
             for holder in path:
                 holder.reaches = holder.reaches or holder.end == node.end
         path.append(node)

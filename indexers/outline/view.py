@@ -1,4 +1,4 @@
-"""A document prepared for finding headings: units of text, body style, running heads, white space and tables."""
+"""A document prepared for heading detection: text units, body style, running heads, space and tables."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from indexers.outline.numbering import STRONG, compact, numbering
 _FRAGMENT = re.compile(
     r"(?:\d{1,2}(?:\.\d{1,2}){0,4}|[IVXLC]{1,6}|[ivxlc]{1,5}|[A-Za-z]|[a-z]{2})[.)]?|\([a-z0-9]{1,3}\)|\d{1,2}"
 )
-_PAGE_OF_TEXT = 150  # letters by which the size of a page's text is known
-_FIGURES_ON_PAGE = 0.3  # of its lines, at least, where a page is a statement
-_SMALLER = 0.9  # of body text: a page with hardly anything above it is set smaller
+_PAGE_OF_TEXT = 150  # letters from which the font size of a page's text is known
+_FIGURES_ON_PAGE = 0.3  # minimum share of lines with numbers on a page that is a financial statement
+_SMALLER = 0.9  # of body size: a page with almost nothing above it is set smaller
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A line as it is read, with separate numbers joined to the words beside them. ``line`` is its first line."""
+    """A line in reading order, with separate numbers joined to adjacent words.
+
+    ``line`` is the index of its first line.
+    """
 
     text: str
     line: int
@@ -41,20 +44,23 @@ class Unit:
 class PageView:
     page: ParsedPage
     units: tuple[Unit, ...]
-    running: frozenset[int]  # lines that are running heads, feet or page numbers
-    body: Line | None = None  # the document's, in the size of this page where all of it is set smaller
+    running: frozenset[int]  # indexes of lines that are running heads, feet or page numbers
+    body: Line | None = None  # the document's body text, in this page's size if the whole page is set smaller
     _compact: list[str] | None = field(default=None)
     _beginning: dict[str, list[int]] | None = field(default=None)
 
     @property
     def compact(self) -> list[str]:
-        """Return the units' letters and digits, in the units' order."""
+        """Return the letters and digits of each unit."""
         if self._compact is None:
             self._compact = [compact(unit.text) for unit in self.units]
         return self._compact
 
     def beginning(self, letters: str) -> list[int]:
-        """Return the units that begin, with or without their numbering, with the first three letters of a title."""
+        """Return the units that begin with the first three letters of a title.
+
+        Their numbering may be omitted.
+        """
         if self._beginning is None:
             self._beginning = {}
             for i, unit in enumerate(self.units):
@@ -65,10 +71,10 @@ class PageView:
         return self._beginning.get(letters[:3], [])
 
     def offset(self, unit: int) -> int:
-        """Return where in the page's text a section begins whose heading is this unit.
+        """Return the offset in the page's text of a section whose heading is this unit.
 
-        That is the heading's line; or the first line below it if the file draws the heading after its text; or 0 if
-        nothing but running heads comes before.
+        It is that of the heading's line; or of the first line below it if the file draws the heading after its text; or
+        0 if only running heads come before.
         """
         heading, lines = self.units[unit], self.page.lines
         first = heading.line
@@ -85,7 +91,7 @@ class PageView:
         return sum(len(lines[index].text) + 1 for index in range(first))
 
     def unit_at(self, y: float) -> int:
-        """Return the unit nearest below a height, -1 where there is none or the height is not on the page."""
+        """Return the nearest unit below a height; -1 if there is none, or the height is not on the page."""
         under = [(unit.y0, index) for index, unit in enumerate(self.units) if unit.y1 > y + 2]
         return min(under)[1] if under and y > 0 else -1
 
@@ -93,11 +99,11 @@ class PageView:
 @dataclass(frozen=True, slots=True)
 class DocumentView:
     pages: tuple[PageView, ...]
-    body: Line | None  # a line in the style most of the text is set in
+    body: Line | None  # a line in the style of most text
     gap: float  # usual distance between the tops of neighbouring body lines
 
     def __getitem__(self, number: int) -> PageView:
-        """Return the page of a 1-based number."""
+        """Return a page by its number, from 1."""
         return self.pages[number - 1]
 
 
@@ -113,7 +119,7 @@ def view(pages: Sequence[ParsedPage]) -> DocumentView:
 
 
 def _unseen(lines: tuple[Line, ...]) -> frozenset[int]:
-    """Return lines that are no part of what a page shows: hidden text, readers' comments."""
+    """Return lines that are not visible on a page: hidden text, readers' comments."""
     return frozenset(i for i, line in enumerate(lines) if line.role in ("hidden", "comment"))
 
 
@@ -172,7 +178,10 @@ def _body(pages: Sequence[ParsedPage]) -> tuple[Line | None, float]:
 
 
 def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
-    """Return body text in the size that nearly all of a page of figures has, where that is smaller: a statement."""
+    """Return body text in the smaller size of nearly all of a page with numbers (a statement).
+
+    On other pages it is the document's body text.
+    """
     if body is None:
         return None
     if sum(bool(_FIGURES.search(line.text)) for line in page.lines) < _FIGURES_ON_PAGE * len(page.lines):
@@ -190,12 +199,11 @@ def _page_body(page: ParsedPage, body: Line | None) -> Line | None:
 def running_lines(
     pages: Sequence[ParsedPage], body: Line | None, bodies: Sequence[Line | None] = ()
 ) -> list[frozenset[int]]:
-    """Return per page the lines that repeat at the same height near the top or bottom, and page numbers there.
+    """Return the running lines and page numbers near the top or bottom of each page.
 
-    A line is running where its words (numbers aside) stand at the same height on a page nearby, or
-    where it has the height and style that such lines have throughout the document and is no larger
-    than ``body`` text (the title of a statement may stand where other pages have their head), or than that of its
-    page in ``bodies``.
+    A line is running if its words, without numbers, are at the same height on a page nearby. It is also running if it
+    has the height and style of such lines in the document and is not larger than ``body`` text, or than the page's own
+    body text in ``bodies``. Titles of statements may be at the position of running heads.
     """
     bodies = bodies or [body] * len(pages)
     edges: list[list[tuple[int, Line]]] = []
@@ -237,16 +245,19 @@ def running_lines(
 
 
 def _prominent(line: Line, body: Line | None) -> bool:
-    """Set like a heading: where such a line repeats, the first is one, and the others carry it on."""
+    """Return whether a line is set like a heading.
+
+    If it repeats, only the first is a heading.
+    """
     if body is None:
         return False
     return line.size > 1.15 * body.size or (line.bold and not body.bold and line.size >= 0.98 * body.size)
 
 
 def _running_key(line: Line, at: int, body: Line | None) -> str:
-    """Return what a running line keeps from page to page: its words, or how far its page number is from the page.
+    """Return the part of a running line that does not change: words, or offset of the page number.
 
-    Numbers count in what may be a heading: "Note 1" and "Note 2" are two.
+    Numbers count in lines set like headings: "Note 1" and "Note 2" differ.
     """
     text = line.text
     if len(text) <= 6:
@@ -260,22 +271,22 @@ def _running_key(line: Line, at: int, body: Line | None) -> str:
 
 
 def _near(places: list[int], first: int, last: int) -> int:
-    """Return how many of the pages from ``first`` to ``last`` carry the words."""
+    """Return how many pages from ``first`` to ``last`` contain the words."""
     return bisect_left(places, last + 1) - bisect_left(places, first)
 
 
-CELL = re.compile(r" {2}")  # the parser's mark between cells of one row
+CELL = re.compile(r" {2}")  # separator that the parser writes between cells of a row
 _GAP = "  "
 _FIGURES = re.compile(r" {2}.*\d")
-_SHORT = 28  # characters of a cell, as against a line of text in a column
+_SHORT = 28  # maximum characters of a cell; lines in text columns are longer
 _FAR = 1e3
 
 
 def tabular(units: tuple[Unit, ...]) -> list[bool]:
     """Return which units are rows, cells or labels of a table.
 
-    Those with figures in cells, those with something short beside them (but not the two halves of a
-    page set in columns), and those wedged between such lines.
+    These have numbers in cells, or short text beside them (but not the other column of a page), or are between such
+    lines.
     """
     rows = [_GAP in unit.text and bool(_FIGURES.search(unit.text)) for unit in units]
     out = list(rows)
@@ -309,7 +320,10 @@ def tabular(units: tuple[Unit, ...]) -> list[bool]:
 
 
 def spacing(units: tuple[Unit, ...]) -> tuple[list[float], list[float]]:
-    """Return white space above and below each unit, in points, to the nearest unit that shares its column."""
+    """Return the white space above and below each unit, in points.
+
+    It is measured to the nearest unit in the same column.
+    """
     above, below = [_FAR] * len(units), [_FAR] * len(units)
     order = sorted(range(len(units)), key=lambda i: units[i].y0)
     for at, i in enumerate(order):

@@ -1,1 +1,1 @@
-"""Worker processes that parse and build: their protocol, and a pool that survives crashes."""
+"""Worker processes that parse and build, their protocol, and a pool that survives crashes."""

@@ -1,6 +1,6 @@
 """The pool of worker processes, and the stop signal for the work on one file.
 
-Processes start from our own module, so callers need no ``__main__`` guard.
+Processes start from a module of this package, so callers need no ``__main__`` guard.
 """
 
 from __future__ import annotations
@@ -41,29 +41,31 @@ more urgent work came, and the job goes back.
 
 
 class Stop:
-    """A stop signal: after it is set, no further task of the file begins. Safe for several threads."""
+    """A stop signal: once it is set, no further task of the file begins. Safe for several threads."""
 
     def __init__(self) -> None:
         self.asked = threading.Event()
         self.reason: Reason | None = None
 
     def ask(self, reason: Reason) -> None:
-        """Ask the work to stop. The first reason stays."""
+        """Request a stop. Only the first reason is stored."""
         self.reason = self.reason or reason
         self.asked.set()
 
 
-_WORN = 0.4  # share of its memory above which an idle worker is replaced, so that no file pays for the ones before
+_WORN = 0.4  # share of the memory limit above which an idle worker is replaced, so that the next file has enough memory
 _FULL_OF_MODELS = 0.8
 _IDLE_SECONDS = 30.0
-_START_SECONDS = 120.0  # that a worker may take to start, which is no file's time
-_FULL = 0.6  # share above which a death is put down to memory: libraries abort when an allocation fails
+_START_SECONDS = 120.0  # maximum time for the start of a worker, which does not count for a file
+_FULL = 0.6  # share above which a crash is explained by memory: libraries abort if an allocation fails
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """``seconds_per_file`` counts the work of all processes on a file, not its waiting. Memory in bytes;
-    ``max_ocr_memory`` is for those that hold models: RapidOCR's, or that of pages' layout.
+    """Limits of worker processes. Memory is in bytes.
+
+    ``seconds_per_file`` counts the work of all processes on a file, without waiting. ``max_ocr_memory`` is for
+    processes with models: RapidOCR or the layout model.
     """
 
     seconds_per_task: float = 120.0
@@ -73,7 +75,7 @@ class WorkerLimits:
 
 
 class Allowance:
-    """The seconds and slow pages that a file may still use, shared by its tasks until ``stop`` is set."""
+    """The remaining seconds and slow pages of a file. Its tasks share them until ``stop`` is set."""
 
     def __init__(self, seconds: float, stop: Stop) -> None:
         self._left, self._slow = seconds, MAX_SLOW_PAGES
@@ -89,14 +91,17 @@ class Allowance:
             self._left -= seconds
 
     def slow_page(self) -> bool:
-        """Use up one slow page. Return False if none is left."""
+        """Use one slow page. Return False if none is left."""
         with self._lock:
             self._slow -= 1
             return self._slow >= 0
 
 
 class _PagesRead:
-    """Counts the pages that a worker reads, and tells of them from the first that was ``told`` to none."""
+    """A count of the pages that a worker reads.
+
+    It reports pages after the first ``told`` ones, which were reported before.
+    """
 
     def __init__(self, on_page: Callable[[int], None], reported: int) -> None:
         self._on_page, self._told = on_page, reported
@@ -109,26 +114,27 @@ class _PagesRead:
 
 
 class _SlowPageError(DocumentError):
-    """A worker ended itself on a page."""
+    """A worker ended itself at a slow page."""
 
 
 class _IdleEndError(DocumentError):
-    """A worker ended itself for want of tasks just when it was given one."""
+    """A worker ended itself because it was idle, just when it received a task."""
 
 
 class _FullError(DocumentError):
-    """A worker with models had no memory left for a page after the pages before it."""
+    """A worker with models ran out of memory on a page because of the previous pages."""
 
 
 class WorkerPool:
-    """Run tasks in ``workers`` processes, each driven by a thread. A dying worker loses only its task.
+    """A pool that runs tasks in ``workers`` processes, each driven by a thread.
 
-    Pages for RapidOCR go to one further process, so they do not delay parsing; pages for the layout model go to as many
-    more as there are workers. These processes end, and free their models, after some idle time.
+    A crashing worker loses only its task. Pages for RapidOCR go to one further process, so they do not delay parsing;
+    pages for the layout model go to as many more as there are workers. These processes end, and free their models,
+    after some idle time.
     """
 
     def __init__(self, workers: int, limits: WorkerLimits = WorkerLimits(), idle: float = 0.0) -> None:
-        self._limits, self._idle = limits, idle  # seconds without a task after which a worker ends, 0: never
+        self._limits, self._idle = limits, idle  # idle seconds after which a worker ends, 0 for never
         self._workers = workers
         self._models: dict[str, WorkerPool] = {}
         self._threads = TaskThreads(workers, "index-worker")
@@ -140,7 +146,7 @@ class WorkerPool:
         self._closed = False
 
     def allowance(self, stop: Stop | None = None, seconds: float | None = None) -> Allowance:
-        """Return the time allowance for a new file, ``seconds`` or that of the limits."""
+        """Return the time allowance of a new file: ``seconds``, or the default of the limits."""
         return Allowance(self._limits.seconds_per_file if seconds is None else seconds, stop or Stop())
 
     def end(self, stop: Stop) -> None:
@@ -163,8 +169,8 @@ class WorkerPool:
     ) -> Future[object]:
         """Run a task in a worker. The future raises DocumentError, LimitError or Cancelled.
 
-        ``on_part`` gets each file of a batch as it is done. Pages for OCR wait for everything else. ``stretches`` is
-        how many times ``seconds_per_task`` it may take.
+        ``on_part`` receives each finished file of a batch. OCR tasks have the lowest priority. ``stretches`` multiplies
+        the time limit ``seconds_per_task``.
         """
         if isinstance(task, ScanTask) and task.engine is None:
             return PageReading(task, lambda asked: self.submit(asked, allowance))
@@ -176,7 +182,7 @@ class WorkerPool:
         return self._threads.submit(int(isinstance(task, ScanTask)), work)
 
     def _with_models(self, which: str, processes: int) -> WorkerPool:
-        """Return the processes that hold these models."""
+        """Return the processes for these models."""
         with self._lock:
             if self._closed:
                 raise Cancelled("Indexing was stopped.")
@@ -186,7 +192,7 @@ class WorkerPool:
             return self._models[which]
 
     def close(self) -> None:
-        """End every worker at once; tasks under way fail with Cancelled."""
+        """End every worker immediately; running tasks fail with Cancelled."""
         with self._lock:
             self._closed = True
             running, models = list(self._processes), list(self._models.values())
@@ -265,7 +271,7 @@ class WorkerPool:
     def _cause(
         self, process: subprocess.Popen[bytes], verdict: Verdict | None, largest: int, whole_file: bool
     ) -> PageIndexError:
-        """Return why a worker went away without an answer."""
+        """Return the reason why a worker ended without a reply."""
         if self._closed:
             return _stopped()
         if ended(process.returncode):
@@ -283,7 +289,10 @@ class WorkerPool:
         return DocumentError(f"the process that was reading it died (exit status {process.returncode}).")
 
     def _worn(self) -> float:
-        """Return bytes above which an idle worker is replaced; one with models is full of these."""
+        """Return the bytes above which an idle worker is replaced.
+
+        Workers with models need more memory.
+        """
         return (_FULL_OF_MODELS if self._idle else _WORN) * self._limits.max_worker_memory
 
     def _too_slow(self, whole_file: bool) -> LimitError:
@@ -301,7 +310,7 @@ class WorkerPool:
         process: subprocess.Popen[bytes] | None = getattr(self._local, "process", None)
         if process is not None and process.poll() is None:
             return process
-        if process is not None:  # it died while it had nothing to do
+        if process is not None:  # it ended while idle
             self._forget(process)
         with self._lock:
             if self._closed:
@@ -317,12 +326,13 @@ class WorkerPool:
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                process_group=0,  # Ctrl-C on the terminal is for us, who end the workers
+                process_group=0,  # Ctrl-C in the terminal is handled by this process, which ends the workers
             )
             self._processes.add(process)
         self._local.process, self._local.used = process, False
         self._watch.begin(process, max(_START_SECONDS, self._limits.seconds_per_file))
-        receive(cast(BinaryIO, process.stdout))  # its start is no task's time; where it died, the task will find out
+        # start time does not count for the task; if the worker crashed, the task reports it
+        receive(cast(BinaryIO, process.stdout))
         self._watch.finish(process)
         return process
 
@@ -340,7 +350,7 @@ def _converse(
     on_page: Callable[[int], None],
     on_part: Callable[[int, SmallContent | PageIndexError], None],
 ) -> Reply | None:
-    """Hand over a task and wait for its last reply; None where the process is gone first."""
+    """Send a task and wait for its last reply; None if the process ends first."""
     try:
         send(cast(BinaryIO, process.stdin), task)
         while isinstance(reply := receive(cast(BinaryIO, process.stdout)), Reply):
@@ -360,7 +370,7 @@ def _stopped() -> Cancelled:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a worker and what it started: it leads a process group of its own."""
+    """Kill a worker and its child processes, which are in its own process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
 

@@ -52,11 +52,11 @@ from indexers.workers.protocol import (
     too_slow,
 )
 
-_WARNINGS = 5  # of one range of pages
+_WARNINGS = 5  # maximum warnings of one page range
 
 
 class _Worker:
-    """Keeps the file it read last open: its next range is usually of the same file."""
+    """A worker that keeps its last file open, since the next range is usually of the same file."""
 
     def __init__(self, replies: BinaryIO) -> None:
         self._replies = replies
@@ -121,7 +121,7 @@ class _Worker:
         return EngineAnswer(pack(reading), reading.text, reading.sure, in_doubt)
 
     def _make_batch(self, batch: BatchTask) -> None:
-        """Send a reply for each file. A file that cannot be read costs only itself."""
+        """Send a reply for each file. A file that cannot be read does not affect the others."""
         for number, file in enumerate(batch.files):
             result: SmallContent | PageIndexError
             task = ParseTask(file.path, None, 1, 0, file.path, batch.limits)
@@ -178,7 +178,7 @@ class _Worker:
         seconds: float,
         tell_page: Callable[[int], None],
     ) -> Iterator[tuple[int, ParsedPage | DocumentError]]:
-        """Yield pages with their numbers, each with its own time, which ends this process."""
+        """Yield pages with their numbers. Each has its own time limit, which ends this process."""
 
         def done(_: int) -> None:
             end_after(seconds)
@@ -189,7 +189,7 @@ class _Worker:
         try:
             for number in numbers:
                 yield number, too_slow(number, seconds) if number in left_out else next(pages)
-            next(pages, None)  # the last page is told when the next is asked for
+            next(pages, None)  # the last page is reported when the next one is requested
         finally:
             end_after(0)
 
@@ -216,9 +216,9 @@ def _engine(name: EngineName, ocr: Ocr) -> Engine:
 
 
 def work(idle: float | None = None) -> None:
-    """Do tasks until the other side closes the pipe, or has none for so many seconds."""
+    """Process tasks until the pipe is closed, or no task comes for ``idle`` seconds."""
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not get among the replies
+    os.dup2(2, 1)  # so that output of libraries does not mix with the replies
     tasks = sys.stdin.buffer
     worker = _Worker(replies)
     send(replies, Reply("ready"))
@@ -233,7 +233,10 @@ def work(idle: float | None = None) -> None:
 
 
 def _wait_for_task(tasks: BinaryIO, idle: float | None) -> bool:
-    """Return whether a task, or the end, has come in so many seconds; nothing is ever sent ahead of its turn."""
+    """Return whether a task, or the end of the stream, arrives within ``idle`` seconds.
+
+    Tasks are not sent in advance, so nothing is buffered.
+    """
     return bool(select.select([tasks], [], [], idle)[0])
 
 

@@ -1,7 +1,7 @@
-"""The protocol between the indexing process and its workers: pickled frames over pipes, and limits of slow pages.
+"""The protocol between the indexing process and its workers, and limits of slow pages.
 
-Nothing can interrupt MuPDF within a page. The system's own timer of computing time, which a busy machine does not
-shorten, ends the worker. Another worker then reads the range without that page.
+Messages are pickled frames over pipes. MuPDF cannot be interrupted within a page, so a timer of CPU time, which is
+independent of the load of the machine, ends the worker. Another worker then reads the range without that page.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ParseTask:
     left_out: tuple[int, ...] = ()
 
     def without(self, read: int) -> ParseTask:
-        """Return the task without the page that comes after so many that were read."""
+        """Return the task without the page after the first ``read`` ones."""
         numbers = (number for number in count(self.start) if number not in self.left_out)
         return replace(self, left_out=(*self.left_out, next(islice(numbers, read, None))))
 
@@ -123,7 +123,10 @@ class TextPictureTask:
 
 @dataclass(frozen=True, slots=True)
 class IllustrationsTask:
-    """Tell what pictures pages without a look show, each its number and its text; its value are they, page by page."""
+    """Find the pictures of pages without page images; the result lists them by page.
+
+    Each item of ``pages`` is a page's number and text.
+    """
 
     path: Path
     password: str | None
@@ -133,14 +136,14 @@ class IllustrationsTask:
 
 @dataclass(frozen=True, slots=True)
 class PrintTask:
-    """Have LibreOffice print a file; its value is the PDF."""
+    """Convert a file to PDF by LibreOffice; the result is the PDF."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedPictureTask:
-    """Draw the page of a printed ``pdf`` that shows page ``page``, whose text is given, as ``draw_office`` does."""
+    """Draw the page of a printed ``pdf`` that contains the given text of page ``page``, like ``draw_office``."""
 
     pdf: bytes
     page: int
@@ -181,7 +184,7 @@ class RegionTask:
 
 @dataclass(frozen=True, slots=True)
 class UnpackTask:
-    """Write the members of a file into ``folder``; its value is Unpacked."""
+    """Write the members of a file to ``folder``; the result is Unpacked."""
 
     path: Path
     folder: Path
@@ -229,7 +232,7 @@ class BatchTask:
 
 @dataclass(frozen=True, slots=True)
 class SmallContent:
-    """A content of a small file, its card, and the stored words of its pages (``page_orders``).
+    """The content of a small file, its card, and the stored words of its pages (``page_orders``).
 
     ``unread``: it has pages or pictures that need OCR.
     """
@@ -248,10 +251,10 @@ Task = (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply of a worker. ``ready``: it accepts tasks. ``page``: one more page is parsed, with the file's page count.
-    ``part``: a file of a batch is done.
+    """A reply of a worker.
 
-    ``done``: the result of the task. ``failed``: its error.
+    ``ready``: it accepts tasks. ``page``: one more page is parsed, with the file's page count. ``part``: a file of a
+    batch is finished. ``done``: the result of the task. ``failed``: its error.
     """
 
     kind: Literal["ready", "page", "part", "done", "failed"]
@@ -265,7 +268,7 @@ def send(stream: BinaryIO, value: Task | Reply) -> None:
 
 
 def receive(stream: BinaryIO) -> Task | Reply | None:
-    """Return the next frame; None at the end of the stream (the other side is gone)."""
+    """Return the next frame; None at the end of the stream, if the other process has ended."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None
@@ -278,7 +281,10 @@ def receive(stream: BinaryIO) -> Task | Reply | None:
 
 
 def portable(error: PageIndexError, task: Task) -> PageIndexError:
-    """Return an error that survives pickling: same class, same words, but without the path of a private copy."""
+    """Return an error that can be pickled, without the path of a private copy.
+
+    Its class and text are otherwise the same.
+    """
     message = error.message
     path = getattr(task, "path", None)
     if path is not None:
@@ -290,12 +296,12 @@ _ADVICE = "Raise the setting seconds_per_page to read {}."
 
 
 def end_after(seconds: float) -> None:
-    """End this process once it has computed for so many seconds from now on; 0: not any more."""
+    """End this process after ``seconds`` of CPU time from now; 0 removes the limit."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def ended(status: int | None) -> bool:
-    """Return whether an exit status tells of ``end_after``."""
+    """Return whether an exit status was caused by ``end_after``."""
     return status == -signal.SIGPROF
 
 

@@ -1,7 +1,7 @@
 """The entry point of a worker process: ``python -P -m indexers.workers.start BYTES SECONDS``.
 
-It limits its own memory, ends after so many idle seconds (0: never), and blocks unneeded imports before anything large
-is imported.
+It limits its own memory, ends after SECONDS without a task (0: never), and blocks unneeded imports before large modules
+are imported.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from hybrid_core.system import end_with_parent
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Limit writable memory to ``max_bytes``: beyond it allocations fail, which costs one page.
+    """Limit writable memory to ``max_bytes``. Allocations above it fail, which costs one page.
 
-    RLIMIT_DATA, not RLIMIT_AS: what libraries map without touching it does not count. Systems that do not know this
-    limit are left to the pool's watch.
+    RLIMIT_DATA is used because RLIMIT_AS also counts memory that libraries map but do not use. On systems without this
+    limit, the pool watches the memory.
     """
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
@@ -30,13 +30,14 @@ def limit_memory(max_bytes: int) -> None:
 def main() -> None:
     end_with_parent()
     limit_memory(int(sys.argv[1]))
-    gc.set_threshold(100_000)  # pages and lines hold no circles; looking for some takes a fortieth of the time
-    os.umask(0o077)  # what it writes lies in the home
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy reserves memory for a stack per thread otherwise
+    # pages and lines have no reference cycles; searching for them takes a fortieth of the time
+    gc.set_threshold(100_000)
+    os.umask(0o077)  # its files are written in the home
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # otherwise numpy reserves memory for a stack per thread
     sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # its models cost 56 MB and 0.4 s, and are not used
     from indexers.workers.process import work
 
-    with contextlib.suppress(BrokenPipeError):  # who asked has gone: nobody is there to tell
+    with contextlib.suppress(BrokenPipeError):  # the parent process has ended
         work(float(sys.argv[2]) or None)
 
 

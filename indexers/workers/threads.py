@@ -1,4 +1,7 @@
-"""Threads beside the worker processes: prioritised tasks, OCR by one or two engines, and the watch over limits."""
+"""Threads beside the worker processes: prioritised tasks, OCR by one or two engines, and limits.
+
+A watch thread enforces the limits of time and memory.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from indexers.workers.protocol import EngineAnswer, ScanTask
 
 
 class TaskThreads:
-    """Run tasks in a limited number of threads, by priority; threads start on demand.
+    """A limited number of threads that run tasks by priority. Threads start on demand.
 
     Tasks of equal priority (0 is the highest) keep their order. A thread is free before listeners receive its result,
     so a follow-up task needs no further thread.
@@ -37,7 +40,7 @@ class TaskThreads:
         self._closed = False
 
     def submit(self, urgency: int, work: Callable[[], object]) -> Future[object]:
-        """Raises RuntimeError once they are closed."""
+        """Add a task. Raise RuntimeError if the threads are closed."""
         future: Future[object] = Future()
         with self._changed:
             if self._closed:
@@ -51,7 +54,7 @@ class TaskThreads:
         return future
 
     def close(self) -> None:
-        """Cancel what has not begun, and wait for what has."""
+        """Cancel tasks that have not begun, and wait for the others."""
         with self._changed:
             self._closed = True
             waiting, self._waiting = self._waiting, []
@@ -77,14 +80,14 @@ class TaskThreads:
                     self._release()
                     future.set_result(result)
                     del result
-            del task, future, work  # what a task holds is not kept until the next one
+            del task, future, work  # so that objects of a task are freed before the next one
 
     def _release(self) -> None:
         with self._changed:
             self._free += 1
 
     def _next(self) -> tuple[Future[object], Callable[[], object]] | None:
-        """Return the most urgent task, for a thread that counts as free; None once they are closed."""
+        """Return the most urgent task for a free thread; None if the threads are closed."""
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
@@ -110,7 +113,7 @@ class PageReading(Future[object]):
         self._answer = self._begin(task.ocr.first, self._on_first)
 
     def cancel(self) -> bool:
-        """Cancel the reading if no engine is at it."""
+        """Cancel the reading unless an engine has begun it."""
         return self._answer.cancel()
 
     def _begin(self, engine: EngineName, then: Callable[[Future[object]], None]) -> Future[object]:
@@ -138,7 +141,7 @@ class PageReading(Future[object]):
             self.set_result((answer if better(answer.text, answer.sure, first.text) else first).packed)
 
     def _ended(self, future: Future[object]) -> bool:
-        """Return whether nothing more comes."""
+        """Return whether no further result follows."""
         if future.cancelled():
             super().cancel()
             self.set_running_or_notify_cancel()
@@ -150,7 +153,7 @@ class PageReading(Future[object]):
 Verdict = Literal["time", "memory"]
 _PAGE = resource.getpagesize()
 _PROC = Path("/proc/self/statm").exists()
-_EVERY = 0.1 if _PROC else 1.0  # seconds; elsewhere each look starts a process
+_EVERY = 0.1 if _PROC else 1.0  # seconds; on other systems each check starts a process
 
 
 @dataclass(slots=True)
@@ -161,7 +164,7 @@ class _WatchEntry:
 
 
 class Watch:
-    """Kill a process at its deadline or above ``max_memory`` bytes resident, and record why."""
+    """A watch that kills a process at its deadline or above ``max_memory`` resident bytes, and record the reason."""
 
     def __init__(self, max_memory: int) -> None:
         self._max_memory = max_memory
@@ -176,8 +179,9 @@ class Watch:
             self._watched[process] = _WatchEntry(time.monotonic() + seconds)
 
     def finish(self, process: subprocess.Popen[bytes]) -> tuple[Verdict | None, int]:
-        """Stop watching. Return why the process was killed, None if it was not, and its largest resident size
-        in bytes.
+        """Stop watching. Return the reason for killing the process, None if it ended itself.
+
+        The second value is its maximum resident size in bytes.
         """
         with self._lock:
             watched = self._watched.pop(process)

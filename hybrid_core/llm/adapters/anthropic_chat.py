@@ -20,7 +20,10 @@ _FORMAT = ("output_config", "output_format", "json_schema", "structured output",
 
 
 class AnthropicChat:
-    """An ``Endpoint`` of Anthropic. If a model refuses a schema, the schema is described in words from then on."""
+    """An ``Endpoint`` for Anthropic's API.
+
+    After a model has refused a schema, later prompts describe the schema in words.
+    """
 
     def __init__(self, model: str, *, api_key: str | None = None, base_url: str | None = None) -> None:
         if not api_key:
@@ -89,7 +92,10 @@ class AnthropicChat:
         return self._completion(text, reason, input_tokens, output_tokens)
 
     def _events(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
-        """Yield the events of a stream. As a generator it does not take the reader's errors for the SDK's."""
+        """Yield the events of a stream.
+
+        As a generator it does not translate errors of its caller.
+        """
         with (
             self._translated_errors(timeout),
             self._client.messages.create(**options, stream=True, timeout=timeout) as stream,

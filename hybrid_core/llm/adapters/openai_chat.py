@@ -16,20 +16,19 @@ from hybrid_core.llm.replies import instruction
 from hybrid_core.system import require
 
 DEFAULT_URL = "https://api.openai.com/v1"
-_LONGEST_TOKEN = 40  # characters; a stream beyond max_tokens of these has no end
-_OPTIONS = {  # options that may be left out, with the words in which servers refuse them
+_LONGEST_TOKEN = 40  # maximum characters per token; a stream with more than max_tokens of these is endless
+_OPTIONS = {  # options that may be left out, with words in the errors of servers that refuse them
     "response_format": ("response_format", "json_schema", "structured output", "guided", "grammar", "schema"),
     "temperature": ("temperature",),
     "stream_options": ("stream_options",),
     "max_completion_tokens": ("max_completion_tokens",),
     "max_tokens": ("max_tokens",),
 }
-_LIMITS = {"max_tokens", "max_completion_tokens"}  # two names of one thing: one of them is always sent
+_LIMITS = {"max_tokens", "max_completion_tokens"}  # two names of one option, of which one is always sent
 
 
 class OpenAIChat:
-    """An ``Endpoint`` of OpenAI's interface. Options that a server refuses, such as a schema, are left out from then
-    on.
+    """An ``Endpoint`` for OpenAI's API. Options that a server refuses, such as a schema, are not sent again.
 
     The key never appears in messages, logs or reprs. Servers other than OpenAI's may work without a key.
     """
@@ -41,7 +40,7 @@ class OpenAIChat:
         url, secrets = public_url(base_url or DEFAULT_URL, DEFAULT_URL, "model's server")
         self._secrets = [secret for secret in (api_key, *secrets) if secret]
         self._name = f"openai:{model}@{url}"
-        # OpenAI's newer models know the one name of the limit only, other servers often the other only
+        # OpenAI's newer models accept only one name of the limit, other servers often only the other
         self._refused = {"max_tokens" if url == DEFAULT_URL else "max_completion_tokens"}
         self._sdk: Any = require("openai", "openai")
         self._client: Any = self._sdk.OpenAI(api_key=api_key or "none", base_url=base_url or DEFAULT_URL, max_retries=0)
@@ -77,7 +76,7 @@ class OpenAIChat:
 
     def _request(self, options: dict[str, Any], timeout: float) -> Completion:
         with self._translated_errors(options, timeout):
-            # JSON both ways: fitting request and answer to the SDK's types takes as long as all the rest of a call
+            # JSON in both directions, since converting to the SDK's types takes as long as the rest of a call
             options_of_call = {"timeout": timeout}
             answer = self._client.post("/chat/completions", cast_to=object, body=options, options=options_of_call)
             choices = _part(answer, "choices")
@@ -126,7 +125,10 @@ class OpenAIChat:
         return self._completion(text, reason, counted)
 
     def _chunks(self, options: dict[str, Any], timeout: float) -> Generator[Any]:
-        """Yield the chunks of a stream. As a generator it does not take the reader's errors for the SDK's."""
+        """Yield the chunks of a stream.
+
+        As a generator it does not translate errors of its caller.
+        """
         with (
             self._translated_errors(options, timeout),
             self._client.chat.completions.create(**options, timeout=timeout) as sent,
@@ -142,7 +144,7 @@ class OpenAIChat:
 
     @contextmanager
     def _translated_errors(self, options: dict[str, Any], timeout: float) -> Iterator[None]:
-        """Raise failures of the SDK as ChatError, or _UnknownError if the server does not know an option."""
+        """Translate errors of the SDK into ChatError, or _UnknownError if the server refuses an option."""
         sdk = self._sdk
         try:
             yield
@@ -154,7 +156,7 @@ class OpenAIChat:
 
 
 class _UnknownError(Exception):
-    """The server does not know an option."""
+    """A server does not support an option."""
 
     def __init__(self, option: str, meaning: EndpointError) -> None:
         super().__init__(option)
@@ -163,12 +165,15 @@ class _UnknownError(Exception):
 
 
 def _part(answer: Any, name: str) -> Any:
-    """Return a field of an answer, None if it lacks it. An answer is JSON if whole, the SDK's object in a stream."""
+    """Return a field of a response, None if it is missing. A response is JSON, or an object of the SDK in a stream."""
     return answer.get(name) if isinstance(answer, dict) else getattr(answer, name, None)
 
 
 def _refused_option(message: str, options: dict[str, Any]) -> str | None:
-    """Return the option that a refusal is about. Without a reason the schema is taken to be it, if one was sent."""
+    """Return the option that a server refuses.
+
+    Without a reason in the message, assume that it is the schema if one was sent.
+    """
     message = message.lower()
     for option, words in _OPTIONS.items():
         if option in options and any(word in message for word in words):

@@ -15,7 +15,7 @@ from hybrid_core.system import require
 TOO_MUCH = (
     "context length, context_length, input length, maximum length, too long, too large, too many tokens, token limit, "
     "max_tokens_per_request, batch size"
-).split(", ")  # how servers say that a request or a text in it is too long
+).split(", ")  # phrases in the errors of servers if a request or one of its texts is too long
 
 _FILTER_SIGNS = ("content_filter", "content management policy", "content policy", "safety system")
 _USED_UP = ("insufficient_quota", "billing", "credit balance", "exceeded your current quota")
@@ -37,7 +37,7 @@ _BY_STATUS: dict[int, EndpointFailure] = {
     402: "quota",
     403: "key",
     404: "model",
-    408: "overload",  # the server's own limit; the server is up
+    408: "overload",  # a time-out within the server, which is reachable
     409: "overload",
     413: "too long",
     429: "rate limit",
@@ -46,7 +46,7 @@ _RETRYABLE = ("rate limit", "overload", "timeout", "connection")
 
 
 def public_url(url: str, example: str, server: str) -> tuple[str, tuple[str | None, ...]]:
-    """Return a URL as it may be shown and stored, and the secrets that it held. Raises UsageError if it is none."""
+    """Return a URL that may be shown and stored, and the secrets in it. Raise UsageError if it is not a URL."""
     try:
         parts = urlsplit(url.strip())
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -73,7 +73,7 @@ def retry_after(headers: Any) -> float:
 
 
 def clean_message(error: BaseException, secrets: Sequence[str]) -> str:
-    """Return an error's message in one line, without secrets: servers do echo keys."""
+    """Return an error's message in one line, without secrets, since some servers repeat the key."""
     text = " ".join(str(error).split())
     for secret in secrets:
         text = text.replace(secret, "***")
@@ -81,7 +81,7 @@ def clean_message(error: BaseException, secrets: Sequence[str]) -> str:
 
 
 def safe_cause(error: BaseException, secrets: Sequence[str]) -> BaseException | None:
-    """Return the error as the cause of another, None if it would show a secret."""
+    """Return the error as the cause of another one, None if its message contains a secret."""
     return None if any(secret in str(error) for secret in secrets) else error
 
 
@@ -94,7 +94,7 @@ def translated(
     kind: type[EndpointError] = ChatError,
     advice: Mapping[EndpointFailure, str] = {},
 ) -> EndpointError:
-    """Return an SDK's exception as ``kind``. Its cause is set unless that would show a secret.
+    """Return an SDK's exception as ``kind``. Its cause is set unless that contains a secret.
 
     ``advice`` replaces the advice for chats.
     """
@@ -134,7 +134,7 @@ def refusal(name: str, reason: str) -> ChatError:
 
 
 def unusable(name: str, why: str) -> ChatError:
-    """Return the error for an answer that does not fit the interface."""
+    """Return the error for a response in an unexpected format."""
     return ChatError(f"{name} gave no usable answer ({why}).", _ADVICE["reply"], failure="reply")
 
 
@@ -156,6 +156,6 @@ def _failure_of_words(reason: str) -> EndpointFailure | None:
 
 
 def network_errors() -> tuple[type[Exception], ...]:
-    """Return the network errors of the HTTP library under both SDKs, which may occur while a stream is read."""
+    """Return the network errors of the HTTP library of both SDKs, which may occur while a stream is read."""
     http = require("httpx2", "openai")
     return (http.TransportError, http.StreamError, OSError)

@@ -1,4 +1,4 @@
-"""Chat models, vision included: replies as text or in a schema, with one repair turn, cached and counted."""
+"""Chat models, including vision: replies as text or in a schema, with one repair turn, cached and counted."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from hybrid_core.types.usage import Usage
 T = TypeVar("T", bound=BaseModel)
 OnText = Callable[[str], None]
 _Call = Callable[[Request], Reply[Any]]
-_MORE = 2  # times the tokens, for an answer that was cut off
-_ECHO = 4000  # characters of an unusable answer that the model is shown again
+_MORE = 2  # factor for the token limit after an answer was cut off
+_ECHO = 4000  # maximum characters of an unusable answer in the repair turn
 _OTHER = "Choose a model that can reply in the required form, or raise max_tokens."
 
 
@@ -37,8 +37,8 @@ class ChatModel:
     a ``price`` the cost is 0. Calls block; several threads may call. Each call belongs to a scope, by default a new one
     without limits. ``prompt`` is a prompt's ``id`` ("name@version"), part of the cache key.
 
-    Every call raises ChatError if the endpoint fails for good (``failure`` gives the kind, ``usage`` the cost so far),
-    and UsageError after ``close``.
+    Every call raises ChatError if the endpoint fails after all retries (``failure`` is the kind, ``usage`` the usage so
+    far), and UsageError after ``close``.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ChatModel:
 
     @property
     def price(self) -> Price | None:
-        """Return the price of its tokens, None if it is unknown."""
+        """Return the price of the model's tokens, None if it is unknown."""
         return self._price
 
     def ask(
@@ -81,8 +81,8 @@ class ChatModel:
     ) -> Reply[T]:
         """Return an answer in a schema.
 
-        All that is sent, the repair turn included, is taken from the scope's tokens, even if the reply was cached.
-        Raises ReplyError if the reply does not fit ``schema`` after one repair turn.
+        All inputs, including the repair turn, are taken from the scope's tokens, even if the reply was cached. Raise
+        ReplyError if the reply does not fit ``schema`` after one repair turn.
         """
         scope = scope or CallScope()
         request = _validate_request(Request(tuple(messages), max_tokens, json_schema(schema), schema.__name__))
@@ -93,7 +93,7 @@ class ChatModel:
         size = budget.take(request.messages, request.schema)
         key = request_key(self.name, prompt, request) if cache else ""
         if (cached := self._cached(cache, key)) is not None:
-            with contextlib.suppress(ValueError):  # it was kept before the schema's own checks changed
+            with contextlib.suppress(ValueError):  # it was stored before the schema's own checks changed
                 return Reply(cached, read_reply(cached, schema), Usage(cached=1))
         call = partial(self._complete, scope=scope, ends=Deadline(time.monotonic() + seconds))
         first = call(request)
@@ -115,10 +115,10 @@ class ChatModel:
         max_tokens: int = 2000,
         scope: CallScope | None = None,
     ) -> Reply[Any]:
-        """Return an answer in words. ``on_text`` streams it: it is called with each piece.
+        """Return an answer as plain text. ``on_text`` streams it: it is called with each piece.
 
-        A stream that breaks off after its first piece is not retried: ChatError, and its pieces stay shown. Raises
-        ReplyError for an empty answer.
+        A stream that breaks off after its first piece is not retried. It raises ChatError, although pieces were
+        delivered. Raise ReplyError for an empty answer.
         """
         scope = scope or CallScope()
         request = _validate_request(Request(tuple(messages), max_tokens))
@@ -145,7 +145,7 @@ class ChatModel:
         return reply
 
     def close(self) -> None:
-        """Close the connection; waiting calls stop. May be called twice."""
+        """Close the connection and stop waiting calls. May be called twice."""
         self._client.close()
         self._endpoint.close()
         if self._cache:
@@ -154,7 +154,7 @@ class ChatModel:
     def _repair(
         self, request: Request, schema: type[T], first: Reply[Any], problem: str, call: _Call, budget: InputBudget
     ) -> Reply[T]:
-        """Try a second and last time: tell the model what is wrong, or give it more room if it was cut off."""
+        """Try a last time: report the problem to the model, or raise the token limit after a cut answer."""
         if first.finished:
             turns = [Message("assistant", first.text[:_ECHO])] if first.text.strip() else []
             repair = load_prompt("repair").messages({"problem": problem})
@@ -179,7 +179,7 @@ class ChatModel:
     def _complete(
         self, request: Request, *, scope: CallScope, ends: Deadline, on_text: OnText | None = None
     ) -> Reply[Any]:
-        """Send one request. Return its answer with the usage. Raises ChatError."""
+        """Send one request. Return the response with its usage. Raise ChatError."""
         shown = False
 
         def send(timeout: float) -> Completion:
@@ -207,7 +207,7 @@ class ChatModel:
 
 
 def _validate_request(request: Request) -> Request:
-    """Return the request as endpoints can take it. Raises UsageError if it makes no sense."""
+    """Return the request with encodable texts. Raise UsageError if it is invalid."""
     if not request.messages or request.messages[-1].role != "user":
         raise UsageError("The last message to a model must be the user's.", "Add the user's message.")
     if request.max_tokens < 1:
@@ -220,7 +220,7 @@ def _validate_request(request: Request) -> Request:
 
 
 def _after(usage: Usage, call: Callable[[], Reply[Any]]) -> Reply[Any]:
-    """Make a second call. Its failure includes the cost of the first one."""
+    """Make a second call. If it fails, its error includes the usage of the first call."""
     try:
         return call()
     except ChatError as error:
@@ -235,8 +235,7 @@ def _spent(error: ChatError, usage: Usage) -> ChatError:
 class Session:
     """Prompts to one model about one subject: a question or a document.
 
-    Its calls belong to ``scope``. ``language`` is the language of the prompts; ``shared`` are values that all prompts
-    receive.
+    Its calls belong to ``scope``. ``language`` is the language of the prompts; ``shared`` are values for all prompts.
     """
 
     def __init__(
@@ -255,9 +254,9 @@ class Session:
         tokens: int = 4000,
         images: tuple[bytes, ...] = (),
     ) -> T:
-        """Return the model's reply to a prompt; ``images`` go with its last turn.
+        """Return the model's reply to a prompt. ``images`` are sent with its last message.
 
-        Raises ChatError, also if the prompt is longer than the tokens left.
+        Raise ChatError, also if the prompt is longer than the tokens left.
         """
         self._before = self._messages(name, values)
         *before, last = self._before
@@ -269,26 +268,29 @@ class Session:
         return reply.value
 
     def size(self, name: str, schema: type[BaseModel], values: Mapping[str, str]) -> int:
-        """Return the tokens of a prompt."""
+        """Return the estimated tokens of a prompt."""
         return self.scope.budget.size(self._messages(name, values), json_schema(schema))
 
     def room(self, name: str, schema: type[BaseModel], values: Mapping[str, str], keep: int = 0) -> int:
-        """Return the tokens that may be put where ``values`` have "", if ``keep`` are left to others."""
+        """Return the tokens available for values that are still "", if ``keep`` tokens are reserved for others."""
         return self.scope.budget.room(self._messages(name, values), json_schema(schema), keep)
 
     def key(self, name: str, *parts: str | bytes, kind: str = "") -> str:
-        """Return the cache key of a reply to a prompt about ``parts``. Its kind is ``kind`` or the prompt's name."""
+        """Return the cache key of a reply to a prompt about ``parts``.
+
+        It begins with ``kind``, by default the prompt's name.
+        """
         return part_key(kind or name, self._model.name, prompt(name, self._language).id, *parts)
 
     def get(self, key: str) -> str | None:
-        """Return a cached value, and count it as a call without cost."""
+        """Return a cached value and count a cached call, None if it is not cached."""
         reply = self.peek(key)
         if reply is not None:
             self.scope.add(Usage(cached=1))
         return reply
 
     def peek(self, key: str) -> str | None:
-        """Return a cached value without counting it."""
+        """Return a cached value without counting it, None if it is not cached."""
         return None if self.scope.replies is None else self.scope.replies.get(key)
 
     def put(self, key: str, value: str) -> None:

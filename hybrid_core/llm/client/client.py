@@ -1,4 +1,4 @@
-"""Requests to a remote model: within its limits, retried if that may help, and refused while it is down."""
+"""Requests to a remote model: within its limits, with retries, and refused while the model is down."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hybrid_core.llm.client.scope import CallScope
 from hybrid_core.types.usage import Usage
 
 T = TypeVar("T")
-_QUICK = 1.0  # seconds that a server may ask for where somebody waits
-_BRIEF = 5.0  # seconds; a slower failure is not retried while somebody waits
-_PATIENCE = 10.0  # seconds; an answer that was given less time says nothing of the endpoint (or half the timeout)
+_QUICK = 1.0  # longest wait in seconds that a server may ask for while a user waits
+_BRIEF = 5.0  # seconds; after a slower failure there is no retry while a user waits
+_PATIENCE = 10.0  # seconds; a timeout after less time (or half the timeout) says nothing about the endpoint
 _BUSY: frozenset[EndpointFailure] = frozenset(("overload", "rate limit"))
 _OF_THE_TEXT: frozenset[EndpointFailure] = frozenset(("refusal", "reply", "too long"))
-_HEARD: frozenset[EndpointFailure] = _OF_THE_TEXT | {"request"}  # the endpoint is up
+_HEARD: frozenset[EndpointFailure] = _OF_THE_TEXT | {"request"}  # failures that show that the endpoint works
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +30,19 @@ class Retries:
 
     tries: int = 5
     first_wait: float = 0.5
-    longest_wait: float = 30.0  # between two tries, where the server asks for nothing else
-    longest_asked: float = 120.0  # a server that asks for more (Retry-After) is not waited for
+    longest_wait: float = 30.0  # between two attempts, if the server asks for no other wait
+    longest_asked: float = 120.0  # if a server asks for a longer wait (Retry-After), the call fails
 
 
 @dataclass(slots=True)
 class Deadline:
-    """A moment (monotonic) after which nothing is sent. Waits for other calls to end put it off."""
+    """A time (monotonic) after which no request is sent. Waiting for other calls postpones it."""
 
     at: float = math.inf
 
 
 class _RefusedError(Exception):
-    """The request was not sent, for ``error``."""
+    """The request was not sent because of ``error``."""
 
     def __init__(self, error: EndpointError) -> None:
         super().__init__(str(error))
@@ -51,7 +51,7 @@ class _RefusedError(Exception):
 
 @dataclass(slots=True)
 class _Tries:
-    """The tries of one call: their limit, their time, and whether the last of them was the final one."""
+    """The attempts of one call: their limit, their time, and whether the last one was final."""
 
     scope: CallScope
     ends: Deadline
@@ -62,7 +62,7 @@ class _Tries:
     began: float = field(default_factory=time.monotonic)
     number: int = 0
     seconds: float = 0.0
-    wait: float = 0.0  # seconds until the next try
+    wait: float = 0.0  # seconds until the next attempt
     finished: bool = False
 
     def __post_init__(self, retries: Retries) -> None:
@@ -72,10 +72,10 @@ class _Tries:
 
 
 class Client:
-    """Requests to one model behind an endpoint, for chats and embeddings alike. Safe for several threads.
+    """Requests to one model behind an endpoint, for chats and embeddings. Safe for several threads.
 
-    ``timeout`` is in seconds for one request; ``limiter`` may be shared by the users of the endpoint. ``error`` is
-    raised if the client itself finds that nothing can be sent.
+    ``timeout`` is in seconds for one request; ``limiter`` may be shared by the users of the endpoint. ``error`` is the
+    type raised if the client itself refuses to send.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class Client:
         ``Retries`` says, others at most once and soon. ``shown`` returns whether part of an answer was already shown;
         then there is no retry.
 
-        Raise the last error, with the seconds of all attempts as its usage. An error that would also hit the next
-        request is raised at once while it lasts, with the remaining seconds as ``wait``; a patient scope still sends,
+        Raise the last error, with the seconds of all attempts as its usage. A persistent error is raised at once for
+        later requests while it lasts, with the remaining seconds as ``wait``. A patient scope still sends requests,
         unless its own breaker is open.
         """
         if (refusal := self._refusal(scope)) is not None:
@@ -132,7 +132,7 @@ class Client:
             self._closed.wait(tries.wait)
 
     def _judge(self, error: EndpointError, tries: _Tries) -> None:
-        """Decide whether a try is the last one. If so, record what its failure says of other calls."""
+        """Decide whether an attempt is the last one. If so, record its failure for other calls."""
         limits, patient = self._retries, tries.scope.patient
         tries.seconds += error.usage.seconds
         wait = random.uniform(0.5, 1) * min(limits.longest_wait, limits.first_wait * 2 ** (tries.number - 1))
@@ -152,12 +152,12 @@ class Client:
         error.usage = Usage(seconds=tries.seconds)
 
     def _tell(self, error: EndpointError, began: float, tried: int, of_run: Breaker | None) -> None:
-        """Record what a failure says of the next request. A failure of this request alone says nothing."""
+        """Record a failure in the breakers, unless it concerns only this request."""
         breaker, again = self._limiter.breaker, tried > 1
         why = Failure(error.message, error.advice, error.failure, error.retryable)
         if of_run is not None and error.failure not in _OF_THE_TEXT:
             hear = of_run.failed if error.failure in (*FOR_GOOD, "cassette") else of_run.stumbled
-            hear(self._name, why, time.monotonic())  # calls side by side count too: each had its own tries
+            hear(self._name, why, time.monotonic())  # parallel calls count too, since each had its own attempts
         if error.failure in _HEARD:
             breaker.answered(self._name, began)
         elif error.failure in FOR_GOOD or (error.failure in _BUSY and (again or error.wait)):
@@ -171,8 +171,9 @@ class Client:
             breaker.stumbled(self._name, why, began)
 
     def _refusal(self, scope: CallScope) -> EndpointError | None:
-        """Return why nothing is sent now: the endpoint failed a moment ago, or the run gave it up. None if it may be
-        sent.
+        """Return the error if nothing may be sent now, None otherwise.
+
+        The endpoint failed a moment ago, or the run's own breaker is open.
         """
         for breaker in filter(None, (scope.breaker, None if scope.patient else self._limiter.breaker)):
             if (refused := breaker.refuses(self._name)) is not None:
@@ -182,7 +183,7 @@ class Client:
         return None
 
     def _once(self, request: Callable[[float], T], tries: _Tries) -> T:
-        """Make one try. Its outcome is recorded before its place falls free, so that the next caller knows of it."""
+        """Make one attempt. Its outcome is recorded before its slot is released, so that the next caller sees it."""
         longest_pause = math.inf if tries.scope.patient else tries.longest_wait
         try:
             with self._limiter.place(tries.ends.at, self._closed.is_set, longest_pause) as waited:
@@ -190,13 +191,13 @@ class Client:
                 self.check_open()
                 if (
                     refusal := self._refusal(tries.scope) if waited else None
-                ) is not None:  # others found out meanwhile
+                ) is not None:  # another call has failed meanwhile
                     raise _RefusedError(refusal)
                 start = time.monotonic()
                 try:
                     reply = request(min(self._timeout, max(tries.ends.at - start, 0.001)))
                 except EndpointError as error:
-                    self.check_open()  # else it failed because the connection was closed under it
+                    self.check_open()  # raises if the connection was closed meanwhile
                     error.usage = Usage(seconds=time.monotonic() - start)
                     self._judge(error, tries)
                     raise

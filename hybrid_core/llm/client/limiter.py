@@ -1,4 +1,4 @@
-"""Limits of an endpoint: calls at once and per minute, and a circuit breaker (Nygard, Release It!, 2007)."""
+"""Limits of an endpoint: concurrent calls, calls per minute, and a circuit breaker (Nygard, Release It!, 2007)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from hybrid_core.errors import EndpointFailure, UsageError
 
-FOR_GOOD: frozenset[EndpointFailure] = frozenset(("key", "model", "quota"))  # the next call would fare no better
+# failures that the next call would have too
+FOR_GOOD: frozenset[EndpointFailure] = frozenset(("key", "model", "quota"))
 
-_LOOK = 0.2  # seconds between two looks whether a caller that waits has been closed
+_LOOK = 0.2  # seconds between two checks whether a waiting caller was closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Failure:
     retryable: bool
 
     def resting(self, seconds: float) -> str:
-        """Return the message for a call that is refused for so many more seconds."""
+        """Return the message for a call that is refused for ``seconds`` more."""
         if math.isinf(seconds):
             return self.message
         return f"{self.message} The next call is made in {math.ceil(seconds)} s."
@@ -35,35 +36,35 @@ class Failure:
 @dataclass(slots=True)
 class _Open:
     why: Failure
-    at: float  # when it was opened or last let a call through to find out, monotonic
+    at: float  # time (monotonic) when it opened or last let a test call through
     until: float  # monotonic
 
 
 @dataclass(slots=True)
 class _Model:
-    answered: float = 0.0  # when it last did, monotonic
-    stumbles: int = 0  # in a row
-    stumbled: float = 0.0  # when the last of them ended, monotonic
+    answered: float = 0.0  # time of the last answer, monotonic
+    stumbles: int = 0  # ambiguous failures in sequence
+    stumbled: float = 0.0  # end of the last one, monotonic
     open: _Open | None = None
 
 
 class Breaker:
     """The circuit breaker of one endpoint, or of one run. Safe for several threads.
 
-    Closed, it lets calls pass. A failure that would also hit the next call opens it for ``rest`` seconds. Then one test
-    call may pass (half-open): its answer closes the breaker, else it stays open as long again. An unreachable endpoint
-    opens it for all models; a bad key, a server error or a timeout only for the model. ``in_a_row`` ambiguous failures
-    in sequence open it too.
+    When closed, it lets calls pass. A failure that would also affect the next call opens it for ``rest`` seconds. Then
+    one test call may pass (half-open): its answer closes the breaker, else it stays open as long again. An unreachable
+    endpoint opens it for all models; a bad key, a server error or a timeout only for the model. ``in_a_row`` ambiguous
+    failures in sequence open it too.
     """
 
     def __init__(self, rest: float = 30.0, in_a_row: int = 2) -> None:
         self.rest, self._in_a_row = rest, in_a_row
         self._models: dict[str, _Model] = {}
-        self._unreachable: _Open | None = None  # the endpoint itself: none of its models can be asked
+        self._unreachable: _Open | None = None  # the endpoint is unreachable, for all of its models
         self._lock = threading.Lock()
 
     def refuses(self, model: str) -> tuple[Failure, float] | None:
-        """Return why a model may not be called now and for how many more seconds; None if it may be called."""
+        """Return the failure that blocks calls of a model, and the seconds left. Return None if it may be called."""
         now = time.monotonic()
         with self._lock:
             openings = [opening for opening in (self._unreachable, self._state_of(model).open) if opening is not None]
@@ -71,13 +72,14 @@ class Breaker:
                 last = max(waiting, key=lambda opening: opening.until)
                 return last.why, last.until - now
             for opening in openings:
-                opening.at, opening.until = now, now + self.rest  # this call finds out, and no other meanwhile
+                # this call is the test, and others are refused meanwhile
+                opening.at, opening.until = now, now + self.rest
         return None
 
     def answered(self, model: str, began: float) -> None:
         """Record that a model answered a call that began at ``began`` (monotonic).
 
-        An answer to an earlier call does not reset a later refusal of the key.
+        An answer to an earlier call does not cancel a later refusal of the key.
         """
         with self._lock:
             self._unreachable = None
@@ -86,10 +88,10 @@ class Breaker:
             self._models[model] = _Model(answered=time.monotonic(), open=opened if stays else None)
 
     def failed(self, model: str, why: Failure, began: float, *, everywhere: bool = False, rest: float = 0.0) -> None:
-        """Record a failure, of a call that began at ``began`` (monotonic), that the next call would meet too.
+        """Record a failure that the next call would have too, of a call that began at ``began`` (monotonic).
 
         ``everywhere`` means that no model of the endpoint can be reached, unless another call was answered meanwhile.
-        ``rest`` are the seconds that the endpoint asks to wait, 0 for none; only a shorter time than usual counts.
+        ``rest`` is the wait in seconds that the endpoint asks for, 0 for none; it can only shorten the usual time.
         """
         with self._lock:
             answers = [state.answered for name, state in self._models.items() if everywhere or name == model]
@@ -121,7 +123,7 @@ class Breaker:
 
 
 class NoPlaceError(Exception):
-    """A call waited for a free slot in vain. ``pause`` is the number of seconds for which nothing may be sent."""
+    """A call received no slot in time. ``pause`` is the number of seconds for which nothing may be sent."""
 
     def __init__(self, pause: float) -> None:
         super().__init__(pause)
@@ -129,10 +131,10 @@ class NoPlaceError(Exception):
 
 
 class Limiter:
-    """Limits of an endpoint for all its users: ``concurrency`` calls at once, ``per_minute`` spread evenly, 0 for no
-    limit.
+    """Limits of an endpoint for all its users.
 
-    ``breaker`` refuses calls while the endpoint is down.
+    They are ``concurrency`` calls at once and ``per_minute`` calls, spread evenly; 0 means no limit. ``breaker``
+    refuses calls while the endpoint is down.
     """
 
     def __init__(self, concurrency: int, per_minute: int = 0) -> None:
@@ -144,13 +146,13 @@ class Limiter:
         self.breaker = Breaker()
         self._free = concurrency
         self._interval = 60 / per_minute if per_minute else 0.0
-        self._next = 0.0  # when the next call may start, after those before it
-        self._paused = 0.0  # until when none may start, since the endpoint asked for it
+        self._next = 0.0  # earliest start of the next call
+        self._paused = 0.0  # end of a pause that the endpoint asked for
         self._change = threading.Condition()
 
     @contextmanager
     def place(self, until: float, stop: Callable[[], bool], longest_pause: float = math.inf) -> Iterator[float]:
-        """Wait for a free slot and hold it. Yield the seconds of waiting for other calls.
+        """Wait for a free slot and occupy it. Yield the seconds of waiting for other calls.
 
         Raise NoPlaceError after ``until`` (monotonic, extended by these seconds), if ``stop`` returns True, or if a
         pause is longer than ``longest_pause``.
@@ -164,7 +166,7 @@ class Limiter:
                 self._change.notify()
 
     def pause(self, seconds: float) -> None:
-        """Start no call for some seconds, because the endpoint asked for it."""
+        """Start no call for ``seconds``, because the endpoint asks for it."""
         with self._change:
             self._paused = max(self._paused, time.monotonic() + seconds)
             self._change.notify_all()
@@ -176,7 +178,7 @@ class Limiter:
                 now = time.monotonic()
                 start = max(self._next, self._paused)
                 if now >= until + waited or stop() or self._paused - now > longest_pause:
-                    self._change.notify()  # the wake-up may have been meant for another
+                    self._change.notify()  # the notification may have been for another waiting call
                     raise NoPlaceError(self._paused - now)
                 if self._free and now >= start:
                     self._free -= 1

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hybrid_core.llm.replies import ReplyCache
 
 R = TypeVar("R", bound="Reply[Any]")
-_LOOK = 0.1  # seconds between two looks whether the work was stopped
-_PAUSE = 1.0  # seconds at most between two tries of a call, which no call counts as its own
+_LOOK = 0.1  # seconds between two checks whether the work was stopped
+_PAUSE = 1.0  # maximum seconds between two attempts of a call, which count for no call
 
 
 _patient: ContextVar[bool] = ContextVar("patient", default=False)
@@ -30,7 +30,7 @@ _patient: ContextVar[bool] = ContextVar("patient", default=False)
 
 @contextmanager
 def patiently() -> Iterator[None]:
-    """Make the scopes that this thread or task creates in this context patient."""
+    """Make scopes patient that this thread or task creates within the context."""
     token = _patient.set(True)
     try:
         yield
@@ -39,12 +39,12 @@ def patiently() -> Iterator[None]:
 
 
 class CallScope:
-    """Limits and usage of a group of calls, including failed ones. Safe for several threads without token and time
-    limits.
+    """Limits and usage of a group of calls, including failed ones.
 
-    ``patient`` means that no user waits: calls are retried more often, even after recent failures. ``tokens`` limits
-    all inputs. ``seconds`` limits the time in calls, without waiting for slots; ``setting`` names the setting of this
-    limit. ``calls`` must be respected by the caller (``spent``).
+    Safe for several threads if there are no token and time limits. ``patient`` means that no user waits: calls are
+    retried more often, even after recent failures. ``tokens`` limits all inputs. ``seconds`` limits the time in calls,
+    without waiting for slots; ``setting`` names the setting of this limit. The caller must respect the limit ``calls``
+    (see ``spent``).
 
     ``breaker`` is checked besides the endpoint's own. Setting ``stopped`` raises Cancelled at once. ``replies`` is a
     cache for models without one. ``charge`` is the account of the calls.
@@ -92,7 +92,7 @@ class CallScope:
         return self._seconds - self._used if self._parent is None else self._parent.left
 
     def add(self, usage: Usage, *, is_call: bool = False) -> None:
-        """Add usage. ``is_call``: a call was made for it."""
+        """Add usage. ``is_call``: it counts as a call."""
         with self._lock:
             self.usage += usage
             self._used += usage.seconds
@@ -112,7 +112,7 @@ class CallScope:
         try:
             reply = ask(left) if self._stopped is None else _call_unless(self._stopped, lambda: ask(left))
         except ChatError as error:
-            unsent = not error.retryable  # the client itself found that no time was left
+            unsent = not error.retryable  # the client itself refused, since no time was left
             if self._setting and error.failure == "timeout" and (unsent or error.usage.seconds + _PAUSE >= left):
                 error.advice = advice
             self.add(error.usage, is_call=True)
@@ -125,7 +125,10 @@ class CallScope:
 
 
 def _call_unless(stopped: threading.Event, ask: Callable[[], R]) -> R:
-    """Call ``ask`` in a thread, and leave it alone once ``stopped`` is set: nobody hears its reply then."""
+    """Call ``ask`` in a thread and return its reply.
+
+    Raise Cancelled when ``stopped`` is set; the reply is then ignored.
+    """
     outcome: queue.SimpleQueue[R | BaseException] = queue.SimpleQueue()
 
     def work() -> None:

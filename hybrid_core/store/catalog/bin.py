@@ -28,15 +28,17 @@ from hybrid_core.types.libraries import library_called
 
 DAYS = 30
 """How long an entry can be restored."""
-_MAX_NAMES = 5  # of documents that an entry lists
+_MAX_NAMES = 5  # maximum number of document names in an entry
 
 _documents, _libraries, _meta = schema.documents.c, schema.libraries.c, schema.meta.c
 
 
 @dataclass(frozen=True, slots=True)
 class BinEntry:
-    """``library`` names the library that was removed, or that the documents were removed from; ``library_id`` is its
-    id. ``names`` lists the first documents. Times are ISO 8601, UTC; the entry is deleted after ``expires_at``.
+    """An entry of the bin: a removed library, or documents removed from a library.
+
+    ``library`` is the name of that library and ``library_id`` its id. ``names`` lists the first documents. Times are
+    ISO 8601, UTC; the entry is deleted after ``expires_at``.
     """
 
     id: str
@@ -65,14 +67,14 @@ def put_documents(catalog: Catalog, library: str, doc_ids: Sequence[str]) -> str
 
 
 def put_library(catalog: Catalog, library: str) -> str:
-    """Hide a library with its contents. Return the id of its entry."""
+    """Hide a library with its contents. Return the id of its entry in the bin."""
     with catalog.writing() as connection:
         _mark(connection, library, "")
     return library
 
 
 def bin_entries(catalog: Catalog) -> list[BinEntry]:
-    """Return what can be restored, the newest first."""
+    """Return the entries of the bin, the newest first."""
     with catalog.reading() as connection:
         marks = _marks(connection)
         listed = [_entry(connection, entry, mark) for entry, mark in marks.items()]
@@ -86,10 +88,10 @@ def bin_entry(catalog: Catalog, entry: str) -> BinEntry:
 
 
 def restore(catalog: Catalog, entry: str) -> None:
-    """Restore an entry. If the name of a library was taken meanwhile, a number is added.
+    """Restore an entry. If another library has the name by now, a number is added to it.
 
     Raise NotFoundError for an unknown id. Raise UsageError if the library of removed documents is itself in the bin, or
-    one of their files was indexed again.
+    if one of their files was indexed again.
     """
     with catalog.writing() as connection:
         mark = _require_mark(connection, entry)
@@ -116,9 +118,9 @@ def restore(catalog: Catalog, entry: str) -> None:
 
 
 def contents_of_bin(catalog: Catalog, entry: str | None = None, *, expired: bool = False) -> list[str]:
-    """Return the library ids to delete for good: of one entry, of all, or only of ``expired`` ones.
+    """Return the library ids to delete permanently: of one entry, of all, or only of ``expired`` ones.
 
-    Documents removed before their library come before it.
+    Entries with documents of a library precede the entry of this library.
     """
     with catalog.reading() as connection:
         marks = _marks(connection)
@@ -177,9 +179,9 @@ def _entry(connection: Connection, entry: str, mark: dict[str, str]) -> BinEntry
 
 
 def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: str, suffix: str = "") -> None:
-    """Move documents to another library with their kept bytes, sources and share of the frequencies.
+    """Move documents to another library with their original files, sources and term frequencies.
 
-    With a ``suffix`` for their ids they go into the bin; without one they come back from the entry ``source``.
+    With a ``suffix`` for their ids they move into the bin; without one they move back from the entry ``source``.
     """
     excluded = schema.exclusions.c
     recount, changed = Recount(connection), list[Changed]()
@@ -193,7 +195,7 @@ def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: s
             for table in (schema.originals, schema.sources):
                 own = (table.c.library == source) & (table.c.path == path)
                 newest = select(table.c.path).where(table.c.library == target, table.c.path == path)
-                newer = connection.scalar(newest) is not None  # what it lies in was indexed again meanwhile
+                newer = connection.scalar(newest) is not None  # its container was indexed again meanwhile
                 connection.execute(
                     delete(table).where(own) if newer else update(table).where(own).values(library=target)
                 )
@@ -212,7 +214,7 @@ def _move(connection: Connection, doc_ids: Sequence[str], source: str, target: s
 
 
 def _rename_if_taken(connection: Connection, library: str) -> None:
-    """Give a hidden library a number, and take its alias away, where another library has its names now."""
+    """Add a number to a library's name if another library has this name by now. Remove its alias in the same case."""
     shown = all_libraries(connection)
     row = connection.execute(select(_libraries.name, _libraries.alias).where(_libraries.id == library)).one()
     names = (row.name, *(f"{row.name} {number}" for number in range(2, len(shown) + 3)))

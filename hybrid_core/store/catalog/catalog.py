@@ -1,4 +1,7 @@
-"""The catalog: the single source of truth. Reads happen in snapshots, writes in one transaction each."""
+"""The catalog: the authoritative database of libraries, documents and jobs.
+
+Reads happen in snapshots; each write is one transaction.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ _PEOPLES_TABLES = frozenset({
     "sources", "tokens",
 })  # fmt: skip
 """Tables of what people made, or asked for."""
-_ROWS_AT_ONCE = 1_000  # rows
+_ROWS_AT_ONCE = 1_000  # number of rows per read
 
 
 class Catalog:
@@ -86,7 +89,7 @@ class Catalog:
 
     @property
     def read_only(self) -> str:
-        """Return why this catalog cannot be written, "" if it can."""
+        """Return the reason why this catalog cannot be written, "" if it can."""
         return self._database.read_only
 
     def close(self) -> None:
@@ -99,20 +102,20 @@ class Catalog:
         Raise UsageError if this catalog uses another store than configured, UnreachableError if a bucket does not
         answer.
         """
-        from hybrid_core.store.bucket import open_objects  # a search needs none of it
+        from hybrid_core.store.bucket import open_objects  # imported here, since searches do not need it
 
         return open_objects(self, self.path.parent, self._bucket)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Open a consistent view for other tables in the same database; see ``snapshot``."""
+        """Begin a consistent read of other tables in the same database; see ``snapshot``."""
         return self._database.reading()
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """Open a consistent view of the catalog; later publications are invisible to it.
+        """Open a consistent view of the catalog; later publications are invisible in it.
 
-        Keep it short: it holds one of ``database.CONNECTIONS`` and blocks the truncation of the write-ahead log. Raise
-        BusyError if no connection gets free, StoreError if the catalog cannot be read.
+        Keep it short: it occupies one of ``database.CONNECTIONS`` and blocks the truncation of the write-ahead log.
+        Raise BusyError if no connection becomes free, and StoreError if the catalog cannot be read.
         """
         with self._database.reading() as connection:
             yield Snapshot(connection)
@@ -125,7 +128,7 @@ class Catalog:
         return self._database.writing()
 
     def ensure_library(self, library: str) -> None:
-        """Create a library unless there is one of this id. Raise UsageError for a name that cannot be one."""
+        """Create a library unless its id exists. Raise UsageError for an invalid name."""
         with self.snapshot() as snapshot:
             if library in snapshot.libraries():
                 return
@@ -140,10 +143,10 @@ class Catalog:
     ) -> None:
         """Publish a version of a document, in one transaction.
 
-        With ``anew`` the content replaces the stored one of that version for all documents. ``fence`` identifies the
-        job that made it, and ``advance`` sets the job's next state (by default it continues). Raise NotFoundError if
-        the catalog no longer has a content that was not passed. Raise LeaseLostError, and publish nothing, if another
-        worker has the job.
+        With ``anew`` the content replaces the stored content of that version for all documents. ``fence`` identifies
+        the job that produced it, and ``advance`` is the job's next state (by default it continues). Raise NotFoundError
+        if ``new`` has no content and the catalog has it no longer. Raise LeaseLostError, and publish nothing, if
+        another worker has the job.
         """
         content_rows = None if new.content is None else ContentRows.of(new.version, new.content)
         stored = list[bool]()
@@ -161,7 +164,7 @@ class Catalog:
                     "Index it again.",
                 )
             changed, recount = list[Changed](), Recount(connection)
-            if content_id is None and content_rows is not None:  # it was removed before it was our turn
+            if content_id is None and content_rows is not None:  # another process removed it before this transaction
                 content_rows.insert(connection, content_id := new.version.new_id())
             elif content_id is not None and content_rows is not None and anew and not any(stored):
                 content_id, changed = replace_content(connection, content_id, content_rows, recount)
@@ -179,8 +182,8 @@ class Catalog:
     def publish_together(self, publications: Sequence[JobPublication]) -> tuple[frozenset[int], frozenset[int]]:
         """Publish documents with new contents in one transaction, each with the next state of its job.
 
-        Return two sets of jobs whose documents are left out: those whose leases are lost, and those whose version the
-        catalog holds already, which ``publish`` is for.
+        Return the jobs whose documents were not published, in two sets: jobs with a lost lease, and jobs whose version
+        the catalog already has. Pass the latter to ``publish``.
         """
         contents = {
             entry.content_id: ContentRows.of(entry.new.version, entry.new.content, entry.new.orders)
@@ -231,7 +234,7 @@ class Catalog:
                 .values(**values)
                 .returning(documents.library, documents.content_id)
             ).one_or_none()
-            if moved is not None:  # readers refresh names and cards when the log moves
+            if moved is not None:  # readers refresh names and cards when the change log grows
                 left = [before, *members(connection, moved.library, before)]
                 unused = drop_originals(connection, moved.library, left)
                 log_changes(connection, [Changed(moved.library, doc_id, moved.content_id)])
@@ -239,7 +242,7 @@ class Catalog:
         return moved is not None
 
     def found_unchanged(self, stamps: Mapping[str, FileStamp]) -> None:
-        """Record the present stamps of files, by doc_id, whose bytes were read and found unchanged."""
+        """Record the present stamps of files, by doc_id, whose bytes were read again and are unchanged."""
         if not stamps:
             return
         documents = schema.documents.c
@@ -256,7 +259,7 @@ class Catalog:
     def record_failure(
         self, *, library: str, doc_id: str, path: str, size: int, error: str, fence: Fence | None = None
     ) -> None:
-        """Record why a file could not be indexed. A version published earlier stays. ``fence`` is as in ``publish``."""
+        """Record why a file could not be indexed. An older published version stays. ``fence`` is as in ``publish``."""
         with self.writing() as connection:
             if fence is not None:
                 lock_job(connection, fence)
@@ -271,7 +274,10 @@ class Catalog:
             )  # fmt: skip
 
     def discard(self, content_ids: Sequence[str], error: str) -> None:
-        """Remove damaged contents. Their documents stay unpublished, with ``error``, until they are indexed again."""
+        """Remove damaged contents.
+
+        Their documents stay unpublished, with the message ``error``, until they are indexed again.
+        """
         documents = schema.documents.c
         changed: list[Changed] = []
         with self.writing() as connection:
@@ -290,7 +296,7 @@ class Catalog:
             log_changes(connection, changed)
 
     def remove(self, doc_ids: Sequence[str]) -> None:
-        """Remove documents and the documents inside them, with everything that no other document uses."""
+        """Remove documents and the documents inside them, with all data that no other document uses."""
         with self.writing() as connection:
             unused = remove_documents(connection, doc_ids)
         self._delete_unused(unused)
@@ -301,10 +307,10 @@ class Catalog:
             return with_members(connection, doc_ids)
 
     def keep(self, library: str, container: str, originals: Sequence[Original]) -> list[str]:
-        """Store the bytes of everything inside a container (an archive or mail), at any depth; "" means uploads.
+        """Store the original files of all members of a container (an archive or mail), at any depth.
 
-        Members that the container no longer has are removed. Return their addresses. Raise StoreError if the bytes
-        cannot be stored.
+        ``container`` "" stands for uploads. Members that are no longer in the container are removed; return their
+        addresses. Raise StoreError if the files cannot be stored.
         """
         objects = self.objects
         try:
@@ -326,22 +332,22 @@ class Catalog:
         return gone
 
     def kept_as(self, library: str, path: str | Path) -> str | None:
-        """Return the name under which a document's bytes are stored, None if its path is a user's file."""
+        """Return the name of a document's stored original file, None if its path is a user's file."""
         if not is_address(str(path)):
             return None
         with self._database.reading() as connection:
             return original_file(connection, library, str(path))
 
     def locate(self, library: str, path: str | Path) -> Path:
-        """Return the file with a document's bytes, fetched from the bucket if needed.
+        """Return the file with a document's bytes, and download it from the bucket if needed.
 
-        Raise UnreachableError if it cannot be fetched now.
+        Raise UnreachableError if the download is not possible now.
         """
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.fetch(name)
 
     def place(self, library: str, path: str | Path) -> Path:
-        """Return the path of a document's bytes in this home, without fetching them."""
+        """Return the path of a document's bytes in this home, without downloading them."""
         name = self.kept_as(library, path)
         return Path(path) if name is None else self.objects.place(name)
 
@@ -351,21 +357,24 @@ class Catalog:
             return is_member(connection, library, path)
 
     def members(self, library: str, container: str) -> list[str]:
-        """Return the addresses of all files inside a container when it was last opened, at any depth."""
+        """Return the addresses of all files that were inside a container when it was last opened, at any depth."""
         with self._database.reading() as connection:
             return members(connection, library, container)
 
     def sweep_originals(self) -> None:
-        """Delete stored files that no document uses, such as those that a killed process left."""
+        """Delete stored files that no document uses, such as leftovers of a killed process."""
         self._delete_unused(list(self.objects.names()))
 
     def _delete_unused(self, files: Collection[str]) -> None:
-        """Delete those of the files that no document uses, a part at a time, so that others write in between."""
+        """Delete the unused files among these.
+
+        Several transactions do so, to let other processes write in between.
+        """
         for some in parts(list(files)):
             unused = set(some) - self._used(some)
             if unused:
                 objects = self.objects
-                with self.writing() as connection:  # in which nobody comes to use one
+                with self.writing() as connection:  # no document can begin to use one within this transaction
                     unused -= used_files(connection, unused)
                     for file in unused:
                         objects.drop(file)
@@ -393,7 +402,10 @@ class Catalog:
             rows.drop_unused_vectors(connection)
 
     def leave_epoch(self, epoch: str) -> str:
-        """Choose a new epoch after this one and return it, or the one that another process chose meanwhile."""
+        """Replace this epoch by a new one and return it.
+
+        If another process has already replaced it, return that epoch.
+        """
         with self.writing() as connection:
             current = Snapshot(connection).epoch()
             if current == epoch:
@@ -415,13 +427,13 @@ class Catalog:
         self._database.shrink()
 
     def __str__(self) -> str:
-        """Return the file, or the address of the database without its password."""
+        """Return the path of the file, or the address of the database without its password."""
         return str(self._database)
 
     def check(self) -> str:
         """Return the schema version and size.
 
-        Raise StoreError if a quick check or reading people's data finds damage.
+        Raise StoreError if a quick check, or reading the data that users entered, finds damage.
         """
         self._database.check()
         with self.snapshot() as snapshot:
@@ -436,5 +448,5 @@ class Catalog:
         return f"schema {schema.SCHEMA_VERSION}, {self.size_bytes() / 1e6:.1f} MB"
 
     def size_bytes(self) -> int:
-        """Return the size on the disk."""
+        """Return the size on the disk in bytes."""
         return self._database.size_bytes()

@@ -1,4 +1,4 @@
-"""Read stored contents by id: at one instant (a snapshot), or with a short read for each call."""
+"""Reads of stored contents by id, either within one snapshot or with a short read per call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hybrid_core.types.files import StoredVersion
 Vector = npt.NDArray[np.float32]
 TermVector = tuple[npt.NDArray[np.uint32], Vector]  # indices (n,) and values (n,)
 _Key = TypeVar("_Key", str, int)
-_PAGES_AT_ONCE = 64  # pages a statement: its parameters stay far below what any database takes
+_PAGES_AT_ONCE = 64  # pages per statement, far below the parameter limit of any database
 _PAGE_COLUMNS = ("content_id", "number", "label", "text", "places", "described")
 _ORDER_COLUMNS = ("content_id", "number", "terms")
 _TREE = select(schema.trees.c.sections, schema.trees.c.titles).where(
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class LookedInto(NamedTuple):
-    """The words of a content for a search.
+    """The stored words and section tree of a content, as a search reads them.
 
     ``body`` has the term counts of page texts, ``headings`` those of headings.
     """
@@ -51,7 +51,7 @@ class LookedInto(NamedTuple):
 
 
 class ContentSnapshot:
-    """A consistent view of the stored contents, found by their ids."""
+    """A consistent view of the stored contents, by id."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -61,7 +61,7 @@ class ContentSnapshot:
         return self._versions(schema.contents.c.sha256 == sha256)
 
     def version(self, content_id: str) -> StoredVersion | None:
-        """Return the version of a content, None where it is gone."""
+        """Return the version of a content, None if it was removed."""
         return next(iter(self._versions(schema.contents.c.content_id == content_id)), None)
 
     def published_versions(self, library: str) -> dict[str, StoredVersion]:
@@ -71,7 +71,7 @@ class ContentSnapshot:
 
     @Decoding("a content")
     def content(self, content_id: str) -> IndexedContent | None:
-        """Return everything that was published as a content, None where it is gone."""
+        """Return a content with all its parts, None if it was removed."""
         contents, terms = schema.contents.c, schema.terms.c
         row = self._connection.execute(select(schema.contents).where(contents.content_id == content_id)).one_or_none()
         if row is None:
@@ -96,14 +96,14 @@ class ContentSnapshot:
         return row.title, row.metadata
 
     def extent(self, content_id: str) -> tuple[int, int]:
-        """Return the numbers of a content's pages and sections, zeros where it is gone."""
+        """Return the numbers of a content's pages and sections, zeros if it was removed."""
         contents = schema.contents.c
         query = select(contents.pages, contents.sections).where(contents.content_id == content_id)
         row = self._connection.execute(query).one_or_none()
         return (0, 0) if row is None else (row.pages, row.sections)
 
     def unread(self, content_id: str | None = None) -> set[str]:
-        """Return the ids of contents, or of one of them, that have pages with text not read yet."""
+        """Return the ids of contents with unread pages, of all contents or only of the given one."""
         pages = schema.pages.c
         query = select(pages.content_id).where(schema.UNREAD).distinct()
         if content_id is not None:
@@ -111,38 +111,38 @@ class ContentSnapshot:
         return set(self._connection.scalars(query))
 
     def pages(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Page]:
-        """Return pages in order, all or those of the ``numbers`` that exist."""
+        """Return pages in order: all, or the existing ones among ``numbers``."""
         query = select(schema.pages).where(schema.pages.c.content_id == content_id).order_by(schema.pages.c.number)
         chosen = None if numbers is None else sorted(set(numbers))
         return [rows.to_page(row) for row in self._where(query, schema.pages.c.number, chosen)]
 
     def texts(self, content_id: str, first: int = 1, last: int | None = None) -> list[tuple[int, str]]:
-        """Return the numbers and texts of a content's pages, of all or from one to another."""
+        """Return the numbers and texts of a content's pages, of all or from ``first`` to ``last``."""
         pages = schema.pages.c
         query = select(pages.number, pages.text).where(pages.content_id == content_id, pages.number >= first)
         query = query if last is None else query.where(pages.number <= last)
         return [(row.number, row.text) for row in self._connection.execute(query.order_by(pages.number))]
 
     def some_texts(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], str]:
-        """Return the texts of single pages, by (content_id, number); pages that do not exist are left out."""
+        """Return the texts of single pages, by (content_id, number). Pages that do not exist are left out."""
         page_rows = self._single_pages(schema.pages, ("content_id", "number", "text"), keys)
         return {(row.content_id, row.number): row.text for row in page_rows}
 
     def page_texts(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
-        """Return what a search reads of single pages, by (content_id, number). Pages that do not exist are left out."""
+        """Return the PageText of single pages, by (content_id, number). Pages that do not exist are left out."""
         return {
             (row.content_id, row.number): PageText.of(row.label, row.text, rows.to_places(row.places), row.described)
             for row in self._single_pages(schema.pages, _PAGE_COLUMNS, keys)
         }
 
     def page_orders(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], TermOrder]:
-        """Return the pages' terms in order, by (content_id, number); pages that are not there are left out."""
+        """Return the ordered terms of single pages, by (content_id, number). Pages that do not exist are left out."""
         order_rows = self._single_pages(schema.orders, _ORDER_COLUMNS, keys)
         with Decoding("the terms of a page"):
             return {(row.content_id, row.number): TermOrder.from_bytes(row.terms) for row in order_rows}
 
     def sections(self, content_id: str) -> tuple[Section, ...]:
-        """Return the section tree in preorder, () where the content is gone."""
+        """Return the section tree in preorder, () if the content was removed."""
         row = self._connection.execute(_TREE, {"content_id": content_id}).one_or_none()
         if row is None:
             return ()
@@ -150,19 +150,19 @@ class ContentSnapshot:
             return tuple(StoredSections(row.sections, row.titles))
 
     def looked_into(self, content_ids: Collection[str]) -> dict[str, LookedInto]:
-        """Return the words and trees of whole documents, by content_id. Removed contents are left out."""
+        """Return the words and section trees of whole documents, by content_id. Removed contents are left out."""
         results = (self._connection.execute(_LOOKED_INTO, {"content_ids": some}) for some in parts(content_ids))
         return {row.content_id: _looked_into(row) for rows_read in results for row in rows_read}
 
     def chunks(self, content_id: str, numbers: Iterable[int] | None = None) -> list[Chunk]:
-        """Return chunks in order; ``numbers`` limits them to these pages."""
+        """Return chunks in order: all, or only those on the pages ``numbers``."""
         query = select(schema.chunks).where(schema.chunks.c.content_id == content_id)
         page_numbers = None if numbers is None else set(numbers)
         chunk_rows = sorted(self._where(query, schema.chunks.c.page, page_numbers), key=lambda row: row.number)
         return [Chunk(row.number, node_id(row.section), row.page, row.start, row.end) for row in chunk_rows]
 
     def page_terms(self, content_ids: Collection[str]) -> dict[str, TermCounts]:
-        """Return the term counts of the pages' text by content_id. Contents that are gone are left out."""
+        """Return the term counts of the pages' text by content_id. Removed contents are left out."""
         query = select(schema.terms.c.content_id, schema.terms.c.body)
         contents = self._where(query, schema.terms.c.content_id, content_ids)
         with Decoding("the terms of pages"):
@@ -171,7 +171,7 @@ class ContentSnapshot:
     def terms(self, content_id: str) -> tuple[TermCounts, TermCounts] | None:
         """Return the term counts of the pages' text and of the headings that begin on them.
 
-        Return None where the content is gone.
+        Return None if the content was removed.
         """
         row = self._connection.execute(_TERMS, {"content_id": content_id}).one_or_none()
         if row is None:
@@ -180,16 +180,16 @@ class ContentSnapshot:
             return TermCounts.from_bytes(row.body), TermCounts.from_bytes(row.headings)
 
     def text_count(self, content_id: str, chunks: bool) -> int:
-        """Return about how many pages of a content have a text to embed, or how many chunks."""
+        """Return the number of pages, or with ``chunks`` of chunks: about the number of texts to embed."""
         table = schema.chunks if chunks else schema.pages
         return self._connection.scalar(select(func.count()).where(table.c.content_id == content_id)) or 0
 
     def embedded(
         self, fingerprint: str, content_ids: Collection[str] | None = None, *, chunks: bool = False
     ) -> frozenset[str]:
-        """Return the contents whose pages have an embedder's vectors, of these or of all.
+        """Return the ids of contents whose pages all have vectors of an embedder, among these contents or all.
 
-        With ``chunks`` their chunks have them too.
+        With ``chunks`` all their chunks must have vectors too.
         """
         done = schema.embedded.c
         query = select(done.content_id).where(done.fingerprint == fingerprint)
@@ -207,7 +207,7 @@ class ContentSnapshot:
         return {key: _term_vector(blob) for key, blob in blobs if blob is not None}
 
     def _where(self, query: Select[Any], column: Column[_Key], values: Iterable[_Key] | None) -> Iterator[Any]:
-        """Yield the rows of a query, or those with one of the values in a column."""
+        """Yield the rows of a query, or only those with one of the values in a column."""
         if values is None:
             yield from self._connection.execute(query)
             return
@@ -228,7 +228,7 @@ class ContentSnapshot:
     def _single_pages(
         self, table: Table, names: tuple[str, ...], keys: Sequence[tuple[str, int]]
     ) -> Iterator[Row[Any]]:
-        """Yield rows of single pages by few statements: a search looks at hundreds, of as many documents."""
+        """Yield rows of single pages with few statements, since a search reads hundreds of pages of many documents."""
         for some in parts(keys, _PAGES_AT_ONCE):
             size = 1 << (len(some) - 1).bit_length()
             padded = [*some, *[some[-1]] * (size - len(some))]
@@ -255,9 +255,9 @@ def _term_vector(blob: bytes) -> TermVector:
 
 @cache
 def _statement(table: Table, names: tuple[str, ...], size: int) -> Select[Any]:
-    """Return the statement for a number of pages that is a power of two, so that there are few statements.
+    """Return the statement that selects ``size`` pages. Sizes are powers of two, so that few statements exist.
 
-    SQLite would look for pairs of a list in every row of the table.
+    It does not use a list of pairs, for which SQLite would scan the whole table.
     """
     columns = table.c
     each = (
@@ -267,16 +267,16 @@ def _statement(table: Table, names: tuple[str, ...], size: int) -> Select[Any]:
 
 
 class SnapshotSource(Protocol):
-    """A catalog whose published contents can be read at one instant."""
+    """A catalog whose published contents can be read in a snapshot."""
 
     def snapshot(self) -> AbstractContextManager[ContentSnapshot]: ...
 
 
 class Contents:
-    """Read published contents by id, each call in a short read of its own.
+    """Reader of published contents by id, with a short read for each call.
 
-    A content never changes, so reads at different times are consistent, and no connection is held while a model thinks.
-    ``gone`` collects the ids that were requested but removed meanwhile.
+    A content never changes, so reads at different times are consistent, and no connection is occupied while a model
+    runs. ``gone`` collects requested ids whose contents were removed meanwhile.
     """
 
     def __init__(self, catalog: SnapshotSource) -> None:
@@ -284,13 +284,13 @@ class Contents:
         self.gone: set[str] = set()
 
     def looked_into(self, content_ids: Sequence[str]) -> dict[str, LookedInto]:
-        """Return the words and trees of whole documents. Contents that are gone are left out."""
+        """Return the words and section trees of whole documents. Removed contents are left out."""
         documents = self._read(lambda snapshot: snapshot.looked_into(content_ids))
         self.gone.update(content_id for content_id in content_ids if content_id not in documents)
         return documents
 
     def page_texts(self, keys: Sequence[tuple[str, int]]) -> dict[tuple[str, int], PageText]:
-        """Return what a search reads of single pages, by (content_id, 1-based number)."""
+        """Return the PageText of single pages, by (content_id, 1-based number)."""
         texts = self._read(lambda snapshot: snapshot.page_texts(keys))
         self.gone |= {key[0] for key in keys if key not in texts}
         return texts

@@ -1,7 +1,7 @@
 """Documents in the catalog: their change log, originals, corrections, replacement and removal.
 
-Originals are bytes that the home stores because the user has no file of them: archive members, uploads, web pages.
-Equal bytes are stored once, as long as a document uses them.
+Originals are files that the home stores because the user has none: archive members, uploads, web pages. Equal bytes are
+stored once, as long as a document uses them.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ if TYPE_CHECKING:
 _SUFFIX = re.compile(r"\.[a-z0-9]{1,10}")
 COUNTER = "changes of "
 """Begins the name of a library's counter, which outlives the library: no position is used twice."""
-_MARK_BITS = 62  # of a signed number of eight bytes
+_MARK_BITS = 62  # fits into a signed number of eight bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """Bytes to store. ``path`` is the address of the document, ``container`` that of its container ("" for none).
+    """A file to store as an original.
 
-    ``file`` contains the bytes with the hash ``sha256``, in the home's ``tmp``; it is moved from there.
+    ``path`` is the address of the document, ``container`` the address of its container ("" for none). ``file`` contains
+    the bytes with the hash ``sha256``, in the home's ``tmp``; storing moves the file.
     """
 
     path: str
@@ -55,13 +56,13 @@ class Original:
 
     @property
     def name(self) -> str:
-        """Return the name under which the file is stored. Its suffix shows the format to other programs."""
+        """Return the name of the stored file. Its suffix shows the format to other programs."""
         suffix = PurePath(self.path).suffix.lower()
         return self.sha256 + (suffix if _SUFFIX.fullmatch(suffix) else "")
 
 
 def original_file(connection: Connection, library: str, path: str) -> str | None:
-    """Return the name under which a document's bytes are kept, None where they are not."""
+    """Return the name of a document's stored original file, None if there is none."""
     originals = schema.originals.c
     name: str | None = connection.scalar(
         select(originals.file).where(originals.library == library, originals.path == path)
@@ -70,12 +71,12 @@ def original_file(connection: Connection, library: str, path: str) -> str | None
 
 
 def kept_files(connection: Connection) -> set[str]:
-    """Return the names of all kept files."""
+    """Return the names of all stored original files."""
     return set(connection.scalars(select(schema.originals.c.file).distinct()))
 
 
 def is_member(connection: Connection, library: str, path: str) -> bool:
-    """Return whether a path is the address of something in a container, and not of a file in a folder "wow!"."""
+    """Return whether a path is the address of a container member, not of a file in a folder such as "wow!"."""
     if not is_address(path):
         return False
     originals = schema.originals.c
@@ -88,7 +89,7 @@ def document_name(connection: Connection, library: str, path: str) -> str:
 
 
 def members(connection: Connection, library: str, container: str) -> list[str]:
-    """Return the addresses of what a container holds, however deep, in order."""
+    """Return the addresses of all members of a container, at any depth, sorted."""
     originals, addresses, containers = schema.originals.c, list[str](), [container]
     while containers:
         mine = (originals.library == library, originals.container == containers.pop())
@@ -99,7 +100,10 @@ def members(connection: Connection, library: str, container: str) -> list[str]:
 
 
 def add_originals(connection: Connection, objects: Objects, library: str, originals: Sequence[Original]) -> set[str]:
-    """Store originals, each replacing an older one of its address. Return the names of files that may be unused now."""
+    """Store originals and replace older ones at the same addresses.
+
+    Return the names of files that may be unused now.
+    """
     for original in originals:
         objects.keep(original.name, original.file)
     unused = drop_originals(connection, library, [original.path for original in originals])
@@ -110,7 +114,7 @@ def add_originals(connection: Connection, objects: Objects, library: str, origin
 
 
 def drop_originals(connection: Connection, library: str, paths: Iterable[str]) -> set[str]:
-    """Delete the originals of these addresses. Return the names of files that may be unused now."""
+    """Delete the originals at these addresses. Return the names of files that may be unused now."""
     originals, files = schema.originals.c, set[str]()
     for path in paths:
         mine = (originals.library == library, originals.path == path)
@@ -120,14 +124,14 @@ def drop_originals(connection: Connection, library: str, paths: Iterable[str]) -
 
 
 def used_files(connection: Connection, files: Collection[str]) -> set[str]:
-    """Return those of the files, at most a thousand, that a document uses."""
+    """Return the files that a document uses, among at most a thousand ``files``."""
     originals = schema.originals.c
     return set(connection.scalars(select(originals.file).where(originals.file.in_(files)).distinct()))
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A change without a number yet. ``content_id`` is None if the document was removed."""
+    """A change for the change log, without its number. ``content_id`` is None if the document was removed."""
 
     library: str
     doc_id: str
@@ -137,9 +141,9 @@ class Changed:
 def log_changes(connection: Connection, changes: Sequence[Changed]) -> None:
     """Write the change log entries of a publication as its last statements.
 
-    Other publications into these libraries wait here until the commit.
+    Other publications into the same libraries wait from here until the commit.
     """
-    mark = secrets.randbits(_MARK_BITS) + 1  # never 0, which stands for rows of older versions
+    mark = secrets.randbits(_MARK_BITS) + 1  # never 0, which marks rows of older versions
     for library, number in sorted(Counter(change.library for change in changes).items()):
         first = take(connection, f"{COUNTER}{library}", number)
         values = [
@@ -157,9 +161,10 @@ def log_changes(connection: Connection, changes: Sequence[Changed]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """A version of a document to publish. ``content`` is None where the catalog is known to hold that version.
+    """A version of a document to publish.
 
-    ``orders`` are the stored words of its pages, None where they are not made yet.
+    ``content`` is None if the catalog already has that version. ``orders`` are the ordered terms of its pages, None if
+    they are not computed yet.
     """
 
     library: str
@@ -175,7 +180,7 @@ class Publication:
 def write_document(connection: Connection, new: Publication, content_id: str | None) -> str | None:
     """Write the row of a published document. Return its previous content id, None if it had none.
 
-    If another document has the same content, its corrections are copied.
+    A new document gets the corrections of another document with the same content.
     """
     documents = schema.documents.c
     before = connection.execute(select(documents.content_id).where(documents.doc_id == new.doc_id)).one_or_none()
@@ -194,7 +199,7 @@ def write_document(connection: Connection, new: Publication, content_id: str | N
 
 @dataclass(frozen=True, slots=True)
 class JobPublication:
-    """A publication of a job that is running, and the next state of that job. ``content_id`` is the new content's."""
+    """A publication of a running job, with the next state of that job. ``content_id`` is the id of the new content."""
 
     new: Publication
     content_id: str
@@ -224,7 +229,7 @@ def write_documents(connection: Connection, publications: Sequence[tuple[Publica
 
 
 def with_members(connection: Connection, doc_ids: Sequence[str]) -> list[str]:
-    """Return the ids of documents, and of all documents that lie in them."""
+    """Return the ids of documents, and of all documents inside them."""
     documents, ids = schema.documents.c, dict.fromkeys(doc_ids)
     for doc_id in doc_ids:
         row = connection.execute(
@@ -299,10 +304,10 @@ def replace_content(
 def correct(
     catalog: Transactions, doc_id: str, new: Mapping[str, str], undone: Collection[str], seen: Document | None = None
 ) -> Literal["done", "gone", "changed"]:
-    """Add and undo corrections of a document in one transaction.
+    """Add and undo corrections of a document in one transaction. Return the outcome.
 
-    Do nothing if its content or corrections differ from those of ``seen``. The change is logged like a move of the
-    document.
+    Do nothing if its content or corrections differ from those of ``seen``. The correction is an entry of the change
+    log, like a move of the document.
     """
     documents = schema.documents.c
     with catalog.writing() as connection:

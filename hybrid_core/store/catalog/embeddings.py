@@ -1,6 +1,7 @@
-"""Vectors in the catalog, stored by a key of their texts.
+"""Vectors in the catalog, by a key of the embedded text.
 
-Vectors are complete per content. A library switches to a new embedder when all its contents have its vectors.
+A content counts as embedded when all its texts have vectors. A library switches to a new embedder when all its contents
+have vectors of this embedder.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ Vector = npt.NDArray[np.float32]
 
 
 class Embeddings:
-    """Write the vectors of one embedder for one library. Snapshots read them."""
+    """Writer of the vectors of one embedder for one library. Snapshots read them."""
 
     def __init__(self, catalog: Catalog, library: str, embedder: StoredEmbedder) -> None:
         self._catalog, self._library, self.embedder = catalog, library, embedder
 
     def begin(self) -> None:
-        """Record that this embedder's vectors are being made.
+        """Record that vectors of this embedder are being computed.
 
-        Without an older embedder it is used at once, document by document; otherwise the older one is used until
-        ``finish``.
+        If the library has no other embedder, searches use the new one at once, document by document. Otherwise they use
+        the older embedder until ``finish``.
         """
         new = self.embedder
         with self._catalog.writing() as connection:
@@ -56,7 +57,7 @@ class Embeddings:
         return [key for key in dict.fromkeys(keys) if key not in stored]
 
     def put(self, vectors: Mapping[str, Vector], weights: Mapping[str, Mapping[int, float]] | None = None) -> None:
-        """Store vectors by the keys of their texts; they are durable when this returns.
+        """Store vectors by the keys of their texts. They are durable when this returns.
 
         ``weights`` are learned term weights of the same texts. Raise ModelError for a weight that does not fit a 16-bit
         float.
@@ -83,14 +84,13 @@ class Embeddings:
             raise ModelError(
                 f"{self.embedder.name} gave a term a weight that does not fit a 16-bit float.", "Choose another model."
             )
-        positive = values > 0  # what is too small for half precision counts for nothing
+        positive = values > 0  # weights that are 0 in half precision have no effect
         return np.fromiter(weights, "<u4", len(weights))[positive].tobytes() + values[positive].tobytes()
 
     def complete(self, content_id: str, vectors: int, *, chunks: bool) -> None:
-        """Record that all pages of a content (with ``chunks``, also its chunks) have vectors, so that searches use
-        them.
+        """Record that all pages of a content have vectors, so that searches use them.
 
-        ``vectors`` is their number.
+        With ``chunks`` all its chunks have vectors too. ``vectors`` is the number of vectors.
         """
         fingerprint = self.embedder.fingerprint
         with self._catalog.writing() as connection:
@@ -112,7 +112,7 @@ class Embeddings:
     def finish(self) -> bool:
         """Switch the library to the new embedder if all published pages have its vectors.
 
-        Return whether it is in use now.
+        Return whether the library uses it now.
         """
         fingerprint = self.embedder.fingerprint
         with self._catalog.writing() as connection:
@@ -140,7 +140,7 @@ class Embeddings:
 
 
 def drop_embedder(catalog: Catalog, library: str) -> None:
-    """Remove the vectors of a library from use."""
+    """Stop using vectors in a library, and delete those that no library uses."""
     with catalog.writing() as connection:
         connection.execute(
             update(schema.libraries).where(schema.libraries.c.id == library).values(embedder=None, next_embedder=None)
@@ -149,9 +149,9 @@ def drop_embedder(catalog: Catalog, library: str) -> None:
 
 
 def content_texts(snapshot: Snapshot, content_id: str, *, chunks: bool) -> list[EmbeddingText]:
-    """Return the texts of a stored content that are embedded: of its pages, and with ``chunks`` of its chunks.
+    """Return the texts of a stored content to embed: its pages, and with ``chunks`` its chunks.
 
-    Return nothing where the content is gone.
+    Return an empty list if the content was removed.
     """
     stored = snapshot.version(content_id)
     if stored is None:

@@ -38,14 +38,14 @@ _ADD_IN_SQLITE = (
 frequencies = Table(
     "frequencies", metadata,
     Column("library", String, primary_key=True),
-    Column("term", BigInteger, primary_key=True, autoincrement=False),  # its hash, or EVERY
+    Column("term", BigInteger, primary_key=True, autoincrement=False),  # hash of the term, or EVERY
     Column("pages", Integer, nullable=False),
     sqlite_with_rowid=False,
 )  # fmt: skip
 
 
 class Recount:
-    """Collect the pages added and removed in one transaction, and update the term frequencies at its end by ``write``.
+    """Collector of the pages that one transaction adds and removes. ``write`` updates the term frequencies at its end.
 
     Contents must be counted before they are deleted.
     """
@@ -55,7 +55,7 @@ class Recount:
         self._changes: dict[str, list[tuple[Ints, Ints]]] = defaultdict(list)
 
     def add(self, library: str, content_id: str | None) -> None:
-        """Count the pages of a content that a document of the library is published in."""
+        """Count the pages of a content that a document of the library now has."""
         self._count(library, content_id, 1)
 
     def subtract(self, library: str, content_id: str | None) -> None:
@@ -63,7 +63,7 @@ class Recount:
         self._count(library, content_id, -1)
 
     def add_new(self, library: str, body: bytes) -> None:
-        """Count the pages of a content by its stored terms, which this transaction has just written."""
+        """Count the pages of a content that this transaction has just written, from its stored terms."""
         self._changes[library].append(_unpacked(body[:HEADER], body[HEADER:]))
 
     def write(self) -> None:
@@ -83,10 +83,11 @@ class Recount:
     def _add(self, library: str, terms: list[int], pages: list[int]) -> None:
         if not terms:
             return
-        if self._connection.dialect.name == "postgresql":  # a statement a term takes a second for a long document
+        # one statement per term would take a second for a long document
+        if self._connection.dialect.name == "postgresql":
             self._connection.execute(_ADD_IN_POSTGRES, {"library": library, "terms": terms, "pages": pages})
             return
-        # Without SQLAlchemy's work for each value: a batch of documents has thousands of terms.
+        # SQLAlchemy would process each value, and a batch of documents has thousands of terms.
         counted = zip(repeat(clean(library)), terms, pages)
         self._connection.exec_driver_sql(_ADD_IN_SQLITE, list(counted))
 
@@ -98,7 +99,10 @@ class Recount:
 
 
 def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
-    """Return the terms of a content's pages, and how many pages hold each; EVERY is first. Positions are not read."""
+    """Return the terms of a content's pages, and the number of pages with each term; EVERY is first.
+
+    The positions of terms are not read.
+    """
     body, key = schema.terms.c.body, schema.terms.c.content_id == content_id
     header = connection.execute(select(func.substr(body, 1, HEADER)).where(key)).scalar_one()
     _, count = TermCounts.stored(header)
@@ -107,14 +111,14 @@ def _stored(connection: Connection, content_id: str) -> tuple[Ints, Ints]:
 
 
 def _unpacked(header: bytes, packed: bytes) -> tuple[Ints, Ints]:
-    """Return the terms, and how many pages hold each, of the stored terms after their header."""
+    """Unpack the terms and the number of pages with each term from the stored bytes after the header."""
     pages, count = TermCounts.stored(header)
     both = np.frombuffer(packed, "<u4", 2 * count).astype(np.int64)
     return np.append(EVERY, both[:count]), np.append(pages, both[count:])
 
 
 def pages_holding(connection: Connection, library: str, terms: Sequence[int]) -> dict[int, int]:
-    """Return how many pages hold each term. Terms that no page holds are left out."""
+    """Return the number of pages with each term. Terms without a page are left out."""
     columns, counts = frequencies.c, dict[int, int]()
     for some in parts(terms):
         named = columns.library == library, columns.term.in_(some)
@@ -124,15 +128,15 @@ def pages_holding(connection: Connection, library: str, terms: Sequence[int]) ->
 
 
 class Readable(Protocol):
-    """A catalog, as far as frequencies are read from one."""
+    """The part of a catalog that frequencies are read from."""
 
     def reading(self) -> AbstractContextManager[Connection]: ...
 
 
 class Frequencies:
-    """The frequencies of one library or of several together. Safe for several threads.
+    """The document frequencies of one library, or of several together. Safe for several threads.
 
-    Each term is read once, as it is when it is first asked for.
+    Each term is read once, at its first request.
     """
 
     def __init__(self, catalog: Readable, libraries: Collection[str]) -> None:
@@ -141,13 +145,13 @@ class Frequencies:
         self._known: dict[int, int] = {}
 
     def of(self, terms: Sequence[int]) -> tuple[int, Ints]:
-        """Return the number of all pages, and how many of them hold each term: int64 (t,)."""
+        """Return the number of all pages, and the number of pages with each term as int64 (t,)."""
         with self._lock:
             unknown = [term for term in (EVERY, *terms) if term not in self._known]
             if unknown:
                 self._known |= self._read(unknown)
             every = self._known[EVERY]
-            # A term that was asked for later may count pages that came since.
+            # A term that was read later than EVERY may count newer pages.
             return every, np.fromiter((min(self._known[term], every) for term in terms), np.int64, len(terms))
 
     def _read(self, terms: Sequence[int]) -> dict[int, int]:

@@ -31,23 +31,23 @@ REMOVALS = "removals"
 RENEWED = "~"
 """In ids, before the number of a library whose first name another one had before; in no name."""
 _PLAIN = re.compile(r"[^\W_][\w.\- ]{0,63}")  # a name that serves as the id
-_MAX_LENGTH = 100  # characters of a name
-_INVISIBLE_CATEGORIES = frozenset(("Cc", "Cs", "Zl", "Zp"))  # categories of characters that nobody types into a name
+_MAX_LENGTH = 100  # maximum length of a name
+# Unicode categories of characters that a name may not contain
+_INVISIBLE_CATEGORIES = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _source = schema.sources.c
 _exclusion = schema.exclusions.c
 
 
 class Writable(Protocol):
-    """The part of a catalog that library functions write to."""
+    """The part of a catalog that functions on libraries write to."""
 
     def writing(self) -> AbstractContextManager[Connection]: ...
 
 
 def create_library(catalog: Writable, name: str, *, alias: str = "", library: str | None = None) -> Library:
-    """Create a library, by default with the id that ``new_id`` gives. Return the existing one of that id if there is
-    one.
+    """Create a library, by default with the id from ``new_id``.
 
-    Raise UsageError for a name that cannot be one, or that another library has.
+    Return the existing library if the id exists. Raise UsageError for an invalid name, or one that another library has.
     """
     check_name(name)
     with catalog.writing() as connection:
@@ -64,9 +64,9 @@ def create_library(catalog: Writable, name: str, *, alias: str = "", library: st
 
 
 def name_library(catalog: Writable, library: str, *, name: str | None = None, alias: str | None = None) -> Library:
-    """Give a library another name, another alias ("" takes it away), or both; its documents stay where they are.
+    """Change the name of a library, its alias ("" removes it), or both. Its documents are unaffected.
 
-    Raise NotFoundError for an unknown id, UsageError for a name that cannot be one or that another library has.
+    Raise NotFoundError for an unknown id. Raise UsageError for an invalid name, or one that another library has.
     """
     changed = {"name": name, "alias": alias}
     values = {column: value for column, value in changed.items() if value is not None}
@@ -84,9 +84,9 @@ def name_library(catalog: Writable, library: str, *, name: str | None = None, al
 
 
 def new_id(name: str, taken: list[str]) -> str:
-    """Return the id of a new library: its name, so that the same libraries of two homes have the same ids.
+    """Return an unused id for a new library, derived from its name, so that equal libraries of two homes share ids.
 
-    Characters that folders and addresses do not take become hyphens; a number is added where the id is taken.
+    Characters that are not allowed in folder names and addresses become hyphens. A number is added if the id is taken.
     """
     if not _PLAIN.fullmatch(name):
         name = re.sub(r"^[\W_]+|[\W_]+$", "", re.sub(r"[^\w.\- ]+", "-", name))[:64] or "library"
@@ -95,25 +95,25 @@ def new_id(name: str, taken: list[str]) -> str:
 
 
 def all_libraries(connection: Connection) -> list[Library]:
-    """Return the libraries by name, without those in the bin."""
+    """Return the libraries in the order of their names, without those in the bin."""
     libraries = schema.libraries.c
     query = select(libraries.id, libraries.name, libraries.alias).where(outside_bin(libraries.id))
     return [Library(row.id, row.name, row.alias) for row in connection.execute(query.order_by(libraries.name))]
 
 
 def library_ids(connection: Connection) -> list[str]:
-    """Return the ids of all libraries, also of those in the bin."""
+    """Return the ids of all libraries, including those in the bin."""
     return list(connection.scalars(select(schema.libraries.c.id)))
 
 
 def outside_bin(library: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Return the condition that the library of an id is not in the bin."""
+    """Return the SQL condition that the library with an id is not in the bin."""
     hidden = select(func.substr(schema.meta.c.key, len(BINNED) + 1)).where(schema.meta.c.key.startswith(BINNED))
     return library.not_in(hidden)
 
 
 def check_name(name: str) -> None:
-    """Raise UsageError for a name that is empty, too long, or holds what nobody can see or type."""
+    """Raise UsageError for a name that is empty, too long, or contains invisible characters."""
     unseen = any(unicodedata.category(character) in _INVISIBLE_CATEGORIES for character in name)
     if unseen or name != name.strip() or len(name) > _MAX_LENGTH or not name.strip("."):
         raise UsageError(
@@ -133,7 +133,7 @@ def _check_free(name: str, others: list[Library]) -> None:
 
 
 def all_sources(catalog: Transactions, library: str | None = None) -> list[Source]:
-    """Return the sources of a library, or of all, by library and path."""
+    """Return the sources of a library, or of all libraries, by library and path."""
     with catalog.reading() as connection:
         return _sources(connection, library)
 
@@ -141,9 +141,10 @@ def all_sources(catalog: Transactions, library: str | None = None) -> list[Sourc
 def watched_sources(
     catalog: Transactions, library: str | None = None, machine: str = ""
 ) -> dict[tuple[str, ...], Source]:
-    """Return the watched sources of a machine.
+    """Return the watched sources of a machine by a key.
 
-    Their keys tell them from others of the same place: after a library was cleared they are not those of before.
+    The key also identifies the catalog and the creation of the library, so that it changes when a library is cleared
+    and created again.
     """
     born = select(schema.libraries.c.id, schema.libraries.c.created_at)
     with catalog.reading() as connection:
@@ -156,13 +157,13 @@ def watched_sources(
 
 
 def exclusions(catalog: Transactions, library: str) -> frozenset[str]:
-    """Return the paths of files that somebody removed from a library."""
+    """Return the paths of files that users removed from a library."""
     with catalog.reading() as connection:
         return _exclusions(connection, library)
 
 
 def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> None:
-    """Add sources to a library, or update their options; whether they are watched stays.
+    """Add sources to a library, or update their options. Whether a source is watched does not change.
 
     A file inside a source folder with the same options is not added. Files of these sources that users removed may be
     indexed again.
@@ -181,7 +182,7 @@ def remember(catalog: Transactions, library: str, sources: Sequence[Source]) -> 
 def _renewal(
     connection: Connection, library: str, sources: Sequence[Source]
 ) -> tuple[set[str], list[Source], set[str]]:
-    """Return the paths of rows to delete, the sources to write, and the paths of files that come back."""
+    """Return the paths of rows to delete, the sources to write, and the paths that are no longer excluded."""
     before = {source.path: source for source in _sources(connection, library)}
     renewed = {
         source.path: replace(source, watch=old.watch, mounts=old.mounts) if (old := before.get(source.path)) else source
@@ -226,7 +227,7 @@ def check_machine(catalog: Transactions, library: str, paths: Iterable[str], mac
 
 
 def set_watch(catalog: Transactions, source: Source) -> None:
-    """Set whether a source is watched; an unknown source is added."""
+    """Set whether and how a source is watched. An unknown source is added."""
     with catalog.writing() as connection:
         condition = (_source.library == source.library) & (_source.path == source.path)
         if not connection.execute(update(schema.sources).where(condition).values(watch=source.watch)).rowcount:
@@ -235,20 +236,20 @@ def set_watch(catalog: Transactions, source: Source) -> None:
 
 
 def note_mounts(catalog: Transactions, source: Source, mounts: Mapping[str, str]) -> None:
-    """Record which file systems a source's documents lie on."""
+    """Record the file systems on which a source's documents are."""
     condition = (_source.library == source.library) & (_source.path == source.path)
     with catalog.writing() as connection:
         connection.execute(update(schema.sources).where(condition).values(mounts=to_json(dict(mounts))))
 
 
 def forget_sources(catalog: Transactions, library: str, paths: Iterable[str]) -> None:
-    """Forget sources; their documents stay."""
+    """Delete sources from a library. Their documents stay."""
     with catalog.writing() as connection:
         _delete(connection, library, paths)
 
 
 def exclude(catalog: Transactions, library: str, paths: Iterable[str]) -> None:
-    """Exclude the files of documents that were removed by hand: no source brings them back."""
+    """Exclude files that a user removed from a library, so that no source adds them again."""
     gone = set(paths)
     with catalog.writing() as connection:
         _delete(connection, library, gone)
@@ -284,6 +285,6 @@ def _delete(connection: Connection, library: str, paths: Iterable[str]) -> None:
 
 
 def _each(connection: Connection, statement: Any, column: Any, values: Iterable[str]) -> None:
-    """Execute a statement for each value of a column, as one prepared call."""
+    """Execute a statement for each value of a column, in one call."""
     if rows := [{"value": value} for value in values]:
         connection.execute(statement.where(column == bindparam("value")), rows)

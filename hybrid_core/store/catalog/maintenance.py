@@ -1,6 +1,6 @@
 """Operations on the whole catalog: read its state, copy it to another database, and clear it.
 
-A copy is made table by table, each verified by a hash of its rows.
+A copy is made table by table; each is verified by a hash of its rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hybrid_core.store.usage import model_usage
 if TYPE_CHECKING:
     from hybrid_core.store.leases import Transactions
 
-_ROWS_AT_ONCE = 500  # read and written at once
+_ROWS_AT_ONCE = 500  # rows per read and write
 HOME = ""
 """The key of what concerns no library alone."""
 
@@ -42,8 +42,8 @@ def forget_everything(connection: Connection, session: str = "") -> None:
     """Empty every table, including tokens, users and sessions.
 
     The catalog gets a new id, so that its logs are not mistaken for the old ones. The numbering of job events
-    continues, and model usage stays as sums without names. ``session`` is the hash of a browser's secret whose session
-    stays, "" for none.
+    continues, and model usage stays as sums without names. ``session`` is the hash of a session's secret; this session
+    is not deleted. "" stands for none.
     """
     session_row = (tokens.c.hash == session) & (tokens.c.kind == "session")
     for table in reversed(whole().sorted_tables):
@@ -62,7 +62,10 @@ def forget_everything(connection: Connection, session: str = "") -> None:
 
 
 def _forget_names_of_usage(connection: Connection) -> None:
-    """Sum the usage by day and model without names: clearing the home does not renew a month's limit."""
+    """Replace model usage by sums per day and model without names.
+
+    Clearing the home must not reset a monthly limit.
+    """
     usage = model_usage.c
     sums = ("calls", "input_tokens", "output_tokens", "unpriced", "cost", "seconds")
     query = select(usage.day, usage.model, *(func.sum(usage[name]).label(name) for name in sums))
@@ -73,11 +76,13 @@ def _forget_names_of_usage(connection: Connection) -> None:
 
 
 def copy_catalog(source: Transactions, target: Transactions, done: Callable[[str, int], None]) -> int:
-    """Copy a catalog with its id and change log, so that the same search indexes fit it. Return the number of rows.
+    """Copy a catalog with its id and change log, so that existing search indexes fit the copy.
 
-    ``done`` is called with each table and its rows. An interrupted copy continues after the last complete table; until
-    the end no other process opens the target. Raise UsageError if the target contains other data, StoreError if it
-    differs at the end or the source was written meanwhile: then repeat the call.
+    Return the number of rows.
+
+    ``done`` is called with each table and its number of rows. An interrupted copy continues after the last complete
+    table; until the end no other process can open the target. Raise UsageError if the target contains other data. Raise
+    StoreError if the copy differs at the end or the source was written meanwhile; repeat the call then.
     """
     tables = [table for table in whole().sorted_tables if table is not meta]
     with source.reading() as read:
@@ -130,7 +135,7 @@ def _has_digest(catalog: Transactions, table: Table, digest: str) -> bool:
 
 
 def _digest(read: Connection, table: Table) -> tuple[int, str]:
-    """Return the number of rows, and a hash of them in the order of their key.
+    """Return the number of rows, and a hash of the rows in the order of their key.
 
     The same rows have the same hash in any database.
     """
@@ -154,7 +159,7 @@ def _batches(read: Connection, table: Table) -> Iterator[list[Row[Any]]]:
 
 
 def _continue_ids(write: Connection, table: Table) -> None:
-    """Let the next id follow the copied ones: PostgreSQL counts ids apart from the rows that hold them."""
+    """Set the id sequence of a table after the copied ids. PostgreSQL stores the sequence separately from the rows."""
     column = table.autoincrement_column
     if column is None or write.dialect.name != "postgresql" or column.autoincrement is not True:
         return
@@ -166,23 +171,23 @@ def _continue_ids(write: Connection, table: Table) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HomeState:
-    """The state of a home. ``event`` is the number of the newest job event.
+    """The state of a home, for detecting changes. ``event`` is the number of the newest job event.
 
-    ``parts`` has a value for each library, by its id, that differs after its names or documents changed. The one under
-    ``HOME`` stands for the catalog's id, the bin, pauses and forgotten jobs.
+    ``parts`` has a value for each library id, which differs after its names or documents changed. The value of ``HOME``
+    represents the catalog's id, the bin, pauses and deleted jobs.
     """
 
     event: int
     parts: Mapping[str, Hashable]
 
     def changed(self, before: HomeState) -> list[str]:
-        """Return the libraries (ids) that came, changed or went, and ``HOME``."""
+        """Return the ids of libraries that were added, changed or removed, and ``HOME`` if its value differs."""
         ids = self.parts.keys() | before.parts.keys()
         return sorted(id for id in ids if self.parts.get(id) != before.parts.get(id))
 
 
 def read_state(connection: Connection) -> HomeState:
-    """Read the state of the home as one transaction sees it."""
+    """Read the state of the home within the transaction of ``connection``."""
     numbers = {row.name: row.n for row in connection.execute(select(counters))}
     columns = libraries.c
     query = select(columns.id, columns.name, columns.alias, columns.embedder).where(outside_bin(columns.id))
@@ -197,12 +202,12 @@ def read_state(connection: Connection) -> HomeState:
 
 
 def forget_files(home: Path) -> None:
-    """Delete the folders of a home, except stored files in use and working files of live processes."""
+    """Delete the folders of a home, except stored originals in use and working files of live processes."""
     for name in FOLDERS - {ORIGINALS, "tmp"}:
         shutil.rmtree(home / name, ignore_errors=True)
-    for file in home.glob(f"{CATALOG}.damaged-*"):  # what a recovery left beside the new catalog
+    for file in home.glob(f"{CATALOG}.damaged-*"):  # damaged catalogs that a recovery moved beside the new one
         file.unlink(missing_ok=True)
     sweep(home / "tmp")
     for folder in (*(home / ORIGINALS).glob("*"), home / ORIGINALS, home / "tmp"):
-        with suppress(OSError):  # it is not empty, or was never there
+        with suppress(OSError):  # the folder is not empty, or does not exist
             folder.rmdir()

@@ -1,6 +1,6 @@
-"""Convert values to table rows and back.
+"""Conversion between values and table rows.
 
-The rows of a content are computed before the transaction, so that other writers need not wait.
+The rows of a content are computed before its transaction, so that other writers need not wait.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DOCUMENT_ROWS: Select[Any] = (
 
 
 def content_id_of(connection: Connection, version: ContentVersion) -> str | None:
-    """Return the id that a version is stored under, None where it is not stored."""
+    """Return the content id of a stored version, None if it is not stored."""
     contents = schema.contents.c
     same = (contents[name] == value for name, value in asdict(version).items())
     content_id: str | None = connection.scalar(select(contents.content_id).where(*same))
@@ -51,7 +51,7 @@ def to_version(row: Row[Any]) -> ContentVersion:
 
 
 def now() -> str:
-    """Return the time as it is stored: ISO 8601, UTC, whole seconds."""
+    """Return the present time in the stored form: ISO 8601, UTC, whole seconds."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
@@ -69,7 +69,7 @@ def delete_content(connection: Connection, content_id: str) -> None:
 
 
 def drop_unused_vectors(connection: Connection) -> None:
-    """Delete the vectors of embedders that no library uses or is being given."""
+    """Delete the vectors of all embedders that no library uses or is about to use."""
     libraries = schema.libraries.c
     used = union(
         select(libraries.embedder).where(libraries.embedder.is_not(None)),
@@ -116,7 +116,7 @@ def to_document(row: Row[Any]) -> Document:
 
 
 def copied_corrections(connection: Connection, library: str, content_id: str) -> str:
-    """Return the corrections of another document of the library with the same content. A copy begins with them."""
+    """Return the corrections of another document of the library with the same content. A copy inherits them."""
     documents = schema.documents.c
     same = (documents.library == library, documents.content_id == content_id, documents.corrections != "{}")
     query = select(documents.corrections).where(*same).order_by(documents.path).limit(1)
@@ -125,8 +125,9 @@ def copied_corrections(connection: Connection, library: str, content_id: str) ->
 
 @dataclass(frozen=True, slots=True)
 class ContentRows:
-    """The rows of a content without its id: one for contents, terms and trees each, several for pages, orders and
-    chunks.
+    """The rows of a content without its id.
+
+    The tables contents, terms and trees get one row each; pages, orders and chunks get several.
     """
 
     content: Values
@@ -138,7 +139,7 @@ class ContentRows:
 
     @classmethod
     def of(cls, version: ContentVersion, content: IndexedContent, orders: Sequence[bytes] | None = None) -> ContentRows:
-        """Return the rows of a content. ``orders`` are the stored words of its pages, where they are made already."""
+        """Return the rows of a content. ``orders`` are the ordered terms of its pages if they are already computed."""
         orders = page_orders(content) if orders is None else orders
         tree, titles = packed(content.sections)
         return cls(
@@ -161,7 +162,7 @@ class ContentRows:
         )  # fmt: skip
 
     def insert(self, connection: Connection, content_id: str) -> bool:
-        """Write them; False, and nothing is written, where somebody else has written that version."""
+        """Insert the rows. Return False, and insert nothing, if another process has already stored that version."""
         key = {"content_id": content_id}
         new = insert_into(connection, schema.contents).values(**key, **self.content).on_conflict_do_nothing()
         if connection.scalar(new.returning(schema.contents.c.content_id)) is None:
@@ -176,8 +177,8 @@ class ContentRows:
 
 
 def insert_contents(connection: Connection, contents: Sequence[tuple[str, ContentRows]]) -> frozenset[str]:
-    """Write contents by few statements, each under its id. Return the ids of those that were not stored before."""
-    ordered = sorted(contents, key=lambda pair: pair[0])  # so no two transactions wait for each other
+    """Insert contents with few statements. Return the ids of the contents that were not stored before."""
+    ordered = sorted(contents, key=lambda pair: pair[0])  # a fixed order prevents deadlocks between transactions
     new = insert_into(connection, schema.contents).on_conflict_do_nothing().returning(schema.contents.c.content_id)
     values = [{"content_id": content_id, **content.content} for content_id, content in ordered]
     inserted = frozenset(connection.execute(new, values).scalars())
@@ -207,9 +208,9 @@ def _page_values(page: Page) -> Values:
 
 
 def document_rows(connection: Connection, library: str) -> list[DocumentRow]:
-    """Return the documents of a library as lines of a list, by path; failed ones too.
+    """Return the documents of a library as rows of a list, ordered by path, including failed ones.
 
-    Only what a line shows is read, since there may be very many.
+    Only the columns of DocumentRow are read, since a library may have very many documents.
     """
     return [_document_row(row) for row in connection.execute(_DOCUMENT_ROWS, {"library": library})]
 

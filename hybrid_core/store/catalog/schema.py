@@ -1,4 +1,4 @@
-"""The tables of a catalog, and how a database gets them."""
+"""The tables of a catalog, and their creation in a database."""
 
 from __future__ import annotations
 
@@ -45,42 +45,43 @@ meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("
 
 embedders = Table(
     "embedders", metadata,
-    Column("fingerprint", String, primary_key=True),  # of whatever decides the vectors
+    Column("fingerprint", String, primary_key=True),  # hash of everything that determines the vectors
     Column("name", Text, nullable=False),
     Column("dimension", Integer, nullable=False),
-    Column("sparse", Boolean, nullable=False, server_default="0"),  # whether it gives term weights too
+    Column("sparse", Boolean, nullable=False, server_default="0"),  # whether it also computes term weights
 )  # fmt: skip
 
 libraries = Table(
     "libraries", metadata,
-    Column("id", String, primary_key=True),  # stays when the name changes; index folders and documents go by it
+    Column("id", String, primary_key=True),  # stays when the name changes; index folders and documents refer to it
     Column("name", String, nullable=False, server_default=""),
     Column("alias", String, nullable=False, server_default=""),
     Column("created_at", String, nullable=False),
-    Column("embedder", String, ForeignKey("embedders.fingerprint")),  # whose vectors serve; NULL: none
-    Column("next_embedder", String, ForeignKey("embedders.fingerprint")),  # being made, serves when complete
+    Column("embedder", String, ForeignKey("embedders.fingerprint")),  # the embedder that searches use; NULL: none
+    # the embedder whose vectors are being computed; searches use it when they are complete
+    Column("next_embedder", String, ForeignKey("embedders.fingerprint")),
 )  # fmt: skip
 
 embeddings = Table(
-    "embeddings", metadata,  # can be made again, at a price; kept while a library uses the embedder
+    "embeddings", metadata,  # can be recomputed, at a cost; stored as long as a library uses the embedder
     Column("fingerprint", String, primary_key=True),
     Column("text_key", String, primary_key=True),
     Column("vector", LargeBinary, nullable=False),  # float16 (dimension,), unit length
-    Column("weights", LargeBinary),  # term weights as uint32 (n,), float16 (n,); NULL where the embedder gives none
+    Column("weights", LargeBinary),  # term weights as uint32 (n,), float16 (n,); NULL if the embedder computes none
     sqlite_with_rowid=False,
 )  # fmt: skip
 
 embedded = Table(
-    "embedded", metadata,  # contents of which every page has its vector
+    "embedded", metadata,  # contents whose pages all have vectors
     Column("content_id", String, primary_key=True),
     Column("fingerprint", String, primary_key=True),
     Column("vectors", Integer, nullable=False),
-    Column("chunks", Boolean, nullable=False, server_default="0"),  # whether every chunk has its too
+    Column("chunks", Boolean, nullable=False, server_default="0"),  # whether all chunks have vectors too
     sqlite_with_rowid=False,
 )  # fmt: skip
 
 contents = Table(
-    "contents", metadata,  # what was made of one file's bytes; never changed once written
+    "contents", metadata,  # the result of indexing one file's bytes; never changed once written
     Column("content_id", String, primary_key=True),
     Column("sha256", String, nullable=False, index=True),
     Column("format", String, nullable=False),
@@ -99,7 +100,8 @@ contents = Table(
     Column("description", Text, nullable=False),
     Column("metadata", Text, nullable=False),  # JSON object of strings
     Column("warnings", Text, nullable=False),  # JSON list of strings
-    Column("models", Text, nullable=False, server_default="{}"),  # JSON object: which ones improved it, at what cost
+    # JSON object: the models that improved it, and their usage
+    Column("models", Text, nullable=False, server_default="{}"),
     Index("contents_by_version", *VERSION, unique=True),
 )  # fmt: skip
 
@@ -109,24 +111,25 @@ documents = Table(
     Column("library", String, ForeignKey("libraries.id"), nullable=False),
     Column("path", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("content_id", String, ForeignKey("contents.content_id"), index=True),  # NULL: nothing published
-    Column("card", Text, nullable=False),  # JSON object: what was read off the file
-    Column("corrections", Text, nullable=False, server_default="{}"),  # JSON object: what somebody said instead
+    Column("content_id", String, ForeignKey("contents.content_id"), index=True),  # NULL: not published
+    Column("card", Text, nullable=False),  # JSON object: the facts that were extracted from the file
+    Column("corrections", Text, nullable=False, server_default="{}"),  # JSON object: values that users entered instead
     Column("size", BigInteger().with_variant(Integer, "sqlite"), nullable=False),  # bytes
     Column("mtime", Float, nullable=False),
     Column("ctime", Float, nullable=False, server_default="0"),
     Column("inode", String, nullable=False, server_default=""),
-    Column("read_at", Float, nullable=False, server_default="0"),  # when these four were the file's: FileStamp
+    # time at which these four values were read: FileStamp
+    Column("read_at", Float, nullable=False, server_default="0"),
     Column("indexed_at", String, nullable=False),
     Column("error", Text, nullable=False),
     UniqueConstraint("library", "path"),
 )  # fmt: skip
 
 originals = Table(
-    "originals", metadata,  # documents whose bytes the home keeps; a row may be there before its document is
+    "originals", metadata,  # documents whose original file is in the home; a row may precede the row of its document
     Column("library", String, primary_key=True),
-    Column("path", Text, primary_key=True),  # an address
-    Column("container", Text, nullable=False),  # the path of what it lies in, "" for none
+    Column("path", Text, primary_key=True),  # address of the document
+    Column("container", Text, nullable=False),  # path of its container, "" for none
     Column("file", String, nullable=False, index=True),
     Index("originals_by_container", "library", "container"),
     sqlite_with_rowid=False,
@@ -143,12 +146,13 @@ pages = Table(
     Column("summary", Text, nullable=False),
     Column("boxes", LargeBinary, nullable=False),  # zlib of int16 (lines, 4)
     Column("needs_ocr", Boolean, nullable=False),
-    Column("ocr", Boolean, nullable=False, server_default="0"),  # whether the text was read from the page's picture
+    Column("ocr", Boolean, nullable=False, server_default="0"),  # whether OCR read the text
     Column("described", Text, nullable=False, server_default=""),
     Column("places", Text, nullable=False, server_default="[]"),  # JSON
-    Column("pictures", Integer, nullable=False, server_default="0"),  # on it that OCR has not read
-    Column("engine", String, nullable=False, server_default=""),  # of the OCR that read it
-    Column("sure", Integer, nullable=False, server_default="0"),  # how sure it was, 0 to 100
+    # number of pictures on the page that OCR has not read
+    Column("pictures", Integer, nullable=False, server_default="0"),
+    Column("engine", String, nullable=False, server_default=""),  # OCR engine that read the page
+    Column("sure", Integer, nullable=False, server_default="0"),  # confidence of the OCR engine, 0 to 100
     sqlite_with_rowid=False,
 )  # fmt: skip
 
@@ -195,15 +199,16 @@ sources = Table(
     Column("library", String, ForeignKey("libraries.id"), primary_key=True),
     Column("path", Text, primary_key=True),  # absolute
     Column("kind", String, nullable=False),  # file, folder, glob
-    Column("options", Text, nullable=False, server_default="{}"),  # JSON object: what it was indexed with
+    Column("options", Text, nullable=False, server_default="{}"),  # JSON object: the options of indexing
     Column("watch", String, nullable=False, server_default=""),  # "", auto, poll
     Column("mounts", Text, nullable=False, server_default="{}"),  # JSON object: file systems by mount point
-    Column("machine", String, nullable=False, server_default=""),  # whose path it is, where several share the catalog
+    # the machine on which the path exists, if several share the catalog
+    Column("machine", String, nullable=False, server_default=""),
     sqlite_with_rowid=False,
 )  # fmt: skip
 
 exclusions = Table(
-    "exclusions", metadata,  # files that somebody removed from a library: no source brings them back
+    "exclusions", metadata,  # files that users removed from a library: no source adds them again
     Column("library", String, ForeignKey("libraries.id"), primary_key=True),
     Column("path", Text, primary_key=True),
     sqlite_with_rowid=False,
@@ -212,27 +217,28 @@ exclusions = Table(
 changes = Table(
     "changes", metadata,
     Column("library", String, primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),  # of the library's counter
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),  # position from the library's counter
     Column("doc_id", String, nullable=False),
     Column("content_id", String),  # NULL: removed
-    Column("mark", BigInteger, nullable=False, server_default="0"),  # random: unlike seq never used twice
+    Column("mark", BigInteger, nullable=False, server_default="0"),  # random number, never used twice, unlike seq
     sqlite_with_rowid=False,
 )  # fmt: skip
 
 
-COPYING = "copying"  # in meta: from which catalog, while this one is made a copy of it
-EPOCH = "epoch"  # in meta: whose collections on a Qdrant server are the catalog's, and not those of a copy of it
+COPYING = "copying"  # key in meta: the catalog of which this one is an unfinished copy
+# key in meta: identifies the Qdrant collections of this catalog, which a copy of the catalog must not use
+EPOCH = "epoch"
 
 
 def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Database:
-    """Open or create the catalog in a file, or at the ``url`` of a PostgreSQL database.
+    """Open or create the catalog in a file, or in the PostgreSQL database at ``url``.
 
-    A catalog of an older version is upgraded. A half copied one is opened with ``copying`` alone. Raise StoreError
-    where the folder cannot be written, the file is no catalog, half of it is there or the server is not reached. Raise
-    SchemaError where a newer version wrote it.
+    A catalog of an older version is upgraded. An unfinished copy is opened only with ``copying``. Raise StoreError if
+    the folder cannot be written, the file is not a catalog, the catalog is an unfinished copy, or the server cannot be
+    reached. Raise SchemaError if a newer version wrote the catalog.
     """
     if url:
-        open_home(path.parent)  # which keeps what can be made again
+        open_home(path.parent)  # the home of caches and other data that can be recomputed
         database: Database = PostgresDatabase(
             url, lambda opened: _ready(opened, path), lambda opened: _prepare(opened, path)
         )
@@ -251,7 +257,7 @@ def open_catalog(path: Path, url: str = "", *, copying: bool = False) -> Databas
 
 
 def whole() -> MetaData:
-    """Return all tables of the catalog, also those that no search needs."""
+    """Return all tables of the catalog, including those that searches do not need."""
     from hybrid_core.store import (
         access,  # noqa: F401
         notes,  # noqa: F401
@@ -264,7 +270,10 @@ def whole() -> MetaData:
 
 
 def _prepare_file(connection: Connection, path: Path) -> None:
-    """Prepare a file in a write transaction, unless it is ready: who only reads takes no turn among writers."""
+    """Prepare a file in a write transaction, unless it is ready.
+
+    A process that only reads need not wait for writers.
+    """
     if _ready(connection, path):
         return
     connection.rollback()

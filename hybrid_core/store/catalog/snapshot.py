@@ -1,4 +1,4 @@
-"""The catalog read at one instant: its libraries, their change logs and their documents."""
+"""A snapshot of the catalog: its libraries, their change logs and their documents at one instant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DOCUMENT_COLUMNS: Select[Any] = select(
     schema.contents.c.outline,
 ).select_from(schema.documents.outerjoin(schema.contents))
 
-# Those of every search, put together once: that takes longer than to answer them.
+# Statements of every search. They are built once, since building them takes longer than executing them.
 _CATALOG_ID = select(schema.meta.c.value).where(schema.meta.c.key == "catalog")
 _EPOCH = select(schema.meta.c.value).where(schema.meta.c.key == schema.EPOCH)
 _NEWEST_CHANGE = select(func.max(schema.changes.c.seq)).where(schema.changes.c.library == bindparam("library"))
@@ -82,19 +82,19 @@ class Snapshot(ContentSnapshot):
         return str(self._connection.scalar(_EPOCH) or "")
 
     def libraries(self) -> list[str]:
-        """Return the ids of the libraries, by name."""
+        """Return the ids of the libraries in the order of their names."""
         return [library.id for library in self.named_libraries()]
 
     def library_ids(self) -> list[str]:
-        """Return the ids of all libraries, also of those in the bin."""
+        """Return the ids of all libraries, including those in the bin."""
         return library_ids(self._connection)
 
     def named_libraries(self) -> list[Library]:
-        """Return the libraries by name."""
+        """Return the libraries in the order of their names."""
         return all_libraries(self._connection)
 
     def library(self, name: str) -> Library:
-        """Return the library of a name or alias. Raise NotFoundError, which names the others, where there is none."""
+        """Return the library with a name or alias. Raise NotFoundError, which lists the libraries, if there is none."""
         libraries = self.named_libraries()
         library = library_called(name, libraries)
         if library is None:
@@ -102,8 +102,9 @@ class Snapshot(ContentSnapshot):
         return library
 
     def state(self, library: str) -> LibraryState:
-        """Return what every search reads first. Raise NotFoundError, which names the libraries, where there is none of
-        this id.
+        """Return the state of a library, which every search reads first.
+
+        Raise NotFoundError, which lists the libraries, if the id is unknown.
         """
         row = self._connection.execute(_STATE, {"library": library}).one_or_none()
         if row is None:
@@ -114,11 +115,11 @@ class Snapshot(ContentSnapshot):
         return LibraryState(row.catalog, row.position or 0, serving, row.mark or 0, row.epoch or "")
 
     def position(self, library: str) -> int:
-        """Return the newest change of a library, 0 where there is none."""
+        """Return the number of a library's newest change, 0 if there is none."""
         return self._connection.scalar(_NEWEST_CHANGE, {"library": library}) or 0
 
     def mark(self, library: str, seq: int) -> int | None:
-        """Return the mark of a change, 0 for that before the first, None where there is no such change."""
+        """Return the mark of a change, 0 for ``seq`` 0, None if there is no such change."""
         changes = schema.changes.c
         query = select(changes.mark).where(changes.library == library, changes.seq == seq)
         mark: int | None = self._connection.scalar(query) if seq else 0
@@ -133,7 +134,7 @@ class Snapshot(ContentSnapshot):
         return [Change(*row) for row in result]
 
     def changed_documents(self, library: str, after: int) -> frozenset[str]:
-        """Return the ids of the documents with a change after this one, each once."""
+        """Return the ids of the documents that changed after the change ``after``."""
         changes = schema.changes.c
         query = select(changes.doc_id).where(changes.library == library, changes.seq > after).distinct()
         return frozenset(self._connection.scalars(query))
@@ -147,7 +148,7 @@ class Snapshot(ContentSnapshot):
         ]
 
     def documents(self, library: str, doc_ids: Collection[str] | None = None) -> list[Document]:
-        """Return the documents of a library, these or all, by path; failed ones too."""
+        """Return documents of a library by path, all or those with these ids, including failed ones."""
         documents = schema.documents.c
         query = _DOCUMENT_COLUMNS.where(documents.library == library).order_by(documents.path)
         listed = [rows.to_document(row) for row in self._where(query, documents.doc_id, doc_ids)]
@@ -163,53 +164,53 @@ class Snapshot(ContentSnapshot):
         return sound
 
     def doc_id_at(self, library: str, path: str) -> str:
-        """Return the id of the document of a file, "" where there is none; nothing else of it is read."""
+        """Return the id of the document with this path, "" if there is none. Only the id is read."""
         documents = schema.documents.c
         query = select(documents.doc_id).where(documents.library == library, documents.path == path)
         return self._connection.scalar(query) or ""
 
     def path_of(self, doc_id: str) -> str | None:
-        """Return the file of a document; nothing else of it is read."""
+        """Return the path of a document's file, None for an unknown id. Only the path is read."""
         documents = schema.documents.c
         return self._connection.scalar(select(documents.path).where(documents.doc_id == doc_id))
 
     def doc_ids_at(self, library: str, paths: Collection[str]) -> dict[str, str]:
-        """Return the ids of the documents of files, by path. A file without a document is left out."""
+        """Return the ids of the documents with these paths, by path. Paths without a document are left out."""
         documents = schema.documents.c
         query = select(documents.doc_id, documents.path).where(documents.library == library)
         return {row.path: row.doc_id for row in self._where(query, documents.path, paths)}
 
     def taken_ids(self, doc_ids: Collection[str]) -> frozenset[str]:
-        """Return those of the ids that documents have."""
+        """Return the ids that documents have, among these."""
         documents = schema.documents.c
         return frozenset(row.doc_id for row in self._where(select(documents.doc_id), documents.doc_id, doc_ids))
 
     def stored_hashes(self, hashes: Collection[str]) -> frozenset[str]:
-        """Return those of the files' hashes that the catalog holds a content of, in whatever version."""
+        """Return the file hashes for which the catalog has a content of any version, among these."""
         contents = schema.contents.c
         query = select(contents.sha256).distinct()
         return frozenset(row.sha256 for row in self._where(query, contents.sha256, hashes))
 
     def document_rows(self, library: str) -> list[DocumentRow]:
-        """Return the documents of a library as lines of a list, by path; failed ones too."""
+        """Return the documents of a library as rows of a list, ordered by path, including failed ones."""
         return rows.document_rows(self._connection, library)
 
     def document(self, doc_id: str) -> Document | None:
-        """Return a document, published or not, None for one in the bin."""
+        """Return a document, published or not. Return None if it is unknown or in the bin."""
         documents = schema.documents.c
         query = _DOCUMENT_COLUMNS.where(documents.doc_id == doc_id, outside_bin(documents.library))
         row = self._connection.execute(query).one_or_none()
         return None if row is None else rows.to_document(row)
 
     def document_at(self, library: str, path: str) -> Document | None:
-        """Return the document of a file, published or not."""
+        """Return the document with this path, published or not, None if there is none."""
         documents = schema.documents.c
         query = _DOCUMENT_COLUMNS.where(documents.library == library, documents.path == path)
         row = self._connection.execute(query).one_or_none()
         return None if row is None else rows.to_document(row)
 
     def documents_of_bytes(self, library: str, sha256: str, format: str) -> list[Document]:
-        """Return the published documents of a library with these bytes, read as a format, by path."""
+        """Return the published documents of a library with these bytes and this format, ordered by path."""
         documents, contents = schema.documents.c, schema.contents.c
         query = _DOCUMENT_COLUMNS.where(
             documents.library == library, contents.sha256 == sha256, contents.format == format
@@ -223,7 +224,7 @@ class Snapshot(ContentSnapshot):
         return {row.doc_id: row.path for row in self._connection.execute(result)}
 
     def stamps(self, library: str) -> dict[str, FileStamp]:
-        """Return the stamp of every document's file, when its bytes were last read, by doc_id."""
+        """Return the file stamp of every document from the last read of its bytes, by doc_id."""
         documents = schema.documents.c
         result = self._connection.execute(
             select(
@@ -233,7 +234,7 @@ class Snapshot(ContentSnapshot):
         return {doc_id: FileStamp(*stamp) for doc_id, *stamp in result}
 
     def published(self, library: str, doc_ids: Collection[str] | None = None) -> dict[str, str]:
-        """Return the content_id of every searchable document by doc_id, of these or of all."""
+        """Return the content_id of searchable documents by doc_id, of all or of these."""
         documents = schema.documents.c
         query = select(documents.doc_id, documents.content_id).where(
             documents.library == library, documents.content_id.is_not(None)
@@ -241,7 +242,7 @@ class Snapshot(ContentSnapshot):
         return {row.doc_id: row.content_id for row in self._where(query, documents.doc_id, doc_ids)}
 
     def embedder(self, library: str) -> tuple[StoredEmbedder | None, StoredEmbedder | None]:
-        """Return the embedder whose vectors serve a library, and the one whose vectors are being made."""
+        """Return the embedder that searches of a library use, and the one whose vectors are being computed."""
         row = self._connection.execute(_EMBEDDERS, {"library": library}).one_or_none()
         return (None, None) if row is None else (self._stored(row.embedder), self._stored(row.next_embedder))
 
@@ -255,14 +256,14 @@ class Snapshot(ContentSnapshot):
         return StoredEmbedder(fingerprint, row.name, row.dimension, bool(row.sparse))
 
     def expected_pages(self, library: str, doc_ids: Collection[str] | None = None) -> int:
-        """Return the number of pages that the published documents of a library have, these or all together."""
+        """Return the total number of pages of published documents of a library, of all or of these."""
         pages = select(func.coalesce(func.sum(schema.contents.c.pages), 0).label("pages")).select_from(
             schema.documents.join(schema.contents)
         ).where(schema.documents.c.library == library)  # fmt: skip
         return sum(row.pages for row in self._where(pages, schema.documents.c.doc_id, doc_ids))
 
     def page_counts(self, library: str, after: str, limit: int) -> list[tuple[str, str, int]]:
-        """Return (doc_id, content_id, pages) of the published documents that follow a doc_id, in order."""
+        """Return (doc_id, content_id, pages) of up to ``limit`` published documents after a doc_id, ordered by id."""
         documents = schema.documents.c
         query = (
             select(documents.doc_id, documents.content_id, schema.contents.c.pages)
@@ -274,7 +275,7 @@ class Snapshot(ContentSnapshot):
         return [(row.doc_id, row.content_id, row.pages) for row in self._connection.execute(query)]
 
     def expected_texts(self, library: str, fingerprint: str) -> int:
-        """Return the number of an embedder's dense vectors that the published documents of a library have together."""
+        """Return the total number of an embedder's dense vectors of all published documents of a library."""
         done = schema.embedded.c
         total = (
             select(func.coalesce(func.sum(done.vectors), 0))

@@ -1,6 +1,6 @@
-"""A section tree as stored: one value, read by columns.
+"""Section trees in their stored form: one value per document, read by columns.
 
-A search reads trees with hundreds of sections and looks at few of them, so section objects are created on access.
+A search reads trees with hundreds of sections and needs few of them, so section objects are created on access.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hybrid_core.store.tables import clean, to_json
 from hybrid_core.text.terms import TermCounts, title_terms
 from hybrid_core.types.documents import Section
 
-_HEADER = struct.Struct("<4sIII")  # magic, sections, bytes of all titles, bytes of all that is said else
+_HEADER = struct.Struct("<4sIII")  # magic number, number of sections, bytes of all titles, bytes of all other texts
 _MAGIC = b"ST01"
 _NUMBERS = ("parent", "level", "start_page", "end_page", "anchor", "end_anchor")
 _SECTION_BYTES = 4 * len(_NUMBERS) + 8 + 1 + 4 + 4
@@ -27,10 +27,10 @@ _NO_END = -1
 
 
 class StoredSections(Sequence[Section]):
-    """Sections in preorder."""
+    """The sections of a stored tree in preorder, decoded on access."""
 
     def __init__(self, tree: bytes, titles: bytes) -> None:
-        """Read what ``packed`` returned. Raise ValueError where ``tree`` is cut short or something else."""
+        """Read the two values that ``packed`` returned. Raise ValueError if ``tree`` is truncated or invalid."""
         if len(tree) < _HEADER.size:
             raise ValueError("a section tree is cut short")
         magic, size, named, extra = _HEADER.unpack_from(tree)
@@ -63,9 +63,9 @@ class StoredSections(Sequence[Section]):
         return self._size
 
     def column(self, name: str) -> list[Any]:
-        """Return one value of every section.
+        """Return one field of every section.
 
-        "parent" is the position of the section above, from 1, 0 at the top. An "end_anchor" that does not exist is -1.
+        "parent" is the preorder position of the parent, from 1, or 0 at the top level. A missing "end_anchor" is -1.
         """
         if name == "title":
             return self._titles
@@ -76,12 +76,12 @@ class StoredSections(Sequence[Section]):
 
     @cached_property
     def title_terms(self) -> TermCounts:
-        """The terms of the titles that documents themselves have: a row for each section."""
+        """Return the terms of the titles, one row per section. Synthetic sections have no terms."""
         with Decoding("the terms of a section's title"):
             return TermCounts.from_bytes(self._terms)
 
     def _tail(self, kind: np.dtype[Any], before: int) -> list[Any]:
-        """Return a column behind the numbers; ``before`` is how many bytes of a section stand between."""
+        """Return a column that follows the numbers. ``before`` is the number of bytes per section in between."""
         start = _HEADER.size + self._size * (4 * len(_NUMBERS) + before)
         values: list[Any] = np.frombuffer(self._tree, kind, self._size, start).tolist()
         return values
@@ -119,7 +119,7 @@ class StoredSections(Sequence[Section]):
 
 
 def packed(sections: Sequence[Section]) -> tuple[bytes, bytes]:
-    """Return what is stored of sections in preorder: their tree, and the terms of their titles."""
+    """Return the stored form of sections in preorder: their tree, and the terms of their titles."""
     titles = [clean(section.title) for section in sections]
     rest = [to_json([section.source, section.summary, list(section.flags), list(section.gaps)]) for section in sections]
     numbers = [
@@ -147,7 +147,7 @@ def node_id(position: int) -> str:
 
 
 def column(sections: Sequence[Section], name: str) -> list[Any]:
-    """Return ``StoredSections.column`` of any sections in preorder."""
+    """Return one field of every section, like ``StoredSections.column``, for any sequence of sections in preorder."""
     if isinstance(sections, StoredSections):
         return sections.column(name)
     if name == "parent":
@@ -156,7 +156,7 @@ def column(sections: Sequence[Section], name: str) -> list[Any]:
 
 
 def terms_of_titles(sections: Sequence[Section]) -> TermCounts:
-    """Return ``StoredSections.title_terms`` of any sections."""
+    """Return the terms of titles, like ``StoredSections.title_terms``, for any sequence of sections."""
     if isinstance(sections, StoredSections):
         return sections.title_terms
     return title_terms(["" if section.synthetic else section.title for section in sections])

@@ -25,7 +25,7 @@ Change = Callable[[Connection, Path], None]
 
 
 def add_column(table: str, name: str, kind: type[TypeEngine[Any]], default: str | None) -> Change:
-    """Return a change that adds a column. ``default`` is for the rows that exist; None: it may stay empty."""
+    """Return a change that adds a column. Existing rows get ``default``; None makes the column nullable."""
 
     def change(connection: Connection, _: Path) -> None:
         column = Column(name, kind, nullable=default is None, server_default=default)
@@ -36,11 +36,11 @@ def add_column(table: str, name: str, kind: type[TypeEngine[Any]], default: str 
     return change
 
 
-_AT_ONCE = 16 * 2**20  # bytes of the cache that are moved in one transaction
+_AT_ONCE = 16 * 2**20  # bytes of the cache per transaction
 
 
 def upgrade(connection: Connection, path: Path, current: int, version: int) -> None:
-    """Upgrade in the caller's transaction, so that a kill leaves the catalog as it was."""
+    """Upgrade within the caller's transaction, so that an aborted upgrade leaves the catalog unchanged."""
     for step in range(current, version):
         for change in _STEPS[step]:
             if isinstance(change, str):
@@ -50,8 +50,8 @@ def upgrade(connection: Connection, path: Path, current: int, version: int) -> N
 
 
 def _move_cache(connection: Connection, path: Path) -> None:
-    """Move the cached replies, which were paid for, into the file beside the catalog."""
-    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # what is too much goes when it is written to next
+    """Move the cached replies, which cost money, to the file beside the catalog."""
+    cache = Cache(path.with_name(CACHE), limit=2**63 - 1)  # no limit: the next write to the cache deletes the excess
     together: dict[str, bytes] = {}
     size = 0
     for key, value in connection.exec_driver_sql("SELECT key, value FROM cache ORDER BY used_at"):
@@ -67,9 +67,9 @@ def _move_cache(connection: Connection, path: Path) -> None:
 
 
 def _know_chunks_by_their_own_text(connection: Connection, _: Path) -> None:
-    """Rename the vectors of chunks: they were kept by a hash of the text with its section's summary.
+    """Change the keys of chunk vectors from a hash of text and section summary to a hash of the text.
 
-    That hash changes with other pages.
+    The old hash changed with other pages.
     """
     fingerprints = connection.exec_driver_sql("SELECT DISTINCT fingerprint FROM embedded").scalars().all()
     if not fingerprints:
@@ -96,10 +96,11 @@ def _hashed(text: str) -> str:
 
 
 def _read_versions(connection: Connection, _: Path) -> None:
-    """Read the versions of contents off their ids.
+    """Derive the versions of contents from their ids.
 
-    Those were CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, then ``-mLLM.VLM`` and ``.PARTLY`` where models improved the
-    content. CONTENT is a hash of the bytes and the rules; those of other rules are only told apart.
+    An id was CONTENT, CONTENT-OCR or CONTENT-OCR-PAGES, followed by ``-mLLM.VLM`` and ``.PARTLY`` if models improved
+    the content. CONTENT is a hash of the bytes and the rules. Contents of older rules get distinct versions, which
+    match nothing.
     """
     select = "SELECT content_id, sha256, format FROM contents"
     for content_id, sha256, format in connection.exec_driver_sql(select).all():
@@ -118,13 +119,17 @@ def _read_versions(connection: Connection, _: Path) -> None:
 
 
 _PARSERS = {"pdf": "pdf-1", "markdown": "markdown-1"}
-_BUILD = "tree-1", "summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"  # chunks stood between them
+# the version of the chunker was between these two
+_BUILD = "tree-1", "summaries-1+cards-3+titles-1+flags-1+snowball-en+bigrams-1"
 
 _VERSION = ("parser", "chunks", "build", "ocr", "ocr_pages", "llm", "vlm", "models_partly")
 
 
 def _count_frequencies(connection: Connection, _: Path) -> None:
-    """Count from the beginning of every document's term counts: pages, terms, their hashes, pages that hold each."""
+    """Compute the document frequencies from the header of every document's stored term counts.
+
+    The header contains the number of pages, the number of terms, their hashes, and the number of pages with each.
+    """
     rowid = " WITHOUT ROWID" if connection.dialect.name == "sqlite" else ""
     connection.exec_driver_sql(
         "CREATE TABLE IF NOT EXISTS frequencies (library VARCHAR NOT NULL, term BIGINT NOT NULL, pages INTEGER NOT "
@@ -147,7 +152,7 @@ def _count_frequencies(connection: Connection, _: Path) -> None:
 
 
 def _pack_trees(connection: Connection, _: Path) -> None:
-    """Make one value for each tree of a row for each section."""
+    """Replace the rows of sections by one stored tree per content."""
     values = (Column(name, LargeBinary, nullable=False) for name in ("sections", "titles"))
     Table("trees", MetaData(), Column("content_id", CleanString, primary_key=True), *values).create(connection)
     written = text("SELECT * FROM sections WHERE content_id = :content ORDER BY position")
@@ -160,7 +165,7 @@ def _pack_trees(connection: Connection, _: Path) -> None:
 
 
 def _widen_sizes(connection: Connection, _: Path) -> None:
-    """Widen sizes for files of more than 2 GB; SQLite's integers have no limit that matters."""
+    """Widen file sizes beyond 2 GB in PostgreSQL. The integers of SQLite are wide enough."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("ALTER TABLE documents ALTER COLUMN size TYPE BIGINT")
 
@@ -171,7 +176,7 @@ def _add_turns(connection: Connection, _: Path) -> None:
 
 
 def _order_terms(connection: Connection, _: Path) -> None:
-    """Make every page's terms in order, from its text."""
+    """Create the table of ordered terms and compute it from the text of every page."""
     orders = Table(
         "orders", MetaData(), Column("content_id", CleanString, primary_key=True),
         Column("number", Integer, primary_key=True), Column("terms", LargeBinary, nullable=False),
@@ -182,7 +187,7 @@ def _order_terms(connection: Connection, _: Path) -> None:
 
 
 def fill_orders(connection: Connection) -> None:
-    """Recompute the word order of every page from its text."""
+    """Recompute the ordered terms of every page from its text."""
     written = text("SELECT number, text FROM pages WHERE content_id = :content ORDER BY number")
     row = text("INSERT INTO orders (content_id, number, terms) VALUES (:content, :number, :terms)")
     connection.execute(text("DELETE FROM orders"))
@@ -361,7 +366,7 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
     ),
     19: (
         "ALTER TABLE embedded ADD COLUMN chunks BOOLEAN NOT NULL DEFAULT '0'",
-        "DELETE FROM embedded",  # another text stands for a page now; the vectors of chunks stay
+        "DELETE FROM embedded",  # the embedded text of pages changed; the vectors of chunks stay valid
     ),
     20: (
         "CREATE TABLE IF NOT EXISTS model_usage (day VARCHAR NOT NULL, model VARCHAR NOT NULL, library VARCHAR NOT "
@@ -370,7 +375,7 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "library, who))",
     ),
     21: (_count_frequencies,),
-    # From here on catalogs are in PostgreSQL too: a step is of functions that work on both.
+    # From version 12 on catalogs may be in PostgreSQL, so later steps work on both databases.
     22: (add_column("sources", "machine", CleanString, ""),),
     23: (_pack_trees,),
     24: (_widen_sizes,),
@@ -381,5 +386,5 @@ _STEPS: dict[int, Sequence[str | Callable[[Connection, Path], None]]] = {
         "WHERE status = 'waiting'",
     ),
     27: (_order_terms,),
-    28: (lambda connection, _: fill_orders(connection),),  # stop words are in the order too
+    28: (lambda connection, _: fill_orders(connection),),  # ordered terms now include stop words
 }

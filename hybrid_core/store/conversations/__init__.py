@@ -1,1 +1,1 @@
-"""Conversations in the catalog's database: messages, what they cite, events while they are made, summaries."""
+"""Conversations in the catalog's database: messages, their citations, events of running answers, and summaries."""

@@ -1,4 +1,4 @@
-"""Conversations: listed, read, created, renamed, turned to another branch, and removed."""
+"""Reading, creation, renaming, branching and removal of conversations."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class ConversationReader:
         self._store, self._lease_ms = store, lease_ms
 
     def conversation(self, id: str) -> Conversation:
-        """Return a conversation. Raises NotFoundError."""
+        """Return a conversation. Raise NotFoundError."""
         with self._store.reading() as connection:
             return _conversation(connection, id)
 
     def listed(
         self, *, owner: str | None = None, limit: int = 100, before: tuple[int, str] | None = None, find: str = ""
     ) -> list[Conversation]:
-        """Return conversations of an owner, or all, the last used first.
+        """Return conversations of an owner, or of all owners, the most recently used first.
 
-        ``before`` is the (``updated_at``, id) of the last one on the previous page. ``find`` is searched for in titles,
-        questions and answers.
+        ``before`` is the (``updated_at``, id) of the last one on the previous page. ``find`` is a text to find in
+        titles, questions and answers.
         """
         columns = conversations.c
         query = select(conversations).order_by(columns.updated_at.desc(), columns.id.desc()).limit(limit)
@@ -70,7 +70,7 @@ class ConversationReader:
     def path(self, conversation: str, leaf: int | None = None) -> list[ConversationMessage]:
         """Return the messages from the first to ``leaf``, by default to the present end of the conversation.
 
-        Raises NotFoundError.
+        Raise NotFoundError.
         """
         with self._store.reading() as connection:
             end = _conversation(connection, conversation).leaf if leaf is None else leaf
@@ -94,7 +94,7 @@ class ConversationReader:
             ]  # fmt: skip
 
     def message(self, id: int) -> ConversationMessage:
-        """Return a message. Raises NotFoundError."""
+        """Return a message. Raise NotFoundError."""
         with self._store.reading() as connection:
             row = connection.execute(self._messages().where(messages.c.id == id)).one_or_none()
             if row is None:
@@ -104,9 +104,9 @@ class ConversationReader:
     def events(
         self, message: int, after: int = 0, limit: int = 1000
     ) -> tuple[list[MessageEvent], ConversationMessage | None]:
-        """Return the events after one of them, and the message if it has ended or some events are gone.
+        """Return the events after event ``after``. Also return the message if it has ended or some events were deleted.
 
-        Raises NotFoundError.
+        Raise NotFoundError.
         """
         columns = message_events.c
         query = select(message_events).where(columns.message == message, columns.number > after)
@@ -123,7 +123,7 @@ class ConversationReader:
             return events, self._message(connection, row) if folded or is_complete else None
 
     def summary(self, path: Sequence[int]) -> Summary | None:
-        """Return the summary that reaches furthest along these messages."""
+        """Return the summary of the longest beginning of a path, None if there is none. ``path`` are message ids."""
         columns = conversation_summaries.c
         query = (
             select(conversation_summaries).where(columns.message.in_(path)).order_by(columns.message.desc()).limit(1)
@@ -190,7 +190,7 @@ def _citations_of(connection: Connection, ids: Sequence[int]) -> dict[int, list[
 
 
 def message_row(connection: Connection, id: int) -> Row[Any]:
-    """Return the row of a message. Raises NotFoundError."""
+    """Return the row of a message. Raise NotFoundError."""
     row = connection.execute(select(messages).where(messages.c.id == id)).one_or_none()
     if row is None:
         raise no_message(id)
@@ -229,7 +229,7 @@ class ConversationWriter:
         return ConversationReader(self._store).conversation(id)
 
     def name(self, id: str, title: str, title_from: TitleFrom) -> None:
-        """Name a conversation. A title from a user is only replaced by a user. Raises NotFoundError."""
+        """Set the title of a conversation. Only users replace a title from a user. Raise NotFoundError."""
         with self._store.writing() as connection:
             columns = conversations.c
             statement = update(conversations).where(columns.id == id)
@@ -241,7 +241,7 @@ class ConversationWriter:
             raise no_conversation(id)
 
     def turn_to(self, id: str, leaf: int) -> None:
-        """Let a conversation end with this answer, of any of its branches. Raises NotFoundError, UsageError."""
+        """Make an answer of any branch the end of the conversation. Raise NotFoundError, UsageError."""
         with self._store.writing() as connection:
             row = message_row(connection, leaf)
             if (row.conversation, row.role) != (id, "assistant"):
@@ -251,7 +251,7 @@ class ConversationWriter:
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=leaf))
 
     def turn_to_branch(self, id: str, message: int) -> None:
-        """End a conversation with the newest answer that follows from a message. Raises NotFoundError, UsageError."""
+        """Make the newest answer after a message the end of the conversation. Raise NotFoundError, UsageError."""
         with self._store.writing() as connection:
             row = message_row(connection, message)
             if row.conversation != id:
@@ -271,7 +271,10 @@ class ConversationWriter:
             connection.execute(update(conversations).where(conversations.c.id == id).values(leaf=answers[-1]))
 
     def narrow(self, id: str, documents: Sequence[str]) -> None:
-        """Restrict a conversation to these documents (ids), () for all of its libraries. Raises NotFoundError."""
+        """Restrict a conversation to these document ids, () for all documents of its libraries.
+
+        Raise NotFoundError.
+        """
         columns = conversations.c
         changed = update(conversations).where(columns.id == id).values(documents=to_json(documents))
         with self._store.writing() as connection:
@@ -284,7 +287,7 @@ class ConversationWriter:
             connection.execute(delete(conversations).where(conversations.c.id.in_(ids)))
 
     def summarise(self, summary: Summary) -> None:
-        """Store the summary of everything up to a message, in place of an earlier one."""
+        """Store the summary of all messages up to one, replacing an earlier summary."""
         values = {"text": summary.text, "version": summary.version}
         with self._store.writing() as connection:
             connection.execute(
@@ -294,7 +297,7 @@ class ConversationWriter:
             )
 
     def locate(self, message: int, number: int, boxes: Sequence[Box]) -> None:
-        """Store where the quote of a citation stands on its page."""
+        """Store the boxes of a citation's quote on its page."""
         columns = citations.c
         place = update(citations).where(columns.message == message, columns.number == number)
         with self._store.writing() as connection:

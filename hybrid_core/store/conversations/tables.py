@@ -1,4 +1,4 @@
-"""The tables of conversations, their rows as values, and the events of an answer."""
+"""The tables of conversations, conversion of their rows, and the events of an answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ conversations = Table(
 )  # fmt: skip
 
 conversation_libraries = Table(
-    "conversation_libraries", metadata,  # none: all of them
+    "conversation_libraries", metadata,  # no row: all libraries
     Column("conversation", String, ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True),
     Column("library", String, primary_key=True, index=True),
     Column("position", Integer, nullable=False),
@@ -75,17 +75,17 @@ messages = Table(
     Column("searched_from", String, nullable=False, server_default="as asked"),
     Column("cause", Text, nullable=False, server_default=""),
     Column("result", Text, nullable=False, server_default="{}"),  # JSON object
-    Column("worker", String, nullable=False, server_default=""),  # the holder of the lease
+    Column("worker", String, nullable=False, server_default=""),  # id of the worker that has the lease
     Column("claim", Integer, nullable=False, server_default="0"),
     Column("lease_until", BigInteger, nullable=False, server_default="0"),
     Column("cancel_requested", Boolean, nullable=False, server_default="0"),
     Column("last_event", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger, nullable=False, server_default="0"),
-    sqlite_autoincrement=True,  # an id is never used for another message
+    sqlite_autoincrement=True,  # ids are never reused
 )  # fmt: skip
 
-# Written out, not bound: only so is it seen that an index over such rows serves.
+# A literal, not a bound parameter: otherwise the database would not use the partial index.
 IS_RUNNING = messages.c.status == literal_column("'running'")
 LEASED = LeasedRows(messages, IS_RUNNING)
 
@@ -93,7 +93,7 @@ partial_index("messages_running", messages.c.conversation, unique=True, where=IS
 Index("messages_by_end", messages.c.finished_at)
 
 citations = Table(
-    "citations", metadata,  # readable by itself: the document may change or go
+    "citations", metadata,  # complete by itself, since the document may change or be removed
     Column("message", _Id, ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True),
     Column("number", Integer, primary_key=True),
     Column("library", String, nullable=False),
@@ -106,7 +106,7 @@ citations = Table(
     Column("section_path", Text, nullable=False),  # JSON list
     Column("quote", Text, nullable=False),
     Column("cited", Boolean, nullable=False),
-    Column("boxes", Text, nullable=False, server_default=""),  # JSON list, "" where nobody has asked yet
+    Column("boxes", Text, nullable=False, server_default=""),  # JSON list, "" until it is requested
     sqlite_with_rowid=False,
 )  # fmt: skip
 
@@ -146,7 +146,7 @@ def to_conversation(row: Row[Any], libraries: Sequence[str]) -> Conversation:
 
 @Decoding("a message")
 def to_message(row: Row[Any], text: str, siblings: Sequence[int], citations: Sequence[Citation]) -> ConversationMessage:
-    """Return a message. ``row`` says too if its lease has ``lapsed``; ``text`` is its text so far."""
+    """Return a message. ``row.lapsed`` says whether its lease has expired; ``text`` is its text so far."""
     lost = row.status == "running" and row.lapsed
     return ConversationMessage(
         id=row.id, conversation=row.conversation, parent=row.parent, role=row.role, text=text,
@@ -173,7 +173,7 @@ def to_citation(row: Row[Any], state: CitationState) -> Citation:
 
 
 def _current_title(row: Row[Any]) -> str:
-    """Return the title of a citation's document: as somebody corrected it, or as it was read."""
+    """Return the present title of a citation's document, with a user's correction if there is one."""
     corrected = json.loads(row.corrections_now or "{}")
     return str(corrected.get("title") or row.title_now or "")
 
@@ -184,7 +184,7 @@ def to_event(row: Row[Any]) -> MessageEvent:
 
 
 def citation_detail(citation: Citation) -> dict[str, Any]:
-    """Return a source for an event, without what is only known at the end of the answer."""
+    """Return the JSON form of a citation for an event, without fields that are unknown before the answer ends."""
     shape = asdict(citation)
     return {name: value for name, value in shape.items() if name not in ("cited", "boxes", "state")}
 
@@ -219,7 +219,7 @@ def log(connection: Connection, message: int, happened: Sequence[Event]) -> None
 
 
 def text_so_far(connection: Connection, message: int) -> str:
-    """Return the text of an answer since it was last begun."""
+    """Return the text of an answer since its last start."""
     columns = message_events.c
     query = select(columns.kind, columns.detail).where(columns.message == message, columns.kind.in_(["begun", "text"]))
     text = ""
@@ -229,7 +229,7 @@ def text_so_far(connection: Connection, message: int) -> str:
 
 
 def fold(connection: Connection, limit: int = KEPT) -> None:
-    """Delete the events of answers that ended long ago: their messages keep the result."""
+    """Delete the events of all but the newest ended answers. Their messages contain the result."""
     with_events = select(message_events.c.message).distinct()
     old = (
         select(messages.c.id)

@@ -1,6 +1,7 @@
-"""Answers of a conversation, one at a time: each is begun by one process, held by a lease, and ended or begun again.
+"""Answers of a conversation, at most one at a time.
 
-Only the database clock decides expiry. Every step is stored as an event before it is sent to listeners.
+A worker begins an answer, renews its lease and ends it; an incomplete answer can be begun again. Only the database
+clock decides expiry. Every step is stored as an event before it is sent to listeners.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from hybrid_core.types.conversations import Citation, MessageStatus, QuestionFro
 
 
 class Turns:
-    """Begin, hold and end answers. Several processes may use the same database."""
+    """Operations on running answers: begin, renew, end, cancel. Several processes may use the same database."""
 
     def __init__(self, store: Transactions, lease_ms: int = tables.LEASE_MS) -> None:
         self._store, self._lease_ms = store, lease_ms
 
     def begin(self, conversation: str, question: str, worker: str, *, after: int | None = None) -> TurnFence:
-        """Store a question after a message (0: at the beginning; default: the last one), and begin its answer.
+        """Store a question and begin its answer. Return the fence for writes of this answer.
 
-        Raise NotFoundError, UsageError if ``after`` is not an answer of this conversation, and TurnRunningError while
-        another question is being answered.
+        The question follows the message ``after``: 0 is the beginning, and the default is the last message. Raise
+        NotFoundError, UsageError if ``after`` is not an answer of this conversation, and TurnRunningError while another
+        question is being answered.
         """
         with self._store.writing() as connection:
             current = self._lock_free(connection, conversation)
@@ -51,9 +53,9 @@ class Turns:
             return self._answer(connection, conversation, question_id, worker)
 
     def again(self, message: int, worker: str) -> TurnFence:
-        """Make an answer once more: an incomplete one in its place, a complete one as a new branch.
+        """Answer a question again: replace an incomplete answer, or add a branch to a complete one.
 
-        Raises as ``begin`` does.
+        Raise the same errors as ``begin``.
         """
         with self._store.writing() as connection:
             conversation: str = message_row(connection, message).conversation
@@ -73,13 +75,13 @@ class Turns:
             return TurnFence(conversation, message, worker, claim)
 
     def log(self, fence: TurnFence, happened: Sequence[Event]) -> None:
-        """Write events of a turn. Raises LeaseLostError, as all methods that follow."""
+        """Write events of an answer. Raise LeaseLostError, like all methods with a fence."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             tables.log(connection, fence.message, happened)
 
     def searches(self, fence: TurnFence, question: str, question_from: QuestionFrom) -> None:
-        """Write the question that is searched for."""
+        """Store the question that is sent to the search."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             values = {"searched": question, "searched_from": question_from}
@@ -87,7 +89,7 @@ class Turns:
             tables.log(connection, fence.message, [("question", {"text": question, "from": question_from})])
 
     def cite(self, fence: TurnFence, sources: Sequence[Citation]) -> None:
-        """Write the sources of the answer."""
+        """Store the sources of an answer."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             tables.write_citations(connection, fence.message, sources)
@@ -111,7 +113,7 @@ class Turns:
         sources: Sequence[Citation] | None = None,
         cause: str = "",
     ) -> None:
-        """End a turn in one transaction with its last event. ``sources`` of None leaves them as they are."""
+        """End an answer in one transaction with its last event. ``sources`` None leaves the citations unchanged."""
         with self._store.writing() as connection:
             _lock_turn(connection, fence)
             if sources is not None:
@@ -121,7 +123,7 @@ class Turns:
             tables.fold(connection)
 
     def cancel(self, message: int) -> bool:
-        """Ask for the end of a turn. Return True if it was running. Raises NotFoundError."""
+        """Request the end of an answer. Return whether it was running. Raise NotFoundError."""
         with self._store.writing() as connection:
             self._expire(connection, message_row(connection, message).conversation)
             if message_row(connection, message).status != "running":
@@ -130,7 +132,7 @@ class Turns:
             return True
 
     def expire(self, conversation: str | None = None) -> int:
-        """Mark turns whose process has died as interrupted, of one conversation or all. Return how many."""
+        """Mark answers of dead processes as interrupted, in one conversation or all. Return the number of them."""
         with self._store.reading() as connection:
             late = connection.execute(self._select_expired(conversation)).all()
         if not late:
@@ -139,7 +141,10 @@ class Turns:
             return self._expire(connection, conversation)
 
     def _lock_free(self, connection: Connection, conversation: str) -> Row[Any]:
-        """Return a conversation without a running turn, and lock it until the transaction ends."""
+        """Lock a conversation until the transaction ends, and return its row.
+
+        Raise TurnRunningError while a question is being answered.
+        """
         query = select(conversations).where(conversations.c.id == conversation).with_for_update()
         row = connection.execute(query).one_or_none()
         if row is None:
@@ -179,7 +184,7 @@ class Turns:
 
 
 def _lock_turn(connection: Connection, fence: TurnFence) -> Row[Any]:
-    """Return the row of a turn and lock it until the transaction ends. Raises LeaseLostError."""
+    """Lock the row of an answer until the transaction ends, and return it. Raise LeaseLostError."""
     row = LEASED.lock(connection, fence.message, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(

@@ -1,1 +1,1 @@
-"""The vector index, embedded or on a server: derived from the catalog, and rebuilt at any time."""
+"""The vector index, embedded or on a server. It is derived from the catalog and can be rebuilt at any time."""

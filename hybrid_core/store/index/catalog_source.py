@@ -1,7 +1,7 @@
-"""The catalog as the source of a search index, and the comparison of an index with it.
+"""The catalog as the source of a search index, and the comparison of an index with the catalog.
 
-An index is compared document by document by the ids of its points, which encode document, version and page. Both sides
-are sorted by id, so only one document is in memory.
+The comparison goes document by document over the ids of points, which encode document, version and page. Both sides are
+sorted by id, so only one document is in memory.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from hybrid_core.types.documents import Change, StoredEmbedder
 
 _log = logging.getLogger(__name__)
 _NO_TERMS = np.zeros(0, np.uint32)
-_DOCUMENTS_AT_ONCE = 500  # documents that are read at once
+_DOCUMENTS_AT_ONCE = 500  # documents per read
 _NO_WEIGHTS = np.zeros(0, np.float32)
 Difference = Literal["missing", "extra", "incomplete"]
 """Of a document that is published and has no point, has points and is not published, or has other points than these."""
 KINDS: tuple[Difference, ...] = ("missing", "extra", "incomplete")
 UNNAMED = ""
-_MAX_LISTED = 1000  # documents of each kind that are listed
-_LAST = "~"  # after all ids
+_MAX_LISTED = 1000  # maximum number of documents that are listed per kind of difference
+_LAST = "~"  # sorts after all ids
 
 
 class CatalogSource:
-    """The change log and the points of a library (a ``PointSource``), with the vectors of one embedder or none."""
+    """The change log and the points of a library as a ``PointSource``, with the vectors of one embedder or none."""
 
     def __init__(self, catalog: Catalog, library: str, bm25: Bm25, embedder: StoredEmbedder | None = None) -> None:
         self._catalog, self._library, self._bm25, self._embedder = catalog, library, bm25, embedder
@@ -56,7 +56,7 @@ class CatalogSource:
             return snapshot.changes(self._library, after)
 
     def changed(self, after: int) -> frozenset[str]:
-        """Return the documents whose changes are later."""
+        """Return the documents with changes after ``after``."""
         with self._catalog.snapshot() as snapshot:
             return snapshot.changed_documents(self._library, after)
 
@@ -65,7 +65,7 @@ class CatalogSource:
             return list(snapshot.published(self._library, doc_ids).items())
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
-        """Return the points of a version.
+        """Return the points of a document version.
 
         If its stored terms are damaged, the points have no words, so that other documents can still be indexed.
         """
@@ -85,7 +85,10 @@ class CatalogSource:
         return () if body is None else self._build_points(doc_id, content_id, body, embedded)
 
     def counted(self, doc_ids: Collection[str], cached: Mapping[str, TermCounts]) -> list[CountedDocument]:
-        """Return the published ones of the documents with term counts; ``cached`` ones, by content, are not read."""
+        """Return the published documents among these, with their term counts.
+
+        ``cached`` has term counts by content id, which are not read again.
+        """
         with self._catalog.snapshot() as snapshot:
             published = snapshot.published(self._library, doc_ids)
             counts = snapshot.page_terms([content for content in published.values() if content not in cached])
@@ -93,7 +96,7 @@ class CatalogSource:
         return [CountedDocument(doc, content, counts[content]) for doc, content in published.items()]
 
     def pages_of(self, doc_ids: Collection[str]) -> int:
-        """Return the number of pages that the published ones of the documents have together."""
+        """Return the total number of pages of the published documents among these."""
         with self._catalog.snapshot() as snapshot:
             return snapshot.expected_pages(self._library, doc_ids)
 
@@ -130,7 +133,7 @@ class CatalogSource:
             return pages + (2 if self._embedder.sparse else 1) * texts
 
     def _embedded(self, snapshot: Snapshot, content_id: str) -> dict[tuple[int, int], tuple[Vector, TermVector | None]]:
-        """Return vector and learned weights by (page, chunk), nothing while not every page is embedded."""
+        """Return (vector, learned weights) by (page, chunk), empty unless all pages are embedded."""
         embedder = self._embedder
         if embedder is None or not snapshot.embedded(embedder.fingerprint, [content_id]):
             return {}
@@ -165,15 +168,15 @@ class IdSource(Protocol):
         ...
 
     def changed(self, after: int) -> frozenset[str]:
-        """Return the documents whose changes are later."""
+        """Return the documents with changes after ``after``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of comparing an index with its catalog. ``counts`` says how many documents differ in each way;
-    ``doc_ids`` lists up to 1,000 of each.
+    """The result of comparing an index with its catalog.
 
+    ``counts`` is the number of differing documents per kind of difference; ``doc_ids`` lists up to 1,000 of each kind.
     ``behind`` is True if documents were skipped because the index lacks their latest changes.
     """
 
@@ -187,9 +190,9 @@ class Comparison:
 
 
 def compare(index: VectorIndex, source: IdSource, on_document: Callable[[], object]) -> Comparison:
-    """Compare an index with its source, while it may be behind or be written.
+    """Compare an index with its source. The index may be behind, and may be written meanwhile.
 
-    ``on_document`` is called for each published document. Raise the errors of searching the index.
+    ``on_document`` is called for each published document. Raise the same errors as a search.
     """
     stand = index.stand.seq
     changed = source.changed(stand)
@@ -216,11 +219,11 @@ def _call_for_each(
 
 
 def differences(ids: Iterable[str], documents: Iterable[tuple[str, list[str]]]) -> Iterator[tuple[str, Difference]]:
-    """Yield the documents of which an index holds other points than a source has, each with how they differ.
+    """Yield the documents whose points differ between an index and its source, with the kind of difference.
 
-    ``ids`` are those of the index's points in ascending order. ``documents`` are the published ones by ascending
-    doc_id, twelve hexadecimal digits, each with the sorted ids of its points. Points that name no document come last,
-    under UNNAMED. Raise ``StoreError`` where ``ids`` are in no order.
+    ``ids`` are the ids of the index's points in ascending order. ``documents`` are the published documents by ascending
+    doc_id (twelve hexadecimal digits), each with the sorted ids of its points. Points whose id names no document come
+    last, under UNNAMED. Raise ``StoreError`` if ``ids`` are not in order.
     """
     unnamed = list[str]()
     groups = groupby(_ids_of_pages(ids, unnamed), key=lambda id: id[:8] + id[9:13])
@@ -248,7 +251,7 @@ def _next_group(groups: Iterator[tuple[str, Iterator[str]]]) -> tuple[str, list[
 
 
 def _ids_of_pages(ids: Iterable[str], unnamed: list[str]) -> Iterator[str]:
-    """Yield the ids that name a page, and put one of the others into ``unnamed``."""
+    """Yield the ids that name a page. Put one of the other ids into ``unnamed``."""
     last = ""
     for id in ids:
         if named_page(id) is None:

@@ -1,7 +1,7 @@
-"""The follower of a change log, which updates an index; it is the same for every backend.
+"""The follower of a change log, which updates an index of any backend.
 
-To apply a change, it writes what is published of the document now. So replaying the log in any order, by several
-processes, ends in the published state. A search waits only for changes that were published before it began.
+To apply a change, it writes the presently published version of the document. So replaying the log in any order, by
+several processes, ends in the published state. A search waits only for changes that were published before it began.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ NEW = "new"
 """Why an index is built for the first time."""
 REQUESTED = "a rebuild was requested"
 """Why an index is made anew that may be sound."""
-_ROUNDS = 5  # how often one following goes after a log that keeps moving
-_RECENT = 1000  # changes: a writer that was killed was not further behind
-_PATIENCE = (0.0, 0.1, 0.4)  # seconds: another process may be halfway through a change
+_ROUNDS = 5  # maximum number of passes over a log that keeps growing
+_RECENT = 1000  # changes: a killed writer was at most this far behind
+_PATIENCE = (0.0, 0.1, 0.4)  # seconds between comparisons, since another process may be in the middle of a change
 _log = logging.getLogger(__name__)
 
 
 class PointStore(Protocol):
-    """The points of one index. ``nearest`` and ``count`` may be called while another thread writes.
+    """Storage of the points of one index. ``nearest`` and ``count`` may be called while another thread writes.
 
-    ``shared``: other processes write it as well. ``replicated``: there are several copies, and a count covers one of
-    them. ``documents_at_once`` are replaced by one call. ``amiss`` is why it must be filled anew before it is used, ""
-    where it is sound. ``doubted`` are the announced changes that searches met, except for the ``trusted`` one.
+    ``shared``: other processes write it too. ``replicated``: there are several copies, and a count covers one of them.
+    ``documents_at_once`` is the number of documents that one call replaces. ``amiss`` is the reason why it must be
+    refilled before use, "" if it is intact. ``doubted`` are the announced changes that searches saw, except for the
+    ``trusted`` one.
     """
 
     dimension: int
@@ -57,39 +58,41 @@ class PointStore(Protocol):
     def replicated(self) -> bool: ...
 
     def position(self) -> int:
-        """Return the change up to which all is applied. Raise ``IndexMissingError`` where it was never filled."""
+        """Return the number of the last applied change. Raise ``IndexMissingError`` if the store was never filled."""
         ...
 
     def stand(self) -> tuple[Head, Head]:
-        """Return the change up to which everything is applied, and the newest one that a writer has announced.
+        """Return the last applied change, and the newest change that a writer has announced.
 
-        Raise as ``position`` does.
+        Raise the same errors as ``position``.
         """
         ...
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
-        """Record, before a write, the newest change that it may show, unless a later one is recorded.
+        """Record, before a write, the newest change that the write may include, unless a later one is recorded.
 
-        Raise ``OtherHistoryError`` where the recorded one is not the caller's ``own``: then nothing may be written.
+        Raise ``OtherHistoryError``, and allow no write, if ``own`` returns False for the recorded change.
         """
         ...
 
     def writing(self) -> AbstractContextManager[None]:
-        """Guard every write. Raise ``BusyError`` where another process keeps us from it."""
+        """Begin a write. Raise ``BusyError`` if another process prevents it."""
         ...
 
     def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
-        """Let these be the documents' only points; they are what the source had at ``at`` or later."""
+        """Replace all points of these documents. The points are from version ``at`` of the source, or later."""
         ...
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Let these be the only points at all; ``anew``: whatever their ``at``, none of the old ones stays."""
+        """Replace all points of the store. With ``anew``, delete old points even if they are newer than ``at``."""
         ...
 
     def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
-        """Record durably that everything up to a position is applied; with ``more`` to come, only now and then.
+        """Record durably that all changes up to a position are applied.
 
-        ``mark`` is that of the change at this position.
+        With ``more`` to come, record it only occasionally.
+
+        ``mark`` is the mark of the change at this position.
         """
         ...
 
@@ -98,49 +101,50 @@ class PointStore(Protocol):
         ...
 
     def payloads(self, ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Return the payloads of points by their ids; those that are gone are left out."""
+        """Return the payloads of points by their ids. Deleted points are left out."""
         ...
 
     def count(self, *kinds: VectorName) -> int:
-        """Return the exact number of vectors of these kinds, or of all."""
+        """Return the exact number of vectors of these kinds, by default of all."""
         ...
 
     def ids(self) -> Iterator[str]:
-        """Yield the ids of all points in ascending order; what is written meanwhile may be among them or not."""
+        """Yield the ids of all points in ascending order. Points that are written meanwhile may be included or not."""
         ...
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Delete again, on each copy, what is older than these documents' latest changes."""
+        """Delete on each copy all points that are older than the latest changes of these documents."""
         ...
 
     def settle(self) -> None:
-        """Put in order what many changes left; searches wait meanwhile."""
+        """Optimise the store after many changes; searches wait meanwhile."""
         ...
 
     def distrust(self, reason: str) -> None:
-        """Let it be filled anew, by us or by whoever opens it next."""
+        """Mark the store as untrusted, so that this process or the next one refills it."""
         ...
 
     def close(self) -> None: ...
 
 
 class Follower:
-    """Applies the change log of a source to one store, one thread at a time."""
+    """A worker that applies the change log of a source to one store, one thread at a time."""
 
     def __init__(self, store: PointStore) -> None:
-        self.stand = Head()  # everything up to it is applied
-        self.rebuilt = ""  # why the store was filled anew, "" where it was not or it was the first time
+        self.stand = Head()  # the last applied change
+        self.rebuilt = ""  # the reason why the store was refilled, "" if it was not or was new
         self._store = store
         self._moved = threading.Condition()
         self._busy = False
-        self._verified = False  # whether the count was compared with the source since the last write (shared: ever)
-        self._stale: int | None = None  # position from which changes may have made old what this handle wrote
-        self._announced: Head | None = None  # the source's newest change when this handle last wrote
+        # whether the count was compared with the source since the last write (shared stores: ever)
+        self._verified = False
+        self._stale: int | None = None  # position from which changes may have outdated the writes of this handle
+        self._announced: Head | None = None  # the source's newest change at the last write of this handle
 
     def resume(self, source: PointSource) -> bool:
-        """Go on from what the store has recorded, without applying anything; False where that cannot be trusted.
+        """Continue from the recorded position without applying changes. Return False if the store cannot be trusted.
 
-        Raise ``OtherHistoryError`` where other processes write another history into it.
+        Raise ``OtherHistoryError`` if other processes write the history of another catalog.
         """
         try:
             if not self._store.amiss:
@@ -152,7 +156,10 @@ class Follower:
         return not self._store.amiss
 
     def trust(self, source: PointSource) -> None:
-        """Look in the source for the changes that searches met. Raise ``OtherHistoryError`` where one is not there."""
+        """Check that the source has the announced changes that searches saw.
+
+        Raise ``OtherHistoryError`` if one is missing.
+        """
         for head in tuple(self._store.doubted):
             if not holds(source, head):
                 raise OtherHistoryError(OTHER_HISTORY)
@@ -167,12 +174,12 @@ class Follower:
         *,
         fill: bool = True,
     ) -> None:
-        """Apply the log up to ``until``, by default all that the source has now, and record what was applied.
+        """Apply the change log up to ``until``, by default to its end, and record the position.
 
-        Return earlier where ``enough`` says so, which is called after each document. Without ``fill``, a store that no
-        longer exists is left so, and ``IndexMissingError`` raised. Raise ``StoreError`` where the store cannot be
-        written (disk full), ``IndexDamagedError`` where it disagrees with the source even after it was filled anew, and
-        ``OtherHistoryError`` as ``resume`` does.
+        Return early if ``enough``, which is called after each document, returns True. Without ``fill``, a missing store
+        stays missing and ``IndexMissingError`` is raised. Raise ``StoreError`` if the store cannot be written (disk
+        full), ``IndexDamagedError`` if it differs from the source even after a refill, and ``OtherHistoryError`` like
+        ``resume``.
         """
         if self._store.closed:
             raise StoreError("The search index is closed.")
@@ -186,19 +193,19 @@ class Follower:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Wait for the write in progress, and let nothing be written meanwhile."""
+        """Wait for the write in progress, and block all writes within the context."""
         with self._moved:
             while self._busy:
                 self._moved.wait()
             yield
 
     def _turn_is_needed(self, source: PointSource, until: int) -> bool:
-        """Wait until everything up to a position is applied; True where it is the caller's turn to see to it."""
+        """Wait until all changes up to a position are applied. Return True if the calling thread has to apply them."""
         with self._moved:
             while True:
                 settled = self._busy or (self._verified and self._stale is None)
                 reached = settled and self.stand.seq >= until and not self._store.amiss
-                if reached and holds(source, self.stand):  # else the catalog was put back
+                if reached and holds(source, self.stand):  # False if the catalog was restored from a backup
                     return False
                 if not self._busy:
                     self._busy = True
@@ -242,7 +249,7 @@ class Follower:
             self._store.clear(self._recent(source))
 
     def _apply_log(self, source: PointSource, enough: Callable[[], bool] = lambda: False) -> bool:
-        """Apply the log until it stands still, or a few times; False where it was ``enough`` before."""
+        """Apply the log until it stops growing, or for a few passes. Return False if ``enough`` ended it early."""
         for _round in range(_ROUNDS):
             stand, newest = self._recorded(source)
             self._reach(stand)
@@ -255,11 +262,11 @@ class Follower:
         return True
 
     def _recorded(self, source: PointSource) -> tuple[Head, int]:
-        """Return the change up to which everything is applied, and the source's position.
+        """Return the last applied change, and the source's position.
 
-        Raise ``IndexDamagedError`` where the source's log has no such change.
+        Raise ``IndexDamagedError`` if the source's log does not have this change.
         """
-        stand, head = self._store.stand()  # before the source is asked, or it could look as if it were ahead
+        stand, head = self._store.stand()  # read before the source, or the store could seem to be ahead
         newest = source.position()
         if self._store.shared and not (holds(source, stand) and holds(source, head)):
             raise OtherHistoryError(OTHER_HISTORY)
@@ -270,7 +277,7 @@ class Follower:
         return stand, newest
 
     def _announce(self, source: PointSource) -> None:
-        """Announce what is about to be written, which was read from the source before."""
+        """Announce the newest change before a write. The points are read from the source before."""
         if not self._store.shared:
             return
         newest = source.position()
@@ -291,11 +298,11 @@ class Follower:
         self._note_writing(newest)
         with self._store.writing():
             for some in parts(latest, self._store.documents_at_once):
-                published = list(source.published(some))  # after the changes were read: what is so now, or later
+                published = list(source.published(some))  # read after the changes, so it is at least as new as they are
                 self._announce(source)
                 self._store.replace(some, _points(source, published), newest)
                 at = latest[some[-1]]
-                self._store.advance(at, marks[at], more=True)  # so that a kill costs a part only
+                self._store.advance(at, marks[at], more=True)  # so that an interruption loses only a part
                 self._reach(max(self.stand, Head(at, marks[at])))
                 if at < newest and enough():
                     self._store.advance(at, marks[at])
@@ -306,14 +313,14 @@ class Follower:
         return True
 
     def _recent(self, source: PointSource) -> dict[str, int]:
-        """Return the recently changed documents, each with the change up to which the store holds it."""
+        """Return the recently changed documents, each with the number of its last applied change."""
         changes = source.changes(max(0, self.stand.seq - _RECENT))
         return {change.doc_id: change.seq for change in changes if change.seq <= self.stand.seq}
 
     def _refill(self, source: PointSource, reason: str) -> None:
         _log.info("building the search index (%s)", reason)
-        newest = source.position()  # before the versions are listed: what changes meanwhile is replayed
-        self._verified, self._store.amiss = False, reason  # until it is filled to the end
+        newest = source.position()  # read before the versions are listed: later changes are replayed
+        self._verified, self._store.amiss = False, reason  # until the refill is complete
         self._note_writing(newest)
         with self._store.writing():
             published = list(source.published())
@@ -325,7 +332,7 @@ class Follower:
         self._apply_log(source)
 
     def refill(self, source: PointSource) -> None:
-        """Make the store anew, whatever it holds. Raises what ``follow`` raises."""
+        """Rebuild the store, whatever it contains. Raise the same errors as ``follow``."""
         with self._moved:
             while self._busy:
                 self._moved.wait()
@@ -338,11 +345,14 @@ class Follower:
             self._end_turn()
 
     def _note_writing(self, at: int) -> None:
-        """Note before writing that from ``at`` on a change may make it old, also where the writing fails."""
+        """Record before a write that later changes may outdate it, even if the write fails."""
         self._stale = at if self._stale is None else min(self._stale, at)
 
     def _difference(self, source: PointSource) -> str:
-        """Return how the store differs from the source, "" where it does not or somebody moved on meanwhile."""
+        """Return the difference between store and source.
+
+        Return "" if there is none, or if another process moved on meanwhile.
+        """
         difference = ""
         for pause in _PATIENCE if self._store.shared else _PATIENCE[:1]:
             if pause:
@@ -359,13 +369,13 @@ class Follower:
 
 
 def _points(source: PointSource, versions: Iterable[tuple[str, str]]) -> Iterator[Point]:
-    """Yield the points in one order, whatever the source's: an engine's sums depend on it in their last digits."""
+    """Yield the points in a fixed order, since the last digits of an engine's sums depend on the order."""
     return (point for version in sorted(versions) for point in source.points(*version))
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what the system says of files into a ``StoreError``."""
+    """Translate file errors of the operating system into a ``StoreError``."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """The search index of a library, and combined indexes: joined, weighted by BM25, or auxiliary.
 
-An auxiliary index (Manning, Raghavan & Schütze 2008, §4.5) searches documents that the index does not contain yet by
-their words, so that searches need not wait for it.
+An auxiliary index (Manning, Raghavan & Schütze 2008, §4.5) finds words in documents that are not in the index yet, so
+that searches need not wait for indexing.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from hybrid_core.text.terms import TermCounts, Uint32
 from hybrid_core.types.documents import Hit
 
 Floats = npt.NDArray[np.float64]
-_DOCUMENTS_AT_ONCE = 200  # whose term counts are read at once
+_DOCUMENTS_AT_ONCE = 200  # documents whose term counts are read together
 
 
 class VectorIndex:
-    """Find pages in one store, embedded or on a server. Created by ``open_edge`` or ``open_server``."""
+    """The search index of a library, embedded or on a server. Created by ``open_edge`` or ``open_server``."""
 
     def __init__(self, store: PointStore) -> None:
         self.store = store
         self._follower = Follower(store)
         self._points_per_page: dict[VectorName, float] = {}
-        self._source: PointSource | None = None  # the one that it followed last
+        self._source: PointSource | None = None  # the source of the last update
 
     @property
     def stand(self) -> Head:
-        """Return the change up to which everything is applied."""
+        """Return the last applied change."""
         return self._follower.stand
 
     @property
     def position(self) -> int:
-        """Return the ``seq`` of that change."""
+        """Return the ``seq`` of the last applied change."""
         return self._follower.stand.seq
 
     @property
@@ -73,7 +73,7 @@ class VectorIndex:
         *,
         fill: bool = True,
     ) -> None:
-        """Call ``Follower.follow``; calling it again, or replaying, changes nothing."""
+        """Apply the change log by ``Follower.follow``. Calling it again changes nothing."""
         self._source = source
         self._follower.follow(source, until, enough, fill=fill)
 
@@ -88,10 +88,10 @@ class VectorIndex:
         self._follower.refill(source)
 
     def search(self, query: Query) -> list[Hit]:
-        """Return the best pages, ordered by (−score, doc_id, page), nothing where the index has no such vectors.
+        """Return the best pages, ordered by (−score, doc_id, page). Return [] if the index has no such vectors.
 
-        Raise ``StoreError`` for a vector that cannot be compared and ``IndexDamagedError`` where the index must be
-        caught up, or opened, first.
+        Raise ``StoreError`` for an invalid vector, and ``IndexDamagedError`` if the index must be caught up or opened
+        first.
         """
         store = self.store
         if store.closed:
@@ -113,30 +113,31 @@ class VectorIndex:
             raise
 
     def count(self) -> int:
-        """Return the exact number of vectors: BM25 (one for each page), dense and learned sparse ones."""
+        """Return the exact number of vectors of all kinds: BM25 (one per page), dense and learned sparse."""
         if self.store.closed:
             raise StoreError("The search index is closed.")
         return self.store.count()
 
     def pages(self) -> int:
-        """Return the exact number of pages that it holds, up to date or not."""
+        """Return the exact number of pages in the index, up to date or not."""
         return self.store.count(SPARSE)
 
     def settle(self) -> None:
-        """Call ``PointStore.settle``. An index that this makes unusable is made anew when it is opened or caught up
-        next.
+        """Call ``PointStore.settle``.
+
+        If that makes the index unusable, it is rebuilt when it is next opened or caught up.
         """
         with translated():
             self.store.settle()
 
     def close(self) -> None:
-        """Release the index. Safe to call twice; nothing is lost if it is not called."""
+        """Release the index. Safe to call twice; without this call nothing is lost."""
         with self._follower.stopped():
             self.store.close()
 
 
 class JoinedIndex:
-    """Answer queries over several indexes like one index of all their pages."""
+    """Several indexes that answer queries like one index of all their pages."""
 
     def __init__(self, indexes: Sequence[PageIndex]) -> None:
         self._indexes = indexes
@@ -163,14 +164,17 @@ class CountedDocument:
 
 class CountsSource(Protocol):
     def counted(self, doc_ids: Collection[str], cached: Mapping[str, TermCounts]) -> list[CountedDocument]:
-        """Return the published ones of the documents with term counts; ``cached`` ones, by content, are not read."""
+        """Return the published documents among these, with their term counts.
+
+        ``cached`` has term counts by content id, which are not read again.
+        """
         ...
 
 
 class CountedDocuments:
-    """Published documents with term counts.
+    """Published documents with their term counts.
 
-    They are read on each access, because they may exceed the memory; up to ``page_limit`` pages are cached.
+    They are read on each iteration, because they may exceed the memory; up to ``page_limit`` pages are cached.
     """
 
     def __init__(
@@ -192,7 +196,7 @@ class CountedDocuments:
 
 
 class AuxiliaryIndex:
-    """Score pages by the term counts of their documents, like a search index would. It has no vectors."""
+    """An index that computes BM25 scores directly from the term counts of documents. It has no vectors."""
 
     rebuilt = ""
 
@@ -225,7 +229,7 @@ class AuxiliaryIndex:
         return (document for document in self._documents if document.doc_id in doc_ids)
 
     def _scores(self, counts: TermCounts, terms: Uint32, weights: Floats) -> Floats:
-        """Return float64 (pages,), 0 where a page holds none of the terms."""
+        """Return the scores as float64 (pages,), 0 for a page without any of the terms."""
         occurrences = counts.occurrences(terms)
         page_weights = document_weights(self._bm25.weights(occurrences.counts, counts.lengths[occurrences.pages]))
         parts = weights[occurrences.terms] * page_weights
@@ -233,9 +237,9 @@ class AuxiliaryIndex:
 
 
 def _score_limit(scores: Sequence[Floats], limit: int) -> float:
-    """Return the least score that equals that of the last of the ``limit`` best pages.
+    """Return the lowest score that still ties with the last of the ``limit`` best pages.
 
-    Return the smallest above 0 where there are fewer pages.
+    If there are fewer pages, return the lowest score above 0.
     """
     positive = np.concatenate([*scores, np.zeros(0)])
     positive = positive[positive > 0]
@@ -245,11 +249,12 @@ def _score_limit(scores: Sequence[Floats], limit: int) -> float:
 
 
 class _WithoutDocuments:
-    """An index without some documents; ``rest`` are all that are left, where they are known."""
+    """An index without some documents. ``rest`` are all other documents, if known."""
 
     def __init__(self, index: VectorIndex, without: Collection[str], rest: Collection[str] | None) -> None:
         self._index, self._without = index, without
-        self._rest = rest if rest is not None and len(rest) <= MOST_SENT else None  # else the others are dropped
+        # if there are more, the hits of excluded documents are dropped
+        self._rest = rest if rest is not None and len(rest) <= MOST_SENT else None
 
     @property
     def rebuilt(self) -> str:
@@ -266,7 +271,7 @@ class _WithoutDocuments:
 
 
 class EmptyStore:
-    """A ``PointStore`` for an index that no disk has space for: it is empty and refuses writes."""
+    """A ``PointStore`` for an index for which no disk has space. It is empty and refuses writes."""
 
     dimension = 0
     learned = shared = replicated = False
@@ -274,7 +279,7 @@ class EmptyStore:
     amiss = ""
 
     def __init__(self, refusal: StoreError) -> None:
-        """Stand for an index; ``refusal`` is why there is no room for it."""
+        """Create the store. ``refusal`` is the error that says why there is no space."""
         self.refusal, self.closed = refusal, False
         self.trusted, self.doubted = Head(), set[Head]()
 
@@ -285,14 +290,14 @@ class EmptyStore:
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def announce(self, head: Head, own: Callable[[Head], bool]) -> None:
-        """Refuse, as ``writing`` does."""
+        """Raise the refusal, like ``writing``."""
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def writing(self) -> AbstractContextManager[None]:
         raise type(self.refusal)(self.refusal.message, self.refusal.advice)
 
     def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
-        """Do nothing: ``writing`` refuses before. So do the next three."""
+        """Do nothing, since ``writing`` refuses first. The next three methods do nothing for the same reason."""
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None: ...
 
@@ -313,10 +318,10 @@ class EmptyStore:
         return iter(())
 
     def settle(self) -> None:
-        """Do nothing: there is nothing to put in order."""
+        """Do nothing: the store is empty."""
 
     def distrust(self, reason: str) -> None:
-        """Do nothing: there is nothing to distrust."""
+        """Do nothing: the store is empty."""
 
     def close(self) -> None:
         self.closed = True
@@ -329,37 +334,37 @@ def completed(
     bm25: Bm25,
     unchanged: Collection[str] | None = None,
 ) -> JoinedIndex:
-    """Return an index that searches words as if it contained the ``changed`` documents.
+    """Return an index that finds words as if it contained the ``changed`` documents.
 
-    ``documents`` are the published ones of these. Vector searches leave them out. ``unchanged`` are the other published
-    documents, if known.
+    ``documents`` are the published ones among the changed documents. Vector searches do not find them. ``unchanged``
+    are the other published documents, if known.
     """
     return JoinedIndex([_WithoutDocuments(index, changed, unchanged), AuxiliaryIndex(documents, bm25)])
 
 
 class PageCounts(Protocol):
-    """The number of pages, and of those that hold a term."""
+    """The number of all pages, and of the pages with each term."""
 
     def of(self, terms: Sequence[int]) -> tuple[int, npt.NDArray[np.int64]]: ...
 
 
 class WeightedIndex:
-    """Weigh query words by their idf over all searched pages, in whatever index these are."""
+    """An index that weights query terms by their idf over all searched pages, in whichever index they are."""
 
     def __init__(self, index: PageIndex, counts: PageCounts, bm25: Bm25 = Bm25()) -> None:
-        """Wrap an index; ``bm25`` made its points."""
+        """Wrap an index whose points were computed with ``bm25``."""
         self._index, self._counts, self._bm25 = index, counts, bm25
 
     @property
     def rebuilt(self) -> str:
-        """Why the index was made anew, "" where it was not."""
+        """Return why the index was rebuilt, "" if it was not."""
         return self._index.rebuilt
 
     def search(self, query: Query) -> list[Hit]:
         """Search as ``VectorIndex.search`` does.
 
-        By "bm25" the score is Σ query weight · idf(term) · document weight. The weights were rounded before
-        (``exact_weights``), and the sum is exact.
+        For "bm25" the score is Σ query weight · idf(term) · document weight. The weights are rounded first
+        (``exact_weights``), so the sum is exact.
         """
         if query.using != SPARSE:
             return self._index.search(query)
@@ -368,13 +373,13 @@ class WeightedIndex:
         return self._index.search(replace(query, vector=(terms, query_weights(weights * idf(pages, holding)))))
 
     def within(self, documents: Sequence[CountedDocument]) -> WeightedIndex:
-        """Return an index of some documents by words, from the term counts of their pages.
+        """Return an index that finds words in some documents, computed from the term counts of their pages.
 
-        It gives the same scores to the last bit, and asks no index.
+        Its scores are identical to the last bit, and it reads no stored index.
         """
         return WeightedIndex(AuxiliaryIndex(documents, self._bm25), self._counts, self._bm25)
 
     def holding(self, terms: Sequence[int]) -> list[int]:
-        """Return the number of pages that hold each term."""
+        """Return the number of pages with each term."""
         counts: list[int] = self._counts.of(terms)[1].tolist()
         return counts

@@ -1,6 +1,6 @@
-"""Points of an index with their vectors, their source, and queries for one kind of vector.
+"""Points of an index with their vectors, the source of points, and queries for one kind of vector.
 
-Every backend answers a query with points, from which pages are made.
+Every backend answers a query with points, from which the best pages are derived.
 """
 
 from __future__ import annotations
@@ -44,15 +44,20 @@ Payloads = Callable[[list[str]], Mapping[str, Mapping[str, Any]]]
 """What points are told with, by their ids; those that are gone are left out."""
 MOST_SENT = 300
 """Documents that a query names to an engine: it reads them all for each query, and over a network they take longer."""
-_SPARE = 1.2  # times what the last answer took
-_MORE = 4  # of pages asked for, one more: in large libraries some share the last score, and asking again costs twice
-_MORE_DROPPED = 4  # times as many are asked for where dropped documents took the places
+_SPARE = 1.2  # factor on the number of points that the last query needed
+# a fourth more pages than requested: in large libraries several tie at the last score, and a second query doubles the
+# cost
+_MORE = 4
+_MORE_DROPPED = 4  # factor for the next query, if dropped documents took too many places
 _SCORE = itemgetter(1)
-_ROUNDING = 1e-6  # of a sum of some dozens of float32
+_ROUNDING = 1e-6  # relative rounding error of a sum of some dozens of float32
 
 
 class Head(NamedTuple):
-    """A change by its number and random mark. Two histories of a catalog may share numbers, but not marks."""
+    """A change, identified by its number and random mark.
+
+    Two histories of a catalog may have the same numbers, but not the same marks.
+    """
 
     seq: int = 0
     mark: int = 0
@@ -60,13 +65,13 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """A page of the vector index, or a chunk on it.
+    """A page in the vector index, or a chunk of a page.
 
     A page point (``chunk`` 0) has the page's sparse BM25 document weights: ``indices`` is uint32 (n,), unique, in any
     order; ``values`` is float32 (n,), finite. Both are empty for a page without text, which still counts as a page (for
     ``count``). Its ``dense``, float32 (dim,) of unit length, is the embedding of its summary, None while there is none.
     ``learned``, the same text's learned term weights as uint32 (n,), unique, and float32 (n,), both possibly empty,
-    comes with ``dense`` or is None. A chunk point has these only.
+    comes with ``dense`` or is None. A chunk point has only ``dense`` and ``learned``.
     """
 
     doc_id: str
@@ -79,10 +84,13 @@ class Point:
     learned: tuple[NDArray[np.uint32], NDArray[np.float32]] | None = None
 
     def vectors(self, dimension: int) -> dict[VectorName, list[float] | tuple[list[int], list[float]]]:
-        """Return the vectors by their names, checked: a bad one in a write-ahead log can make an index unreadable."""
+        """Return the vectors by name, after a check.
+
+        An invalid one in a write-ahead log can make an index unreadable.
+        """
         vectors: dict[VectorName, list[float] | tuple[list[int], list[float]]] = {}
         if not self.chunk:
-            # An empty vector, not a missing one: only points that have the vector are counted as pages.
+            # An empty vector, not a missing one: pages are counted by the points that have this vector.
             vectors[SPARSE] = sparse_lists(self.indices, self.values)
         if self.dense is not None:
             vectors[DENSE] = dense_list(self.dense, dimension)
@@ -92,14 +100,14 @@ class Point:
 
 
 class PointSource(Protocol):
-    """The source of a search index (the catalog). Other processes may write it between two calls."""
+    """The source of points for a search index: the catalog. Other processes may write it between two calls."""
 
     def position(self) -> int:
         """Return the newest ``seq`` of the change log, 0 when it is empty."""
         ...
 
     def mark(self, seq: int) -> int | None:
-        """Return the mark of the change with this ``seq``, 0 for 0, None where there is no such change."""
+        """Return the mark of the change with this ``seq``, 0 for 0, None if there is no such change."""
         ...
 
     def changes(self, after: int) -> Iterable[Change]:
@@ -107,44 +115,47 @@ class PointSource(Protocol):
         ...
 
     def published(self, doc_ids: Collection[str] | None = None) -> Iterable[tuple[str, str]]:
-        """Return (doc_id, content_id) of every published document version, of these documents or of all."""
+        """Return (doc_id, content_id) of every published document version, of all documents or of these."""
         ...
 
     def points(self, doc_id: str, content_id: str) -> Iterable[Point]:
-        """Return the points of one version, nothing when it no longer exists."""
+        """Return the points of one version, none if it no longer exists."""
         ...
 
     def expected_vectors(self) -> int:
-        """Return the number of vectors of all kinds that the points of all published versions have."""
+        """Return the total number of vectors of all kinds that the published versions should have."""
         ...
 
 
 def holds(source: PointSource, head: Head) -> bool:
-    """Return whether a change is in the source's log."""
+    """Return whether the source's log has a change with the same number and mark."""
     return source.mark(head.seq) == head.mark
 
 
 def vector_names(dimension: int, learned: bool) -> list[VectorName]:
-    """Return the names of the vectors that an index holds."""
+    """Return the names of the vectors in an index."""
     return [SPARSE, *([DENSE] if dimension else []), *([LEARNED] if learned else [])]
 
 
 def vectors_manifest(dimension: int, learned: bool) -> dict[str, int]:
-    """Return the part of an index's manifest about its vectors, without those it never had."""
+    """Return the entries about vectors in an index's manifest.
+
+    "learned" is left out if there are no learned weights.
+    """
     return {"dimension": dimension} | ({"learned": 1} if learned else {})
 
 
 def version_tag(content_id: str) -> str:
-    """Return seven hexadecimal digits that tell a document's versions apart."""
+    """Return seven hexadecimal digits that distinguish the versions of a document."""
     return f"{zlib.crc32(content_id.encode()):08x}"[1:]
 
 
 def point_id(point: Point) -> str:
-    """Return the id of a point. The same point of the same version has the same id, so rewriting it changes nothing.
+    """Return the id of a point. It is the same for the same point of the same version, so rewriting changes nothing.
 
-    The id names the page, so a search need not read the payload, which takes an engine as long as the search. It is a
-    UUID of version 8 (RFC 9562) of the document, the version's tag, the page and the chunk. A document's id that is not
-    twelve hexadecimal digits, as catalogs give them, is named by the payload alone.
+    The id contains the page, so a search need not read the payload, which would double its time. It is a UUID of
+    version 8 (RFC 9562) of the document, the version's tag, the page and the chunk. If the document's id is not twelve
+    hexadecimal digits, as in catalogs, the id is a hash and only the payload has the page.
     """
     if _NAMEABLE.fullmatch(point.doc_id) and point.page <= _MOST_PAGES and point.chunk <= _MOST_CHUNKS:
         return naming_id(point.doc_id, version_tag(point.content_id), point.page, point.chunk)
@@ -153,19 +164,19 @@ def point_id(point: Point) -> str:
 
 
 def naming_id(doc_id: str, tag: str, page: int, chunk: int = 0) -> str:
-    """Return ``point_id`` of a document that a catalog has, by its version's tag."""
+    """Return the ``point_id`` for a document id of a catalog and a version tag."""
     return f"{doc_id[:8]}-{doc_id[8:]}-8{tag[:3]}-8{tag[3:6]}-{tag[6]}{page:06x}{chunk:05x}"
 
 
 def named_page(id: str) -> PageKey | None:
-    """Return the page that a point's id names, None where only its payload does."""
+    """Return the page that a point's id contains, None if only the payload has it."""
     if len(id) != 36 or id[14] != "8":
         return None
     return id[:8] + id[9:13], id[15:18] + id[20:23] + id[24], int(id[25:31], 16)
 
 
 def sparse_lists(indices: Any, values: Any) -> tuple[list[int], list[float]]:
-    """Return a checked sparse vector as plain lists, the only form every backend takes.
+    """Return a checked sparse vector as plain lists, the only form every backend accepts.
 
     Raise ``StoreError`` for unequal lengths, an index outside uint32 or given twice, or a value that is not finite in
     float32. One such vector in a write-ahead log can make an index unreadable.
@@ -201,12 +212,12 @@ def dense_list(vector: Any, dimension: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """The ``limit`` best pages by one kind of vector; a page's score is the best of its points', higher is better.
+    """A query for the ``limit`` best pages by one kind of vector.
 
-    ``vector`` is numbers (dimension,) for "dense", else unique indices (n,) with their weights (n,). The
-    score is the inner product; by "bm25" and "learned-sparse" only pages that share a term are found. ``doc_ids``
-    keeps the pages of these documents only; an empty collection keeps none. Pages of the documents in ``without``
-    are left out.
+    The score of a page is the score of its best point; higher is better. ``vector`` is numbers (dimension,) for
+    "dense", else unique indices (n,) with their weights (n,). The score is the inner product; "bm25" and
+    "learned-sparse" match only pages that share a term. ``doc_ids`` limits the result to pages of these documents; an
+    empty collection matches none. Pages of the documents in ``without`` are left out.
     """
 
     using: VectorName
@@ -216,7 +227,7 @@ class Query:
     without: Collection[str] = ()
 
     def checked(self, dimension: int) -> Query:
-        """Return the query with its vector as plain lists. Raise ``StoreError`` for one that cannot be compared."""
+        """Return the query with its vector as plain lists. Raise ``StoreError`` for an invalid vector."""
         if self.using == "dense":
             return replace(self, vector=dense_list(self.vector, dimension))
         indices, values = self.vector
@@ -224,17 +235,17 @@ class Query:
 
     @property
     def asks(self) -> bool:
-        """True where a checked query can find anything."""
+        """Return whether a checked query can match any page."""
         named = self.using == "dense" or bool(self.vector[0])
         return named and self.limit > 0 and (self.doc_ids is None or bool(self.doc_ids))
 
 
 class PageIndex(Protocol):
-    """An index that answers queries: of one library, or of several as one."""
+    """An index that answers queries, of one library or of several together."""
 
     @property
     def rebuilt(self) -> str:
-        """Why it was made anew, "" where it was not."""
+        """Return why the index was rebuilt, "" if it was not."""
         ...
 
     def search(self, query: Query) -> list[Hit]: ...
@@ -246,12 +257,12 @@ def best_pages(
     payloads: Payloads,
     points_per_page: dict[VectorName, float],
 ) -> list[Hit]:
-    """Return the best pages, each by the best of its points, ordered by (−score, doc_id, page).
+    """Return the best pages, each scored by its best point, ordered by (−score, doc_id, page).
 
-    An engine's order of equal points is accidental. ``nearest`` finds as many points as a query's limit, best first; it
-    is called with a higher limit while a page that belongs to the result may be missing. More than ``MOST_SENT``
-    excluded documents are not sent to it but dropped from what it finds. ``points_per_page`` holds how many points the
-    pages of the last answer had: as many are asked for at once, since each fetched point costs time.
+    The order of equal points in an engine is arbitrary. ``nearest`` returns the query's ``limit`` best points, best
+    first; it is called with a higher limit while a page of the result may be missing. More than ``MOST_SENT`` excluded
+    documents are not sent with the query; their hits are dropped here. ``points_per_page`` has the number of points per
+    page of the last query: as many are requested next time, since each fetched point costs time.
     """
     limit, using = query.limit, query.using
     dropped = frozenset(query.without) if len(query.without) > MOST_SENT else frozenset[str]()
@@ -267,14 +278,14 @@ def best_pages(
             best.setdefault(page, score)
         pages = ranked(using, best.items())
         points_per_page[using] = len(remaining) / len(pages) if pages else 1.0
-        # Which of several equal points came before the cut is accidental too: look at all of them.
+        # The selection among equal points at the cut is arbitrary too, so fetch all of them.
         if len(points) < count or (len(pages) >= limit and points[-1][1] < least_equal(pages[limit - 1].score)):
             return pages[:limit]
         count *= _MORE_DROPPED if dropped else 2
 
 
 def _pages_of_points(points: Sequence[Found], payloads: Payloads) -> list[tuple[PageKey, float]]:
-    """Return the pages of points, in their order; points that are gone meanwhile are left out."""
+    """Return the pages of points in their order. Points that were deleted meanwhile are left out."""
     pages = [named_page(id) for id, _ in points]
     if None in pages:
         fetched = payloads([id for (id, _), page in zip(points, pages, strict=True) if page is None])
@@ -294,8 +305,7 @@ def _payload_page(payload: Mapping[str, Any] | None) -> PageKey | None:
 def ranked(using: VectorName, pages: Iterable[tuple[PageKey, float]]) -> list[Hit]:
     """Return hits ordered by (−score, doc_id, page).
 
-    Scores that are equal but for rounding become equal: an engine's order of summation depends on what else a segment
-    holds.
+    Scores that differ only by rounding become equal, since an engine's order of summation depends on its segments.
     """
     rows, score, lowest = [], math.inf, math.inf
     for (doc_id, version, page), exact in sorted(pages, key=_SCORE, reverse=True):
@@ -310,5 +320,5 @@ def ranked(using: VectorName, pages: Iterable[tuple[PageKey, float]]) -> list[Hi
 
 
 def least_equal(score: float) -> float:
-    """Return the least score that equals a score but for rounding."""
+    """Return the lowest score that equals ``score`` within the rounding error."""
     return score - _ROUNDING * abs(score)

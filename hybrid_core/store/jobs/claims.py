@@ -1,7 +1,7 @@
-"""Choose and claim the jobs that a worker may run.
+"""Selection and claiming of the jobs that a worker may run.
 
 Libraries take turns, and within a library its owners, however many jobs each has. Jobs with the same stage, library,
-owner and needed abilities are a group. An index finds the first job of each group, so a claim costs one look-up per
+owner and needed abilities are a group. An index returns the first job of each group, so a claim costs one look-up per
 group. The SQL statements are built once, because building takes longer than running them.
 """
 
@@ -40,12 +40,13 @@ _BY_LIBRARY = (
     select(jobs.c.library).where(IS_RUNNING).group_by(jobs.c.library).having(func.count() >= bindparam("most"))
 )
 _BY_KIND = select(jobs.c.kind, func.count().label("running")).where(IS_RUNNING).group_by(jobs.c.kind)
-_PAUSED_JOBS = select(cast(pauses.c.id, BigInteger)).where(pauses.c.scope == "job")  # may be more than a list takes
+# a subquery, since there may be too many for a list
+_PAUSED_JOBS = select(cast(pauses.c.id, BigInteger)).where(pauses.c.scope == "job")
 
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """Limits over all processes: jobs of one library, files indexed, libraries embedded. 0: no limit."""
+    """Limits over all processes: jobs of one library, indexing jobs, embedding jobs. 0 means no limit."""
 
     library_jobs: int = 0
     index_jobs: int = 0
@@ -66,11 +67,11 @@ class JobLimits:
 
 
 def open_now() -> list[ColumnElement[bool]]:
-    """Return the conditions of a job that any able worker may claim now; ``open_values`` gives their values."""
+    """Return the conditions for a job that any able worker may claim now. ``open_values`` returns their parameters."""
     now = db_now()
     return [
         IS_WAITING,
-        or_(jobs.c.not_before <= now, jobs.c.not_before > now + bindparam("longest")),  # the clock was put back
+        or_(jobs.c.not_before <= now, jobs.c.not_before > now + bindparam("longest")),  # or the clock was set back
         jobs.c.library.not_in(bindparam("paused_libraries", expanding=True)),
         jobs.c.library.not_in(bindparam("busy_libraries", expanding=True)),
         jobs.c.kind.not_in(bindparam("busy_kinds", expanding=True)),
@@ -79,16 +80,16 @@ def open_now() -> list[ColumnElement[bool]]:
 
 
 def open_values(connection: Connection, paused: tables.Paused, longest_ms: int, limits: JobLimits) -> dict[str, Any]:
-    """Return the values of ``open_now``. ``longest_ms`` is longer than any wait after a failure."""
+    """Return the parameters of ``open_now``. ``longest_ms`` exceeds any wait after a failure."""
     return {
         "paused_libraries": paused.libraries, "paused_jobs": paused.jobs, "longest": longest_ms,
         **limits.busy(connection),
     }  # fmt: skip
 
 
-_QueueLength = tuple[int, int]  # how many jobs, and the id of the first
+_QueueLength = tuple[int, int]  # number of jobs, and the id of the first
 _COUNTER = "job turns"
-_TURN_MEMORY = 10_000  # claims after which it makes no difference when a library or an owner had a turn
+_TURN_MEMORY = 10_000  # number of claims after which a turn is forgotten
 _GROUP = ("stage", "needs", "library", "owner")
 _COLUMNS = (*_GROUP, "priority", "turn", "id", "kind", "not_before")
 
@@ -111,7 +112,7 @@ _SELECT_TURNS = select(job_turns).where(job_turns.c.stage.in_(bindparam("stages"
 
 
 def hold_turns(connection: Connection) -> None:
-    """Block other transactions from taking jobs until this one is committed."""
+    """Keep other transactions from claiming jobs until this one is committed."""
     hold(connection, _COUNTER)
 
 
@@ -130,15 +131,15 @@ def note_turns(connection: Connection, taken: Sequence[Row[Any]]) -> None:
 
 
 def forget_turns(connection: Connection) -> None:
-    """Delete turns of long ago."""
+    """Delete records of old turns."""
     connection.execute(delete(job_turns).where(job_turns.c.served <= take(connection, _COUNTER, 0) - 1 - _TURN_MEMORY))
 
 
 def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
     """Return the ids of up to ``most`` open jobs, the most urgent first.
 
-    Among equally urgent ones, the library that was served least recently comes first, then its owner. ``values`` are
-    those of ``open_now``, and "stages", "able" (the needs that suffice), "passed" (ids to leave out).
+    At equal urgency, the library that was served least recently comes first, then its owner. ``values`` are the
+    parameters of ``open_now``, and "stages", "able" (the needs that the worker meets), "passed" (ids to leave out).
     """
     heads = _heads(connection, values)
     if not heads:
@@ -165,17 +166,17 @@ def choose(connection: Connection, values: Mapping[str, Any]) -> list[int]:
 
 
 def ahead(connection: Connection, ids: Sequence[int]) -> dict[int, int]:
-    """Return how many jobs wait before each of these, if every library and owner takes its turns from now on.
+    """Return the number of jobs before each of these, if every library and owner takes turns from now on.
 
-    Of jobs whose turns come in the same round, those of the library that has waited longest count first.
+    Among turns in the same round, the library that has waited longest comes first.
     """
     places = {row.id: row for some in parts(ids) for row in connection.execute(_PLACES, {"ids": list(some)})}
     if not places:
         return {}
     waiting = connection.execute(_COUNTS).all()
     groups: dict[tuple[Any, ...], list[str]] = {}
-    libraries: dict[Any, dict[str, _QueueLength]] = {}  # of each stage and urgency
-    owners: dict[Any, dict[str, _QueueLength]] = {}  # of these in each library
+    libraries: dict[Any, dict[str, _QueueLength]] = {}  # by stage and urgency
+    owners: dict[Any, dict[str, _QueueLength]] = {}  # by stage, urgency and library
     urgent: dict[tuple[int, int], int] = {}
     for row in waiting:
         groups.setdefault(_same_turn(row), []).append(row.needs)
@@ -204,13 +205,13 @@ def _add(counts: dict[str, _QueueLength], name: str, row: Any) -> None:
 
 
 def _before(counts: Mapping[str, _QueueLength], name: str, rank: int) -> int:
-    """Return how many turns come before turn number ``rank`` of ``name``, where all of these take turns."""
+    """Return how many turns of all names precede turn number ``rank`` of ``name``."""
     first = counts[name][1]
     return sum(min(count, rank - 1) + (count >= rank and begin < first) for count, begin in counts.values())
 
 
 def _heads(connection: Connection, values: Mapping[str, Any]) -> list[Row[Any]]:
-    """Return the first open job of each group whose needs are met."""
+    """Return the first open job of each group whose needs the worker meets."""
     needs, closed = set(values["able"]), {*values["paused_libraries"], *values["busy_libraries"]}
     passed, busy = {*values["paused_jobs"], *values["passed"]}, set(values["busy_kinds"])
     heads: list[Row[Any]] = []
@@ -234,7 +235,7 @@ def _order_columns(table: Any) -> list[Any]:
 
 
 def _firsts() -> Select[Any]:
-    """Build the statement for the first job of each group of a stage. Each is looked up behind the group before it."""
+    """Build the statement for the first job of each group of a stage. It looks up each group after the previous one."""
     stage: BindParameter[str] = bindparam("stage")
     first = select(*(jobs.c[name] for name in _COLUMNS)).where(IS_WAITING, jobs.c.stage == stage)
     firsts = select(first.order_by(*_order_columns(jobs)).limit(1).subquery()).cte("firsts", recursive=True)
@@ -271,9 +272,9 @@ _NEXT_NEEDS = _NEEDS.where(jobs.c.needs > bindparam("after"))
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The jobs that a worker may claim. ``values`` are the bound values of the statements.
+    """The jobs that a worker may claim. ``values`` are the parameters of the statements.
 
-    A worker learns of a later pause when it next checks its leases.
+    A worker notices a later pause when it next checks its leases.
     """
 
     only_awaited: bool
@@ -294,7 +295,7 @@ class Due:
     ) -> Due | None:
         """Return the jobs that are due for a worker, None if there are none.
 
-        ``longest_ms`` is longer than any wait after a failure.
+        ``longest_ms`` exceeds any wait after a failure.
         """
         if paused.all:
             return None
@@ -308,10 +309,10 @@ class Due:
         return due if values["able"] and due._choose(connection, values, 1, ()) else None
 
     def take(self, connection: Connection, limit: int, lease_ms: int) -> list[Row[Any]]:
-        """Take up to ``limit`` jobs in the order of their urgency and turns.
+        """Claim up to ``limit`` jobs in the order of urgency and turns.
 
-        Workers take one after the other, so the limits count what others took. Jobs that another transaction has locked
-        are passed over.
+        Workers claim one after the other, so the limits count the claims of others. Jobs that another transaction has
+        locked are skipped.
         """
         hold_turns(connection)
         taken: list[Row[Any]] = []
@@ -343,7 +344,8 @@ class Due:
 def _select_awaited() -> Select[Any]:
     """Build the statement for jobs that a worker waits for.
 
-    It follows the queue's order and stops when there are enough: written so that no other index serves.
+    It reads in the order of the queue and stops when there are enough. The ``+ ""`` keeps the database from using
+    another index.
     """
     waiters = job_waiters.c
     return (
@@ -371,7 +373,7 @@ _TAKE = (
 
 
 def _waiting_needs(connection: Connection) -> list[str]:
-    """Return each kind of needs among the waiting jobs. Each is one look-up in the index, however many jobs wait."""
+    """Return each combination of needs among the waiting jobs, with one index look-up per combination."""
     kinds: list[str] = []
     needs = connection.scalar(_NEEDS)
     while needs is not None:

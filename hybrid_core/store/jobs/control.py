@@ -1,4 +1,4 @@
-"""Decisions about jobs (pause, resume, cancel, retry, forget), and the removal of old ones."""
+"""Operations on jobs by users (pause, resume, cancel, retry, forget), and the deletion of old jobs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ FORGOTTEN = "forgotten jobs"
 """The counter of forgotten jobs. Nothing else tells listeners that jobs are gone."""
 
 _DAY = 86_400_000
-_AT_ONCE = 2_000  # rows in one transaction: others write in between
+_AT_ONCE = 2_000  # rows per transaction, so that other processes can write in between
 
 
 class JobControl:
-    """Jobs are chosen by ids, a library or subjects; with none of these, all are meant."""
+    """Operations on jobs. Jobs are selected by ids, a library or subjects; without these, all jobs are selected."""
 
     def __init__(self, store: Transactions) -> None:
         self._store = store
 
     def pause(self, scope: Scope, name: str = "") -> None:
-        """Pause a scope: none of its jobs is taken until it is resumed. Running ones stop at their next page range."""
+        """Pause a scope: its jobs are not claimed until it is resumed. Running jobs stop at their next page range."""
         with self._store.writing() as connection:
             connection.execute(
                 insert_into(connection, pauses).values(scope=scope, id=name, at=db_now()).on_conflict_do_nothing()
             )
 
     def resume(self, scope: Scope, name: str = "") -> bool:
-        """Return True if the scope was paused, and resume it.
+        """Resume a scope. Return whether it was paused.
 
         A pause of a wider scope stays. Scope "all" ends every pause.
         """
@@ -60,7 +60,7 @@ class JobControl:
         subjects: Sequence[str] | None = None,
         cause: str = "The job was cancelled.",
     ) -> list[int]:
-        """End waiting jobs and ask running ones to end. Return the ids of both. Published documents stay."""
+        """End waiting jobs, and request the end of running ones. Return the ids of both. Published documents stay."""
         with self._store.writing() as connection:
             take_turn(connection)
             rows = _active_rows(connection, ids, library, subjects)
@@ -68,7 +68,7 @@ class JobControl:
         return [row.id for row in rows]
 
     def revoke(self, *, library: str, subjects: Sequence[str] | None = None, cause: str) -> list[int]:
-        """End jobs at once, running ones too: their workers can write nothing of them from now on. Return their ids."""
+        """End jobs at once, including running ones, whose workers lose the right to write. Return their ids."""
         with self._store.writing() as connection:
             take_turn(connection)
             rows = _active_rows(connection, None, library, subjects)
@@ -76,16 +76,16 @@ class JobControl:
         return [row.id for row in rows]
 
     def erase(self, library: str) -> None:
-        """Delete all jobs of a library, in whatever state, and its pause."""
+        """Delete all jobs of a library in any state, and its pause."""
         with self._store.writing() as connection:
             delete_jobs(connection, connection.scalars(select(jobs.c.id).where(jobs.c.library == library)).all())
             connection.execute(delete(pauses).where(pauses.c.scope == "library", pauses.c.id == library))
             connection.execute(delete(job_turns).where(job_turns.c.library == library))
 
     def retry(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> list[int]:
-        """Queue failed jobs again, or with ``ids`` failed and cancelled ones. Return the ids of the queued ones.
+        """Queue failed jobs again; with ``ids`` also cancelled ones. Return the ids of the queued jobs.
 
-        A job stays as it is if another of the same key is active.
+        A job stays unchanged if another job with the same key is active.
         """
         with self._store.writing() as connection:
             take_turn(connection)
@@ -95,7 +95,7 @@ class JobControl:
                 query = query.where(jobs.c.library == library)
             rows = _select_rows(connection, query, ids)
             happened, revived = [], []
-            for row in {row.key: row for row in rows}.values():  # of one key the newest
+            for row in {row.key: row for row in rows}.values():  # only the newest job of each key
                 busy = connection.scalar(select(jobs.c.id).where(jobs.c.key == row.key, IS_ACTIVE))
                 if busy is not None:
                     continue
@@ -110,7 +110,7 @@ class JobControl:
         return revived
 
     def forget(self, ids: Sequence[int] | None = None, *, library: str | None = None) -> int:
-        """Delete ended jobs with their events. Return how many. Waiting and running ones stay."""
+        """Delete ended jobs with their events. Return their number. Waiting and running jobs stay."""
         with self._store.writing() as connection:
             query = select(jobs.c.id).where(IS_ENDED)
             if library is not None:
@@ -123,7 +123,7 @@ class JobControl:
 
 
 def cancel(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
-    """Cancel active jobs, with requests that came while they ran."""
+    """Cancel active jobs, including requests to repeat them."""
     happened = []
     for row in rows:
         if row.status == "waiting":
@@ -170,7 +170,7 @@ def _select_rows(connection: Connection, query: Any, ids: Sequence[int] | None) 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Retention of ended jobs: how many newest keep their rows, how many their events, and for how many days both."""
+    """Retention of ended jobs: number of newest jobs with rows, number with events, and maximum age in days."""
 
     rows: int = 10_000
     events: int = 1_000
@@ -178,7 +178,7 @@ class Keep:
 
 
 def fold(store: Transactions, keep: Keep = Keep()) -> int:
-    """Delete ended jobs that are too old or too many, unless somebody waits for them. Return how many."""
+    """Delete ended jobs that are too old or too many, unless a process waits for them. Return their number."""
     gone = 0
     with store.writing() as connection:
         forget_turns(connection)

@@ -1,4 +1,4 @@
-"""Writes of a running job, which only the holder of its lease may make, and the events about them."""
+"""Writes for a running job, which only the holder of its lease may make, and the events about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hybrid_core.types.jobs import Advance, Fence, JobEvent, JobStatus
 _COUNTER = "job events"
 _NOW, _INSERT = select(db_now()), insert(job_events)
 
-# Put together once: that takes longer than to run them.
+# Built once, since building takes longer than running.
 LEASED = LeasedRows(jobs, IS_RUNNING)
 _FORGET_PROGRESS = delete(job_events).where(job_events.c.job_id == bindparam("job"), job_events.c.kind == "progress")
 _FORGET_PAUSE = delete(pauses).where(pauses.c.scope == "job", pauses.c.id == bindparam("job"))
@@ -40,7 +40,7 @@ _FORGET_PAUSES_OF = delete(pauses).where(pauses.c.scope == "job", pauses.c.id.in
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """An event that has no number yet."""
+    """An event before it gets a number."""
 
     job: int
     library: str
@@ -71,8 +71,9 @@ def events(
     waiter: str | None = None,
     limit: int = 1000,
 ) -> list[JobEvent]:
-    """Return events after a number, in order, of one library or several. ``waiter`` is a worker: events of the jobs
-    that it waits for.
+    """Return events after a number, in order.
+
+    ``library`` is one id or several. ``waiter`` is a worker, and limits the result to events of jobs that it waits for.
     """
     query = select(job_events).where(job_events.c.number > after).order_by(job_events.c.number).limit(limit)
     if job is not None:
@@ -90,13 +91,13 @@ def last_event(connection: Connection) -> int:
 
 
 def oldest_event(connection: Connection) -> int:
-    """Return the number of the oldest event that is still kept, 0 if there is none."""
+    """Return the number of the oldest stored event, 0 if there is none."""
     return connection.scalar(select(func.min(job_events.c.number))) or 0
 
 
 @dataclass(frozen=True, slots=True)
 class JobRetries:
-    """Limits of tries: how often a stage is tried, and how long a job waits after each failure.
+    """Limits of attempts: how often a stage is tried, and how long a job waits after each failure.
 
     The wait is ``first_ms``, times ``factor`` after each further failure, and ``most_ms`` at most.
     """
@@ -111,7 +112,7 @@ class JobRetries:
 
 
 def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
-    """Return the row of a running job and lock it until the transaction ends. Raises LeaseLostError."""
+    """Lock the row of a running job until the transaction ends, and return it. Raise LeaseLostError."""
     row = LEASED.lock(connection, fence.job, fence.worker, fence.claim)
     if row is None:
         raise LeaseLostError(
@@ -122,16 +123,16 @@ def lock_job(connection: Connection, fence: Fence) -> Row[Any]:
 
 
 def lock_jobs(connection: Connection, fences: Sequence[Fence]) -> dict[int, Row[Any]]:
-    """Return the rows of running jobs by id, locked like by ``lock_job``. Jobs whose leases are lost are left out."""
+    """Lock the rows of running jobs, and return them by id. Jobs whose leases are lost are left out."""
     claims = {fence.job: (fence.worker, fence.claim) for fence in fences}
     locked = (row for some in parts(sorted(claims)) for row in connection.execute(_LOCKED, {"ids": some}))
     return {row.id: row for row in locked if (row.worker, row.claim) == claims[row.id]}
 
 
 def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[Happening]:
-    """Write the outcome of a running job, and return the events to log at the end of the transaction.
+    """Write the outcome of a running job. Return the events to log at the end of the transaction.
 
-    A job that was cancelled meanwhile does not go back to the queue. Raises LeaseLostError.
+    A job that was cancelled meanwhile does not return to the queue. Raise LeaseLostError.
     """
     return _advance_row(connection, lock_job(connection, fence), advance)
 
@@ -139,7 +140,7 @@ def advance_job(connection: Connection, fence: Fence, advance: Advance) -> list[
 def advance_jobs(
     connection: Connection, advances: Sequence[tuple[Fence, Advance]]
 ) -> tuple[list[Happening], frozenset[int]]:
-    """Write the outcomes of running jobs by few statements. Return the events, and the jobs whose leases are lost."""
+    """Write the outcomes of running jobs with few statements. Return the events, and the jobs whose leases are lost."""
     rows = lock_jobs(connection, [fence for fence, _ in advances])
     happened: list[Happening] = []
     finished: list[dict[str, Any]] = []
@@ -161,7 +162,7 @@ def advance_jobs(
 
 
 def _advance_row(connection: Connection, row: Row[Any], advance: Advance) -> list[Happening]:
-    """Write the outcome of a job whose row is locked. Return its events."""
+    """Write the outcome of a job whose row is locked. Return the events."""
     values: dict[str, Any] = {"heartbeat_at": db_now()}
     if advance.stage is not None and advance.stage != row.stage:
         values |= {"stage": advance.stage, "done": 0, "total": 0, "attempts": 0}
@@ -190,9 +191,11 @@ def _advance_row(connection: Connection, row: Row[Any], advance: Advance) -> lis
 def fail_job(
     connection: Connection, row: Row[Any], cause: str, retries: JobRetries, *, final: bool, passing: bool = False
 ) -> list[Happening]:
-    """Count a failed try of a job. It waits for the next try, unless the failure is ``final`` or the tries are used up.
+    """Count a failed attempt.
 
-    A ``passing`` failure lies with the machine and not with the job: it never uses up the last try.
+    The job waits for the next one, unless the failure is ``final`` or the attempts are used up.
+
+    A ``passing`` failure is caused by the machine and not by the job: it never uses up the last attempt.
     """
     attempts = row.attempts + 1
     if passing:
@@ -215,7 +218,7 @@ def end(
     *,
     again: bool = True,
 ) -> list[Happening]:
-    """End a job, or restart it if it was requested again while it ran and ``again`` allows that."""
+    """End a job, or restart it if it was requested again while it ran and ``again`` allows that. Return the events."""
     ending = Happening(row.id, row.library, status, {"cause": cause} if cause else {})
     connection.execute(_FORGET_PROGRESS, {"job": row.id})
     if row.again and again:
@@ -232,7 +235,7 @@ def end(
 
 
 def waiting_values(*, not_before: Any) -> dict[str, Any]:
-    """Return the column values of a job that waits and belongs to no worker."""
+    """Return the column values of a waiting job without a worker."""
     return {"status": "waiting", "worker": "", "lease_until": 0, "not_before": not_before}
 
 

@@ -1,4 +1,4 @@
-"""The job queue: requests become jobs, workers claim and hold them by leases, and they end or wait again."""
+"""The job queue: requests become jobs, workers claim them with leases, and jobs end or wait again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from hybrid_core.store.tables import clean, insert_into, take, to_json
 from hybrid_core.types.jobs import ASKED, Advance, Enqueued, Fence, Job, JobProgress, JobRequest, JobStage, Lease
 
 _TURN = "enqueue"
-_ROUNDS = 5  # others may end jobs of the same keys between two statements
+_ROUNDS = 5  # maximum number of passes, since other transactions may end jobs with the same keys in between
 
 LEASE_MS = 60_000
 
@@ -38,14 +38,14 @@ _LEASE_EXPIRED = LEASED.expired(bindparam("lease", type_=BigInteger))
 _LATE = select(jobs.c.id).where(IS_RUNNING, _LEASE_EXPIRED).limit(1)
 _LATE_ROWS = (
     select(jobs).where(IS_RUNNING, _LEASE_EXPIRED).with_for_update(skip_locked=True)
-)  # if sorted, it would read all
+)  # sorting would read all rows
 _LEASED_TO = select(jobs).where(IS_RUNNING, jobs.c.worker == bindparam("who"))
 
 
 def enqueue(
     connection: Connection, requests: Sequence[JobRequest], waiter: str
 ) -> tuple[list[Enqueued], list[Happening]]:
-    """Turn each request into a job, or join it to an active job of the same key. Return the outcomes in order.
+    """Turn each request into a job, or join it to an active job with the same key. Return outcomes and events.
 
     ``waiter`` is the worker that waits for the jobs; "" means that they continue without a waiting worker.
     """
@@ -85,7 +85,7 @@ def enqueue(
 
 
 def take_turn(connection: Connection) -> None:
-    """Wait for all other transactions that activate or lock many jobs, so that no two deadlock."""
+    """Wait for all other transactions that activate or lock many jobs, to prevent deadlocks."""
     take(connection, _TURN)
 
 
@@ -96,7 +96,7 @@ def wait_for(connection: Connection, waiter: str, jobs_awaited: Sequence[int]) -
 
 
 def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached: bool) -> Mapping[str, int]:
-    """Return the new jobs' ids by key. A key is missing if another transaction has inserted it by now."""
+    """Insert jobs. Return their ids by key. A key is missing if another transaction has inserted it."""
     if not requests:
         return {}
     now = connection.scalar(select(db_now()))
@@ -113,7 +113,7 @@ def _insert(connection: Connection, requests: Sequence[JobRequest], *, detached:
 
 
 def _dedupe_key(request: JobRequest) -> str:
-    return clean(request.dedupe_key)  # as it comes back
+    return clean(request.dedupe_key)  # in the form in which the database returns it
 
 
 def _request_values(request: JobRequest) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _request_values(request: JobRequest) -> dict[str, Any]:
 def _join(
     connection: Connection, row: Row[Any], request: JobRequest, *, detached: bool
 ) -> tuple[Enqueued, list[Happening]]:
-    """Join a request to a waiting or running job. The request with the higher priority decides how the job is done."""
+    """Join a request to a waiting or running job. The request with the higher priority determines the job's options."""
     values_asked = _request_values(request)
     if request.priority < row.priority:
         values_asked |= {"options": row.options, "needs": row.needs, "priority": row.priority}
@@ -154,7 +154,7 @@ def _join(
 
 
 class JobQueue:
-    """A job queue in the catalog.
+    """The job queue in the catalog.
 
     Several processes may use the same database. Only the database clock decides expiry.
     """
@@ -169,10 +169,10 @@ class JobQueue:
         self._store, self._retries, self._lease_ms, self._limits = store, retries, lease_ms, limits
 
     def enqueue(self, requests: Sequence[JobRequest], *, waiter: str = "") -> list[Enqueued]:
-        """Enqueue requests in one transaction, and return an outcome for each.
+        """Enqueue requests in one transaction. Return an outcome for each.
 
-        ``waiter`` is the id of the worker that waits for them, "" for none. Its jobs are cancelled when it stops
-        waiting and nobody else has asked for them.
+        ``waiter`` is the id of the worker that waits for them, "" for none. When it stops waiting, jobs that no one
+        else requested are cancelled.
         """
         if not requests:
             return []
@@ -182,9 +182,9 @@ class JobQueue:
         return enqueued
 
     def enqueue_beside(self, job: Job, requests: Sequence[JobRequest]) -> None:
-        """Enqueue what follows from a job, for the workers that wait for that job.
+        """Enqueue the follow-up jobs of a job, for the workers that wait for that job.
 
-        If nobody waits, or others asked for it too, the new jobs go on by themselves.
+        If no worker waits, or others requested it too, the new jobs continue without a waiting worker.
         """
         if not requests:
             return
@@ -208,10 +208,10 @@ class JobQueue:
         only_awaited: bool = False,
         limit: int = 1,
     ) -> list[Job]:
-        """Take up to ``limit`` jobs that these abilities suffice for, the most urgent first.
+        """Claim up to ``limit`` jobs whose needs these abilities meet, the most urgent first.
 
-        ``stages`` restricts the stages, ``only_awaited`` to jobs that this worker waits for. Expired leases are handled
-        before.
+        ``stages`` restricts the stages, ``only_awaited`` restricts to jobs that this worker waits for. Expired leases
+        are handled first.
         """
         longest_wait = 2 * self._retries.most_ms
         with self._store.reading() as connection:
@@ -231,7 +231,7 @@ class JobQueue:
             return [tables.to_job(row, paused) for row in taken]
 
     def waits(self, worker: str, abilities: Collection[str], stages: Collection[JobStage]) -> bool:
-        """Return True if a worker with these abilities could take a job of these stages."""
+        """Return whether a worker with these abilities could claim a job of these stages."""
         with self._store.reading() as connection:
             paused = tables.Paused(connection)
             longest_wait = 2 * self._retries.most_ms
@@ -240,14 +240,14 @@ class JobQueue:
             )
 
     def leases(self, worker: str) -> list[Lease]:
-        """Return a worker's leases without writing. A missing one was taken away, or its job has ended."""
+        """Return a worker's leases without writing. A lease is missing if it was lost or its job has ended."""
         with self._store.reading() as connection:
             paused = tables.Paused(connection)
             rows = connection.execute(_LEASED_TO, {"who": worker}).all()
         return [tables.to_lease(row, paused) for row in rows]
 
     def renew(self, worker: str) -> list[Lease]:
-        """Renew a worker's leases, also expired ones that nobody has taken over."""
+        """Renew a worker's leases, including expired ones that no worker has taken over. Return them."""
         with self._store.writing() as connection:
             paused = tables.Paused(connection)
             now = db_now()
@@ -260,7 +260,7 @@ class JobQueue:
         return [tables.to_lease(row, paused) for row in rows]
 
     def progress(self, reports: Sequence[JobProgress]) -> None:
-        """Write the progress of jobs in one transaction; reports of lost leases are dropped.
+        """Write the progress of jobs in one transaction. Reports for lost leases are ignored.
 
         Call it about once a second, not for each page.
         """
@@ -282,34 +282,37 @@ class JobQueue:
             log(connection, happened)
 
     def advance(self, fence: Fence, advance: Advance) -> None:
-        """Write the outcome of a running job. Raises LeaseLostError. See ``Catalog.publish`` for both at once."""
+        """Write the outcome of a running job. Raise LeaseLostError.
+
+        ``Catalog.publish`` does this together with a publication.
+        """
         with self._store.writing() as connection:
             log(connection, advance_job(connection, fence, advance))
 
     def fail(self, fence: Fence, cause: str, *, final: bool = False, passing: bool = False) -> None:
-        """Count a failed try: the job waits for the next try, or fails if ``final`` or its tries are used up.
+        """Count a failed attempt: the job waits for the next one, or fails if ``final`` or its attempts are used up.
 
-        A ``passing`` failure (a full disk) is retried until it has passed. Raises LeaseLostError.
+        A ``passing`` failure (a full disk) is retried until it has passed. Raise LeaseLostError.
         """
         with self._store.writing() as connection:
             row = lock_job(connection, fence)
             log(connection, fail_job(connection, row, cause, self._retries, final=final, passing=passing))
 
     def release(self, fence: Fence, cause: str = "") -> None:
-        """Give a job back as it was taken: for a pause, or when a worker ends. Raises LeaseLostError."""
+        """Return a job to the queue unchanged: for a pause, or when a worker ends. Raise LeaseLostError."""
         with self._store.writing() as connection:
             row = lock_job(connection, fence)
             log(connection, release(connection, [row], cause))
 
     def give_back(self, fences: Sequence[Fence]) -> None:
-        """Give several jobs back in one transaction, as ``release`` does. Lost leases are passed over."""
+        """Return several jobs to the queue in one transaction, like ``release``. Lost leases are skipped."""
         if not fences:
             return
         with self._store.writing() as connection:
             log(connection, release(connection, list(lock_jobs(connection, fences).values()), ""))
 
     def expire(self) -> int:
-        """Return jobs with expired leases to the queue. Return how many there were."""
+        """Return jobs with expired leases to the queue. Return their number."""
         with self._store.reading() as connection:
             if connection.scalar(_LATE, {"lease": self._lease_ms}) is None:
                 return 0
@@ -319,7 +322,7 @@ class JobQueue:
         return len({happening.job for happening in happened})
 
     def lapse(self, gone: Collection[str]) -> None:
-        """End the leases of workers that are known to be dead, so that nobody waits for them to expire."""
+        """End the leases of dead workers at once, before they expire."""
         with self._store.writing() as connection:
             mine = (IS_RUNNING, jobs.c.worker.in_(gone))
             connection.execute(update(jobs).where(*mine).values(lease_until=0))
@@ -331,7 +334,7 @@ class JobQueue:
 
 
 def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: JobRetries) -> list[Happening]:
-    """Count a failed try of running jobs whose worker died: one of them may have killed it."""
+    """Count a failed attempt for running jobs whose worker died, since one of the jobs may have killed it."""
     happened = []
     for row in sorted(rows, key=lambda row: row.id):
         happened.append(Happening(row.id, row.library, "expired", {"worker": row.worker, "stage": row.stage}))
@@ -341,7 +344,7 @@ def retry_abandoned(connection: Connection, rows: Sequence[Row[Any]], retries: J
 
 
 def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> list[Happening]:
-    """Put running jobs back to waiting without counting a try. End those that were cancelled meanwhile."""
+    """Return running jobs to the queue without counting an attempt. End those that were cancelled meanwhile."""
     happened = []
     for row in rows:
         if row.cancel_requested:
@@ -353,7 +356,7 @@ def release(connection: Connection, rows: Sequence[Row[Any]], cause: str) -> lis
 
 
 def refine_first(store: Transactions, subjects: Collection[tuple[str, str]]) -> None:
-    """Refine the trees of these documents first. ``subjects`` are library ids and paths."""
+    """Give waiting refinements of these documents a higher priority. ``subjects`` are library ids and paths."""
     with store.writing() as connection:
         for library, path in subjects:
             connection.execute(

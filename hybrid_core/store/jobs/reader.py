@@ -1,4 +1,4 @@
-"""Jobs, their counts and their events, read without writing."""
+"""Reads of jobs, their counts and their events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class JobReader:
         self._store = store
 
     def job(self, id: int) -> Job:
-        """Return a job. Raises NotFoundError."""
+        """Return a job. Raise NotFoundError."""
         jobs = self.jobs([id])
         if not jobs:
             raise NotFoundError(
@@ -34,7 +34,7 @@ class JobReader:
         return jobs[0]
 
     def jobs(self, ids: Collection[int]) -> list[Job]:
-        """Return the known jobs among these ids, by id."""
+        """Return the existing jobs among these ids, ordered by id."""
         with self._store.reading() as connection:
             paused = tables.Paused(connection)
             return [
@@ -52,7 +52,7 @@ class JobReader:
         subjects: Sequence[str] | None = None,
         limit: int = 100,
     ) -> list[Job]:
-        """Return running jobs, then waiting ones in their order, then ended ones, the newest first."""
+        """Return jobs: running ones, then waiting ones in the order of the queue, then ended ones, the newest first."""
         listed: list[Job] = []
         with self._store.reading() as connection:
             paused = tables.Paused(connection)
@@ -78,13 +78,13 @@ class JobReader:
         return listed
 
     def active_subjects(self, library: str) -> list[str]:
-        """Return the subjects of all jobs of a library that wait or run."""
+        """Return the subjects of all waiting and running jobs of a library."""
         query = select(jobs.c.subject).where(jobs.c.library == library, IS_ACTIVE)
         with self._store.reading() as connection:
             return list(connection.scalars(query))
 
     def waiting_stages(self, library: str, abilities: Collection[str]) -> dict[str, JobStage]:
-        """Return the stage that waits for each file (subject) of a library that was indexed in part.
+        """Return the next stage of each partly indexed file of a library, by subject.
 
         Jobs that are paused, or need more than these abilities, are left out.
         """
@@ -97,24 +97,24 @@ class JobReader:
         return {row.subject: row.stage for row in waiting if tables.words(row.needs) <= able and not paused.holds(row)}
 
     def stage(self, library: str, subject: str) -> JobStage | None:
-        """Return the stage at which a file's job waits or runs, None without a job."""
+        """Return the stage of a file's waiting or running job, None without a job."""
         key = clean(JobRequest(library, "index", subject, "refine").dedupe_key)
         with self._store.reading() as connection:
             stage: JobStage | None = connection.scalar(select(jobs.c.stage).where(jobs.c.key == key, IS_ACTIVE))
         return stage
 
     def ahead(self, ids: Collection[int]) -> dict[int, int]:
-        """Return how many jobs wait before each of these, where libraries and then their owners take turns."""
+        """Return the number of jobs that wait before each of these. Libraries and then their owners take turns."""
         with self._store.reading() as connection:
             return claims.ahead(connection, list(ids))
 
     def awaited(self, waiter: str) -> int:
-        """Return how many jobs a worker waits for, ended ones too."""
+        """Return the number of jobs that a worker waits for, including ended ones."""
         with self._store.reading() as connection:
             return connection.scalar(select(func.count()).where(job_waiters.c.worker_id == waiter)) or 0
 
     def active_awaited(self, waiter: str) -> tuple[frozenset[int], bool]:
-        """Return the jobs that a worker waits for and that have not ended, and whether some of them are paused."""
+        """Return the active jobs that a worker waits for, and whether any of them is paused."""
         query = select(jobs.c.id, jobs.c.library).where(IS_ACTIVE, jobs.c.id.in_(awaited_by(waiter)))
         with self._store.reading() as connection:
             paused = tables.Paused(connection)
@@ -122,7 +122,7 @@ class JobReader:
         return frozenset(row.id for row in rows), any(map(paused.holds, rows))
 
     def has_files_left(self, library: str) -> bool:
-        """Return whether a job of a library other than its embedding waits or runs."""
+        """Return whether a library has waiting or running jobs other than embedding."""
         query = select(jobs.c.id).where(IS_ACTIVE, jobs.c.library == library, jobs.c.stage != "embed").limit(1)
         with self._store.reading() as connection:
             return connection.scalar(query) is not None
@@ -153,7 +153,7 @@ class JobReader:
         waiter: str | None = None,
         limit: int = 1000,
     ) -> list[JobEvent]:
-        """Return events after a number, in order. Ended jobs keep no progress, old ones no events."""
+        """Return events after a number, in order. Ended jobs have no progress events, old jobs no events at all."""
         with self._store.reading() as connection:
             return fencing.events(connection, after, job=job, library=library, waiter=waiter, limit=limit)
 

@@ -1,6 +1,6 @@
-"""The tables of jobs, and their rows as values.
+"""The tables of jobs, and conversion of their rows.
 
-Small indexes over waiting and running jobs keep them quick however many rows have ended.
+Partial indexes over waiting and running jobs keep queries fast, however many jobs have ended.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ jobs = Table(
     Column("subject", Text, nullable=False),
     Column("options", Text, nullable=False),  # JSON object
     Column("needs", Text, nullable=False),  # sorted words, space separated
-    Column("key", Text, nullable=False),  # one job of it waits or runs
+    Column("key", Text, nullable=False),  # unique among waiting and running jobs
     Column("version", Text, nullable=False),
     Column("priority", Integer, nullable=False),
     Column("turn", Integer, nullable=False, server_default="0"),
@@ -53,23 +53,23 @@ jobs = Table(
     Column("total", Integer, nullable=False, server_default="0"),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("not_before", BigInteger, nullable=False, server_default="0"),
-    Column("worker", String, nullable=False, server_default=""),  # the holder of the lease
+    Column("worker", String, nullable=False, server_default=""),  # id of the worker that has the lease
     Column("claim", Integer, nullable=False, server_default="0"),
     Column("lease_until", BigInteger, nullable=False, server_default="0"),
     Column("heartbeat_at", BigInteger, nullable=False, server_default="0"),
     Column("cancel_requested", Boolean, nullable=False, server_default="0"),
-    Column("detached", Boolean, nullable=False, server_default="0"),  # goes on if nobody waits for it
-    Column("again", Text, nullable=False, server_default=""),  # JSON: the request that came while it ran
+    Column("detached", Boolean, nullable=False, server_default="0"),  # continues if no worker waits for it
+    Column("again", Text, nullable=False, server_default=""),  # JSON: a request that arrived while it ran
     Column("cause", Text, nullable=False, server_default=""),
     Column("result", Text, nullable=False, server_default="{}"),  # JSON object
     Column("created_at", BigInteger, nullable=False),
     Column("started_at", BigInteger, nullable=False, server_default="0"),
     Column("finished_at", BigInteger, nullable=False, server_default="0"),
-    sqlite_autoincrement=True,  # an id is never used for another job
+    sqlite_autoincrement=True,  # ids are never reused
 )  # fmt: skip
 
 
-# Written out, not bound: only so is it seen that an index over such rows serves.
+# A literal, not a bound parameter: otherwise the database would not use the partial index.
 def is_waiting(table: FromClause) -> ColumnElement[bool]:
     return table.c.status == literal_column("'waiting'")
 
@@ -126,13 +126,13 @@ job_turns = Table(
     Column("stage", String, primary_key=True),
     Column("library", String, primary_key=True),
     Column("owner", String, primary_key=True),
-    Column("served", BigInteger, nullable=False),  # numbers rise with each claim
+    Column("served", BigInteger, nullable=False),  # increases with each claim
 )  # fmt: skip
 
 pauses = Table(
     "pauses", metadata,
     Column("scope", String, primary_key=True),  # "all", "library" or "job"
-    Column("id", String, primary_key=True),  # of the library or the job, "" for all
+    Column("id", String, primary_key=True),  # id of the library or the job, "" for all
     Column("at", BigInteger, nullable=False),
 )  # fmt: skip
 

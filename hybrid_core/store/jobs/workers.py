@@ -1,4 +1,4 @@
-"""The processes that run jobs or wait for them, and the jobs offered to workers."""
+"""The processes that run jobs or wait for them, and offers of jobs to workers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SESSION = "password:"
 MACHINE = "machine:"
 """Prefix of a need that only machines with the file at its path meet."""
 
-_TOGETHER = 20  # jobs of the same needs in a row: a worker that cannot do them skips so many
+_TOGETHER = 20  # jobs with the same needs in a row: a worker that cannot run them skips only this many
 
 
 class Workers:
@@ -32,7 +32,7 @@ class Workers:
         self._store, self._lease_ms, self._retries = store, lease_ms, retries
 
     def register(self, worker: Worker) -> Worker:
-        """Register a process. Return it with its times."""
+        """Register a process. Return it with its start time."""
         with self._store.writing() as connection:
             now = connection.scalar(select(db_now())) or 0
             registered = replace(worker, started_at=now, heartbeat_at=now)
@@ -46,7 +46,7 @@ class Workers:
         return registered
 
     def beat(self, worker: str) -> bool:
-        """Record a sign of life. Return False if the process had been given up and must register again."""
+        """Record a heartbeat. Return False if the process was removed and must register again."""
         with self._store.writing() as connection:
             beaten = connection.execute(
                 update(workers).where(workers.c.id == worker).values(heartbeat_at=db_now()).returning(workers.c.id)
@@ -60,7 +60,7 @@ class Workers:
             return [tables.to_worker(row) for row in rows]
 
     def leave(self, worker: str, cause: str = "") -> None:
-        """Remove a process that ends: its jobs wait again, and the jobs that it waited for stay."""
+        """Remove an ending process. Its running jobs return to the queue; jobs that it waited for continue."""
         with self._store.writing() as connection:
             log(connection, release(connection, self._forget(connection, [worker]), cause))
 
@@ -80,16 +80,16 @@ class Workers:
         return [row.id for row in alone]
 
     def detach(self, worker: str) -> None:
-        """Stop waiting; the jobs go on."""
+        """Stop waiting. The jobs continue."""
         with self._store.writing() as connection:
             mine = awaited_by(worker)
             connection.execute(update(jobs).where(jobs.c.id.in_(mine), IS_ACTIVE).values(detached=True))
             connection.execute(delete(job_waiters).where(job_waiters.c.worker_id == worker))
 
     def sweep(self, worker: str = "") -> None:
-        """Forget dead processes other than ``worker``, and end jobs that only they could have done.
+        """Remove dead processes other than ``worker``, and end jobs that only they could have run.
 
-        Their running jobs lose one try, as when a lease expires.
+        A running job of a dead process loses one attempt, like after an expired lease.
         """
         with self._store.reading() as connection:
             dead = connection.execute(select(workers.c.id).where(self._dead(), workers.c.id != worker)).scalars().all()
@@ -114,7 +114,7 @@ class Workers:
         return rows
 
     def _end_forgotten(self, connection: Connection) -> None:
-        """End jobs whose password no process has any more: they would wait for ever."""
+        """End jobs whose password no process has any more, since they would wait forever."""
         abilities = {
             word for text in connection.execute(select(workers.c.abilities)).scalars() for word in text.split()
         }
@@ -125,7 +125,10 @@ class Workers:
                 log(connection, end(connection, row, "failed", cause))
 
     def _dead(self) -> ColumnElement[bool]:
-        """Return the condition of a dead process. A heartbeat far ahead is from before the clock was put back."""
+        """Return the condition for a dead process.
+
+        A heartbeat far in the future is from before the clock was set back.
+        """
         return or_(
             workers.c.heartbeat_at < db_now() - self._lease_ms, workers.c.heartbeat_at > db_now() + self._lease_ms
         )
@@ -138,7 +141,7 @@ class Offer:
 
 
 class JobOffers:
-    """The waiting jobs that a worker may take now. A worker claims an offered job like any other."""
+    """Offers of waiting jobs that a worker may claim now. A worker claims an offered job like any other."""
 
     def __init__(
         self, store: Transactions, retries: JobRetries = JobRetries(), limits: JobLimits = JobLimits()
@@ -149,9 +152,9 @@ class JobOffers:
     def all(self, limit: int) -> list[Offer]:
         """Return up to ``limit`` offers of each kind, and per library at most as many as may run at once.
 
-        The most urgent come first among the first 20 of all that need the same, then among the next 20. Libraries and
-        their owners take turns. Jobs of different needs share the offers equally, so neither a library nor a missing
-        ability blocks others. Jobs of dead workers are offered too.
+        Jobs with the same needs come in blocks of 20; within a block the most urgent come first. Libraries and their
+        owners take turns. Jobs of different needs share the offers equally, so neither a library nor a missing ability
+        blocks others. Jobs of dead workers are offered too.
         """
         self._workers.sweep()
         self._queue.expire()
@@ -167,7 +170,7 @@ class JobOffers:
         return [Offer(row.id, row.kind) for row in rows]
 
     def open(self, job: int, abilities: Collection[str]) -> bool:
-        """Return True if a worker with these abilities may take a job now."""
+        """Return whether a worker with these abilities may claim a job now."""
         with self._store.reading() as connection:
             paused = tables.Paused(connection)
             if paused.all:
@@ -186,7 +189,7 @@ def _needs() -> Select[Any]:
 
 @cache
 def _offers() -> Select[Any]:
-    """Build the statement. Jobs are numbered by turn within a library, then per needs, then over all."""
+    """Build the statement for offers. Jobs are numbered by turn within a library, then per needs, then over all."""
     sorted_by = [jobs.c[name] for name in ("id", "kind", "library", "owner", "needs", "priority", "turn")]
     chosen: Any = select(*sorted_by).where(*open_now(), ~jobs.c.needs.contains(SESSION)).subquery()
     alike = ["kind", "needs"]
@@ -200,7 +203,7 @@ def _offers() -> Select[Any]:
 
 
 def _number_jobs(chosen: Any, name: str, within: Sequence[str], limit: str, order: Sequence[Any]) -> Any:
-    """Number these jobs among those that are the same ``within``, and keep numbers up to ``limit``."""
+    """Number jobs within groups that have equal columns ``within``, and select numbers up to ``limit``."""
     place = func.row_number().over(partition_by=[chosen.c[column] for column in within], order_by=order)
     numbered = select(chosen, place.label(name)).subquery()
     return select(numbered).where(numbered.c[name] <= bindparam(limit)).subquery()

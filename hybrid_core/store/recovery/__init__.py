@@ -1,1 +1,1 @@
-"""Recovery: save what a damaged catalog still contains in a new one."""
+"""Recovery of a damaged catalog: copy all readable data into a new one."""

@@ -1,4 +1,4 @@
-"""How the rows of each table lie in a file: which value of a record is which column's, and what it may be."""
+"""Layouts of tables in a SQLite file: the column of each value in a record, and the values that are valid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _SEQUENCE = "sqlite_sequence"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """``kind`` is "text", "integer", "float" or "blob"; ``default`` stands for it in rows that are older than it."""
+    """A column of a table. ``kind`` is "text", "integer", "float" or "blob".
+
+    ``default`` is its value in rows that are older than the column.
+    """
 
     name: str
     kind: str
@@ -26,8 +29,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """``columns`` in the order of its records; behind them comes the rowid, where the table has one. ``whole``: it
-    holds an entry for every row. ``root`` is 0 where it is not known.
+    """An index of a table. ``columns`` are in the order of its records, followed by the rowid if the table has one.
+
+    ``whole``: it has an entry for every row. ``root`` is its root page, 0 if unknown.
     """
 
     name: str
@@ -38,8 +42,9 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``stored`` are its columns in the order of its records, ``key`` those of its primary key. ``alias`` is the
-    column that is the rowid, "" for none. ``root`` is 0 where it is not known.
+    """The layout of a table. ``stored`` are the columns in the order of its records, ``key`` is the primary key.
+
+    ``alias`` is the column that equals the rowid, "" for none. ``root`` is its root page, 0 if unknown.
     """
 
     name: str
@@ -52,7 +57,7 @@ class Layout:
     root: int = 0
 
     def row(self, record: Record) -> Row | None:
-        """Return the values of a record by column; None if it cannot be one of this table."""
+        """Return the values of a record by column, None if it cannot belong to this table."""
         rowid, values = record
         if len(values) > len(self.stored):
             return None
@@ -68,7 +73,7 @@ class Layout:
         return row
 
     def part(self, index: Index, record: Record) -> tuple[int, Row] | None:
-        """Return the rowid (0 for none) and the columns that an entry of an index holds; None for nonsense."""
+        """Return the rowid (0 for none) and the column values of an index entry, None if it is invalid."""
         _, values = record
         if len(values) != len(index.columns) + self.rowids:
             return None
@@ -83,9 +88,11 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """``statements`` made the tables and indexes of the file. ``missing`` are the tables that were expected, and are
-    not named in it. ``sequence`` is the root of the last ids given, 0 where it is not known. ``usual``: its tables have
-    as many columns as was expected. ``replaced`` tables are described by damaged statements, or none.
+    """The tables of a damaged file. ``statements`` are the readable statements that created tables and indexes.
+
+    ``missing`` are expected tables without an entry. ``sequence`` is the root page of ``sqlite_sequence``, 0 if
+    unknown. ``usual``: all tables have the expected number of columns. ``replaced`` are tables whose statements are
+    damaged or lost.
     """
 
     layouts: Mapping[str, Layout]
@@ -103,7 +110,7 @@ class _Entries:
 
 
 def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
-    """Read how the tables of a file lie; those that it has lost are as the ``expected`` statements make them."""
+    """Read the layouts of the tables in a file. Lost tables have the layout of the ``expected`` statements."""
     tree = pages.new_tree(table=True)
     entries = _Entries()
     for record in pages.records(tree, _SCHEMA_ROOT):
@@ -118,7 +125,7 @@ def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
     for name, layout in usual.items():
         columns = set(layouts[name].columns) if name in layouts else set[str]()
         if not columns or (len(columns) == len(layout.columns) and columns != set(layout.columns)):
-            layouts[name] = _with_roots(layout, roots)  # its statement is lost or damaged
+            layouts[name] = _with_roots(layout, roots)  # the statement is lost or damaged
             replaced.add(name)
     same = all(len(layouts[name].columns) == len(layout.columns) for name, layout in usual.items())
     missing = frozenset(usual.keys() - entries.tables.keys())
@@ -127,13 +134,13 @@ def read_schema(pages: PageFile, expected: Iterable[str]) -> Schema:
 
 
 def statements_of(connection: sqlite3.Connection) -> list[str]:
-    """Return the statements that made the tables and indexes of a database."""
+    """Return the statements that created the tables and indexes of a database."""
     query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY type DESC"
     return [sql for (sql,) in connection.execute(query)]
 
 
 def _note(entries: _Entries, record: Record) -> bool:
-    """Add a record to the entries. Return False if it is none of the schema's table."""
+    """Add a record of the schema table to the entries. Return False if it is invalid."""
     values = record[1]
     if len(values) != 5:
         return False
@@ -162,7 +169,7 @@ def _take_stray(pages: PageFile, tree: Tree, number: int, entries: _Entries) -> 
 
 
 def _layouts(statements: Iterable[str], roots: Mapping[str, int]) -> dict[str, Layout]:
-    """Return the layouts by name. A statement that SQLite refuses is damaged and left out."""
+    """Return the layouts by table name. Statements that SQLite refuses are damaged and left out."""
     with closing(sqlite3.connect(":memory:")) as scratch:
         for sql in sorted(statements, key=lambda statement: not statement.upper().startswith("CREATE TABLE")):
             if sql.upper().startswith("CREATE ") and not sql.startswith("CREATE TABLE sqlite_"):
@@ -248,7 +255,7 @@ def _decode_value(value: Value, column: Column) -> Value:
 
 
 def last_ids(pages: PageFile, root: int) -> dict[str, int]:
-    """Return the last id that each table has given, from ``sqlite_sequence``."""
+    """Return the last id that each table has assigned, from ``sqlite_sequence``."""
     ids = dict[str, int]()
     for _, values in pages.records(pages.new_tree(table=True), root) if root else ():
         match values:

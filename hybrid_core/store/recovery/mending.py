@@ -1,7 +1,7 @@
-"""Repair a salvaged catalog.
+"""Repair of a salvaged catalog.
 
-Rows that refer to lost rows are repaired, marked for indexing again, or dropped. So are rows with invalid values, since
-SQLite pages have no checksums. Stored files without a name get one.
+Rows that refer to lost rows are repaired, marked for indexing again, or deleted. The same applies to rows with invalid
+values, since SQLite pages have no checksums. Stored files without a name get one.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ _ORPHAN_ROWS: dict[str, str] = {
 RECOVERED = "recovered"
 """The library of files of which it is not known where they belong."""
 
-HASH = 64  # characters of the SHA-256 that a kept file's name begins with
-SHOWN = 12  # of them, in the new name of a file
+HASH = 64  # length of the SHA-256 at the beginning of a stored file's name
+SHOWN = 12  # characters of the hash in the new name of a file
 _DOCUMENT = text(
     "SELECT d.library, d.path FROM documents d JOIN contents c ON c.content_id = d.content_id WHERE c.sha256 = :sha256 "
     "AND NOT EXISTS (SELECT 1 FROM originals o WHERE o.library = d.library AND o.path = d.path)"
@@ -103,8 +103,10 @@ _SELECT_CITATION = text(
 
 
 class Mending:
-    """``lost`` counts rows that could not stay, by table; ``emptied`` those of which a part was lost; ``rebuild`` the
-    documents that are to be indexed again.
+    """Repair of a salvaged catalog, with counts of the repairs.
+
+    ``lost`` counts deleted rows by table, ``emptied`` rows that lost a part, and ``rebuild`` documents that have to be
+    indexed again.
     """
 
     def __init__(self, catalog: Catalog, saved: dict[str, Saved]) -> None:
@@ -115,11 +117,11 @@ class Mending:
 
     @property
     def changed(self) -> bool:
-        """Return True if anything had to be mended."""
+        """Return whether anything was repaired."""
         return bool(self.lost.total() or self.emptied.total() or self.libraries or self.rebuild)
 
     def run(self) -> None:
-        """Mend everything. Raises StoreError where the new catalog cannot be written."""
+        """Repair everything. Raise StoreError if the new catalog cannot be written."""
         with self._catalog.writing() as connection:
             self._add_libraries(connection)
             mend_values(connection, self.lost, self.emptied)
@@ -129,14 +131,15 @@ class Mending:
         self._discard_halves()
         with self._catalog.writing() as connection:
             if not (self._is_complete("embeddings") and self._is_complete("embedded")):
-                # Some vector may be lost. Contents without the mark use the vectors that are there again.
+                # Some vectors may be lost. Contents without this mark reuse the remaining vectors when they are
+                # embedded again.
                 connection.execute(schema.embedded.delete())
             _count_again(connection)
             fill_orders(connection)
             _number_on(connection)
 
     def _add_libraries(self, connection: Connection) -> None:
-        """Add a row again for each lost library that documents and notes refer to, under its id."""
+        """Create a row for each lost library that documents and notes refer to, with its id."""
 
         for library in sorted(set(connection.scalars(text(_LIBRARIES))).difference(library_ids(connection))):
             others = all_libraries(connection)
@@ -150,7 +153,7 @@ class Mending:
             self.emptied["libraries"] += _execute(connection, f"UPDATE libraries SET {column} = NULL WHERE {where}")
 
     def _mend_conversations(self, connection: Connection) -> None:
-        """Give messages of a lost conversation a new one. Who asked is not known any more."""
+        """Create conversations for messages whose conversation is lost. Their owner is unknown."""
         created = _execute(
             connection,
             "INSERT INTO conversations (id, title, created_at, updated_at) SELECT conversation, 'recovered', "
@@ -178,7 +181,7 @@ class Mending:
         orphan = "kind = 'session' AND parent <> '' AND parent NOT IN (SELECT id FROM tokens)"
         _execute(connection, f"DELETE FROM grants WHERE token IN (SELECT id FROM tokens WHERE {orphan})")
         self.lost["tokens"] += _execute(connection, f"DELETE FROM tokens WHERE {orphan}")
-        # Rows that belong to lost contents.
+        # rows that belong to lost contents
         for table in ("pages", "trees", "chunks", "terms", "embedded"):
             where = "content_id NOT IN (SELECT content_id FROM contents)"
             self.lost[table] += _execute(connection, f"DELETE FROM {table} WHERE {where}")
@@ -202,7 +205,7 @@ class Mending:
         self.rebuild += connection.execute(statement, {"error": LOST}).rowcount
 
     def _discard_halves(self) -> None:
-        """Delete contents of which a page, the tree or the words are lost, and mark their documents."""
+        """Delete contents that lack a page, the tree or the words, and mark their documents."""
         with self._catalog.snapshot() as snapshot, self._catalog.reading() as connection:
             columns = schema.contents.c
             contents = connection.execute(select(columns.content_id, columns.pages, columns.sections)).all()
@@ -222,7 +225,7 @@ class Mending:
 
 
 def mend_values(connection: Connection, lost: Counter[str], emptied: Counter[str]) -> None:
-    """Replace values that make no sense, or drop their rows. ``lost`` and ``emptied`` count the rows by table."""
+    """Replace invalid values, or delete their rows. ``lost`` and ``emptied`` count the rows by table."""
     for (table, column), words in _REQUIRED_WORDS.items():
         if table == "tokens":
             unknown = f"token IN (SELECT id FROM tokens WHERE kind NOT IN ({_quote(words)}))"
@@ -243,16 +246,16 @@ def mend_values(connection: Connection, lost: Counter[str], emptied: Counter[str
 
 
 def are_sound(counts: TermCounts) -> bool:
-    """Return True if each term stands on some page, and its pages are in order. Reading the bytes checked the rest."""
+    """Return whether each term has pages, in ascending order. Decoding the bytes has checked the rest."""
     if not (np.diff(counts.starts) > 0).all():
         return False
     rising = np.diff(counts.pages.astype(np.int64)) > 0
-    rising[counts.starts[1:-1] - 1] = True  # there the next term begins
+    rising[counts.starts[1:-1] - 1] = True  # the next term begins here
     return bool(rising.all())
 
 
 def works(call: Callable[..., object], *arguments: Any) -> bool:
-    """Return False if the call meets a damaged value."""
+    """Return whether a call succeeds, that is, reads no damaged value."""
     try:
         call(*arguments)
     except GARBLED:
@@ -265,7 +268,7 @@ def _quote(words: tuple[str, ...]) -> str:
 
 
 def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *, chunks: bool) -> bool:
-    """Return True if all of a content is there. ``chunks``: no chunk of any content was lost; else each is checked."""
+    """Return whether a content is complete. ``chunks``: no chunk of any content was lost; else they are checked."""
     try:
         content = snapshot.content(content_id)
         words = snapshot.looked_into([content_id]).get(content_id)
@@ -284,7 +287,7 @@ def _is_whole(snapshot: Snapshot, content_id: str, pages: int, sections: int, *,
 
 
 def _chunks_cover_pages(content: Any) -> bool:
-    """Return True if the chunks hold all text of the pages."""
+    """Return whether the chunks cover all text of the pages."""
     if [chunk.number for chunk in content.chunks] != list(range(1, len(content.chunks) + 1)):
         return False
     left = {page.number: list(page.text) for page in content.pages}
@@ -307,7 +310,7 @@ def _count_again(connection: Connection) -> None:
 
 
 def _number_on(connection: Connection) -> None:
-    """Continue the counters, so that no number is given twice. The new mark has each search index built anew."""
+    """Set the counters beyond all used numbers. The new mark makes each search index be rebuilt."""
     mark = secrets.randbits(_MARK_BITS) + 1
     connection.execute(update(schema.changes).values(mark=mark))
     newest = (
@@ -332,8 +335,9 @@ def _parse_json(written: str, kind: type) -> Any:
 
 
 def name_originals(connection: Connection, names: Sequence[str]) -> int:
-    """Give each kept file that no row of ``originals`` names one: that of its document, else a new one to be indexed.
-    Returns how many had none.
+    """Create rows of ``originals`` for stored files without one: for their documents, else at a new address.
+
+    Return the number of files that had no row.
     """
     unnamed = sorted(set(names) - kept_files(connection))
     for name in unnamed:
@@ -345,7 +349,7 @@ def name_originals(connection: Connection, names: Sequence[str]) -> int:
 
 
 def _addresses(connection: Connection, name: str) -> list[tuple[str, str]]:
-    """Return the libraries and addresses of a kept file."""
+    """Return the libraries and addresses for a stored file."""
     sha256 = name[:HASH]
     documents = [tuple(row) for row in connection.execute(_DOCUMENT, {"sha256": sha256})]
     places = [(library, path) for library, path in documents if is_upload(path) or not Path(path).exists()]
@@ -360,7 +364,7 @@ def _addresses(connection: Connection, name: str) -> list[tuple[str, str]]:
 
 
 def _free_address(connection: Connection, library: str, called: str) -> str:
-    """Return an address of this name that no upload of the library has."""
+    """Return an upload address with this name that is free in the library."""
     columns = schema.originals.c
     taken = set(connection.scalars(select(columns.path).where(columns.library == library)))
     stem, suffix = PurePath(called).stem, PurePath(called).suffix
@@ -372,7 +376,7 @@ def _free_address(connection: Connection, library: str, called: str) -> str:
 
 
 def _recovered_library(connection: Connection) -> str:
-    """Return the id of the library for files of unknown places. Create it if it is missing."""
+    """Return the id of the library for files of unknown origin. Create it if it is missing."""
     libraries = all_libraries(connection)
     library = library_called(RECOVERED, libraries)
     if library is not None:

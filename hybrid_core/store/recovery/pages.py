@@ -1,7 +1,7 @@
-"""A SQLite file and its write-ahead log, read page by page without SQLite, which stops at the first damaged page.
+"""Reads of a SQLite file and its write-ahead log, page by page, without SQLite, which stops at the first damaged page.
 
 The format is documented at https://www.sqlite.org/fileformat2.html. Rows are decoded from the leaves of the b-trees.
-Each page is recorded with the tree that holds it: a page that two trees hold, or none, shows damage too.
+Each page is assigned to the tree that contains it. A page in two trees, or in none, is another sign of damage.
 """
 
 from __future__ import annotations
@@ -14,36 +14,40 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAGIC = b"SQLite format 3\0"
-PAGE_SIZE = 4096  # SQLite's default, where the header does not say
+PAGE_SIZE = 4096  # SQLite's default, if the header is unreadable
 TABLE_LEAF, INDEX_LEAF = 13, 10
 _TABLE_INTERIOR, _INDEX_INTERIOR = 5, 2
-_PAGE_HEADER = struct.Struct(">BHHHB")  # kind, first free block, cells, start of their content, lost bytes
-_INTEGERS = (0, 1, 2, 3, 4, 6, 8)  # bytes of the serial types 0 to 6
+# kind, first free block, number of cells, start of their content, fragmented bytes
+_PAGE_HEADER = struct.Struct(">BHHHB")
+_INTEGERS = (0, 1, 2, 3, 4, 6, 8)  # sizes in bytes of the serial types 0 to 6
 _SMALLEST_CELL = 4  # bytes
-_FREE = 1  # the owner of pages in the list of free ones
+_FREE = 1  # the owner number of pages in the free list
 _FIRST_TREE = 2
-_LOCK_BYTE = 0x40000000  # SQLite leaves the page that holds this byte unused
+_LOCK_BYTE = 0x40000000  # SQLite never uses the page with this byte
 
 Value = None | int | float | str | bytes
 Record = tuple[int, list[Value]]
 """The rowid (0 in an index), and the values as they are stored: text as bytes marked by ``Text``."""
 
 _HEADER = struct.Struct(">8I")  # magic, version, page size, checkpoint, two salts, two checksums
-_FRAME = struct.Struct(">6I")  # page, pages of the file after a commit (else 0), two salts, two checksums
-_MAGIC = 0x377F0682  # plus 1 where checksums are of big-endian words
+_FRAME = struct.Struct(">6I")  # page number, number of pages after a commit (else 0), two salts, two checksums
+_MAGIC = 0x377F0682  # plus 1 if checksums use big-endian words
 
 
 class Text(bytes):
-    """A text as it is stored, in UTF-8 unless it is damaged."""
+    """The bytes of a text value, which are valid UTF-8 unless they are damaged.
+
+    The class distinguishes texts from blobs.
+    """
 
 
 class Damage(Exception):
-    """Something of a page is not as SQLite writes it."""
+    """A part of a page violates the file format of SQLite."""
 
 
 @dataclass(slots=True, eq=False)
 class Tree:
-    """Count the unreadable pages and cells of one b-tree in ``damage``, and its readable rows in ``records``."""
+    """A b-tree of the file. ``damage`` counts unreadable pages and cells, ``records`` readable rows."""
 
     number: int
     table: bool
@@ -59,12 +63,13 @@ class _Page:
 
 
 class PageFile:
-    """The pages of one file, numbered from 1. ``whole``: its header and its list of free pages are as they should be,
-    and no page is cut off.
+    """The pages of a SQLite file, numbered from 1.
+
+    ``whole``: the header and the free list are valid, and no page is truncated.
     """
 
     def __init__(self, data: bytes | mmap.mmap, page_size: int = PAGE_SIZE, reserved: int = 0) -> None:
-        """Open a file. ``reserved`` are the bytes at the end of each page that hold nothing."""
+        """Open a file. ``reserved`` is the number of unused bytes at the end of each page."""
         head = bytes(data[:100])
         self.page_size, self._usable = page_size, page_size - reserved
         self._data = data
@@ -79,13 +84,13 @@ class PageFile:
             self._owners[lock] = _FREE
 
     def new_tree(self, *, table: bool) -> Tree:
-        """Add a tree. ``table``: it is keyed by rowid; else it is an index, or a table without rowids."""
+        """Add a tree. ``table``: it is keyed by rowid; otherwise it is an index, or a table without rowids."""
         tree = Tree(len(self._trees) + _FIRST_TREE, table)
         self._trees.append(tree)
         return tree
 
     def records(self, tree: Tree, root: int) -> Iterator[Record]:
-        """Yield what the tree below ``root`` holds, in its order as far as it is whole; ``tree`` counts the damage."""
+        """Yield the records of the tree below ``root``, in order where it is undamaged. ``tree`` counts the damage."""
         left: list[int | Record] = [root]
         while left:
             item = left.pop()
@@ -108,13 +113,13 @@ class PageFile:
             left += reversed([*inside, last])
 
     def unclaimed(self) -> list[int]:
-        """Return the pages that no tree and no list holds."""
+        """Return the pages that belong to no tree and no free list."""
         return [number for number in range(1, self.count + 1) if not self._owners[number]]
 
     def stray(self, number: int) -> tuple[bool, list[Record]]:
-        """Return what a page holds that no tree leads to, and whether it is a table's; nothing is claimed.
+        """Return whether a page without a tree is part of a table, and its records. Do not assign the page.
 
-        Raises Damage where it is no page of rows.
+        Raise Damage if it contains no rows.
         """
         tree = Tree(0, table=self._kind(number) == TABLE_LEAF)
         if self._kind(number) == _TABLE_INTERIOR:
@@ -122,7 +127,7 @@ class PageFile:
         return tree.table, [cell for cell in self._read(tree, number, claim=False).cells if cell is not None]
 
     def claim_stray(self, tree: Tree, number: int) -> None:
-        """Give a page that ``stray`` read to a tree, with all that its rows hold elsewhere."""
+        """Assign a page that ``stray`` read to a tree, with all pages on which its rows continue."""
         tree.records += sum(cell is not None for cell in self._read(tree, number).cells)
 
     def _kind(self, number: int) -> int:
@@ -130,13 +135,13 @@ class PageFile:
         return self._data[start + 100 if number == 1 else start]
 
     def _claim(self, tree: Tree, number: int) -> None:
-        """Claim a page for a tree. Raises Damage for a missing page, or one that this tree has already."""
+        """Assign a page to a tree. Raise Damage for a missing page, or one that this tree already has."""
         if not 1 <= number <= self.count:
             raise Damage
         owner = self._owners[number]
         if owner == tree.number:
             raise Damage
-        if owner:  # two hold it: which of them should cannot be known
+        if owner:  # two trees contain it, and the right one is unknown
             tree.damage += 1
             if owner == _FREE:
                 self.whole = False
@@ -171,12 +176,12 @@ class PageFile:
         if interior:
             children.append(struct.unpack_from(">I", page, first + 8)[0])
         used += _free_bytes(page, free)
-        if used != self._usable - (content or 65536):  # a cell that its page has forgotten, or one that is too long
+        if used != self._usable - (content or 65536):  # a lost cell, or one that is too long
             tree.damage += 1
         return _Page(not interior, tuple(children), tuple(cells))
 
     def _cell(self, tree: Tree, page: bytes, at: int, kind: int, *, claim: bool) -> tuple[int, Record | None, int]:
-        """Return (child page, record, bytes on this page). Raises Damage, IndexError where it is not as it should."""
+        """Return (child page, record, bytes on this page). Raise Damage or IndexError for an invalid cell."""
         begin, child, rowid = at, 0, 0
         if kind in (_TABLE_INTERIOR, _INDEX_INTERIOR):
             child = struct.unpack_from(">I", page, at)[0]
@@ -211,7 +216,7 @@ class PageFile:
         return child, (rowid, _decode(b"".join(parts))), at + local + 4 - begin
 
     def _chain(self, tree: Tree, number: int, *, claim: bool) -> Iterator[int]:
-        """Yield the pages on which a long record continues."""
+        """Yield the overflow pages of a long record."""
         while number:
             if claim:
                 self._claim(tree, number)
@@ -221,7 +226,7 @@ class PageFile:
             number = struct.unpack_from(">I", self._data, (number - 1) * self.page_size)[0]
 
     def _mark_free(self, head: bytes) -> bool:
-        """Mark the free pages; False where their list is damaged."""
+        """Mark the free pages. Return False if the free list is damaged."""
         trunk, expected = struct.unpack_from(">II", head, 32)
         free = set[int]()
         while trunk:
@@ -242,7 +247,7 @@ class PageFile:
 
 
 def geometry_of(head: bytes) -> tuple[int, int]:
-    """Return the page size and the reserved bytes a page by the first 100 bytes of a file; (0, 0) for nonsense."""
+    """Return the page size and the reserved bytes per page from the first 100 bytes of a file, (0, 0) if invalid."""
     if len(head) < 100 or head[:16] != MAGIC or head[21:24] != b"\x40\x20\x20":
         return 0, 0
     size = int.from_bytes(head[16:18], "big")
@@ -251,7 +256,7 @@ def geometry_of(head: bytes) -> tuple[int, int]:
 
 
 def open_pages(data: bytes | mmap.mmap) -> PageFile:
-    """Read a file as its header says, or with SQLite's usual page size if that fits its first tree better."""
+    """Open a file with the page size in its header, or with SQLite's default if the schema is less damaged with it."""
     size, reserved = geometry_of(bytes(data[:100]))
     candidates = {(PAGE_SIZE, 0): 0, (size, 0): 1, (size, reserved): 2} if size else {(PAGE_SIZE, 0): 0}
     if len(candidates) == 1:
@@ -260,7 +265,7 @@ def open_pages(data: bytes | mmap.mmap) -> PageFile:
 
 
 def _damage(pages: PageFile) -> int:
-    """Count what is damaged of the first tree, which is the schema."""
+    """Return the amount of damage in the schema, which is the first tree."""
     tree = pages.new_tree(table=True)
     readable = sum(1 for _ in pages.records(tree, 1))
     return tree.damage + (not readable)
@@ -278,7 +283,7 @@ def _varint(page: bytes, at: int) -> tuple[int, int]:
 
 
 def _decode(payload: bytes) -> list[Value]:
-    """Return the values of a record. Raises Damage if its header and its length do not fit each other."""
+    """Return the values of a record. Raise Damage if its header and its length are inconsistent."""
     size, at = _varint(payload, 0)
     values, body = list[Value](), size
     if size > len(payload):
@@ -307,7 +312,7 @@ def _decode(payload: bytes) -> list[Value]:
 
 
 def _free_bytes(page: bytes, at: int) -> int:
-    """Return the bytes in the free blocks of a page. Each block names the next one."""
+    """Return the number of bytes in the free blocks of a page. Each block points to the next one."""
     total, before = 0, 0
     while before < at <= len(page) - 4:
         before = at
@@ -317,9 +322,9 @@ def _free_bytes(page: bytes, at: int) -> int:
 
 
 def fold(log: Path, copy: Path) -> bool:
-    """Write what was committed to ``log`` into the file ``copy``; False where some of the log cannot be read.
+    """Write the commits in ``log`` into the file ``copy``. Return False if a part of the log is unreadable.
 
-    A commit behind a damaged frame is left out, as SQLite does it.
+    Like in SQLite, commits after a damaged frame are ignored.
     """
     size = log.stat().st_size if log.exists() else 0
     if not size:
@@ -339,7 +344,7 @@ def fold(log: Path, copy: Path) -> bool:
             at = source.tell()
             data = source.read(page_size)
             if rest[:2] != salts or len(data) < page_size:
-                break  # left by an earlier use of the file, or by a kill
+                break  # left over from earlier use of the file, or from a killed process
             if whole:
                 sums = _checksum(data, big, _checksum(frame[:8], big, sums))
                 if sums != (rest[2], rest[3]):
@@ -362,7 +367,7 @@ def fold(log: Path, copy: Path) -> bool:
 
 
 def _checksum(data: bytes, big: bool, sums: tuple[int, int]) -> tuple[int, int]:
-    """Continue SQLite's checksum ``sums`` over words of four bytes, two at a time."""
+    """Continue SQLite's checksum ``sums`` over pairs of four-byte words."""
     first, second = sums
     words = struct.unpack(f"{'>' if big else '<'}{len(data) // 4}I", data)
     for at in range(0, len(words), 2):

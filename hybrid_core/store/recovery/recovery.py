@@ -1,4 +1,7 @@
-"""Recover a damaged or missing catalog: salvage it into a new one and put that in its place, all or nothing."""
+"""Recovery of a damaged or missing catalog.
+
+It salvages the data into a new catalog, which then replaces the old one completely or not at all.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +33,20 @@ from hybrid_core.store.recovery.pages import fold, open_pages
 from hybrid_core.store.recovery.salvage import Salvage, Saved
 from hybrid_core.text.terms import ORDER_BYTES
 
-_WHOLE_FILE = (512, 0x40000000)  # the bytes that SQLite locks: pending, reserved, shared
-_LOG_LOCKS = (9, 120)  # those of the index of its log: one a connection holds as long as it is open
-_PIECE = 1 << 20  # bytes
+_WHOLE_FILE = (512, 0x40000000)  # the byte range that SQLite locks: pending, reserved, shared
+_LOG_LOCKS = (9, 120)  # locks in the index of the log; every open connection has one of them
+_PIECE = 1 << 20  # bytes per read
 _IN_USE = "Stop every process that uses this home (serve, worker, watch, mcp, notebooks), then run the command again."
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The result of a recovery. ``damaged`` is the new path of the old file, None if it was undamaged (``whole``) or
-    missing.
+    """The result of a recovery.
 
-    ``tables`` are by name; ``lost`` counts rows dropped because they refer to lost ones, ``emptied`` rows with lost
-    parts. ``libraries`` are those whose row was created again. ``rebuild`` lists documents to index again; ``unnamed``
-    counts files without a name. ``newest`` is False if the latest changes may be lost with the log.
+    ``damaged`` is the new path of the old file, None if it was undamaged (``whole``) or missing. ``tables`` are by
+    name. ``lost`` counts deleted rows that referred to lost ones, ``emptied`` rows with lost parts. ``libraries`` are
+    those whose row was created again. ``rebuild`` is the number of documents to index again, ``unnamed`` the number of
+    files without a name. ``newest`` is False if the latest changes may be lost with the log.
     """
 
     whole: bool
@@ -59,10 +62,10 @@ class Recovery:
 
 
 def recover_catalog(home: Path) -> Recovery:
-    """Salvage the catalog of a home, and put the new one in its place unless the old one is whole.
+    """Salvage the catalog of a home, and replace it by the new one unless it is undamaged.
 
-    The damaged file is only read until the new one is complete; then it is renamed. Raises BusyError while another
-    process uses the home, SchemaError where a newer version wrote the catalog, StoreError where the disk refuses.
+    The damaged file is only read until the new one is complete; then it is renamed. Raise BusyError while another
+    process uses the home, SchemaError if a newer version wrote the catalog, and StoreError if the disk cannot be used.
     """
     if not any((home / name).exists() for name in (CATALOG, f"{CATALOG}-wal", ORIGINALS)):
         raise StoreError(
@@ -98,7 +101,7 @@ def recover_catalog(home: Path) -> Recovery:
 
 
 def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
-    """Make ``new`` of what ``damaged`` holds, in the schema of the version that wrote it."""
+    """Create ``new`` from the data in ``damaged``, in the schema of the version that wrote it."""
     Catalog(new).close()
     with damaged.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         with closing(sqlite3.connect(new)) as target:
@@ -126,7 +129,7 @@ def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
             tables = Salvage(pages, schema, target).run()
             stored = target.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
             if stored != (str(version),) or (version == SCHEMA_VERSION and schema.replaced):
-                tables["meta"].gone += 1  # so that the catalog does not pass for a whole one
+                tables["meta"].gone += 1  # so that the catalog does not count as complete
             target.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", [str(version)])
             target.execute("INSERT OR IGNORE INTO meta VALUES ('catalog', ?)", [uuid.uuid4().hex])
             target.execute("COMMIT")
@@ -134,7 +137,7 @@ def _salvage(damaged: Path, new: Path) -> dict[str, Saved]:
 
 
 def _older_schema(schema: Schema) -> Schema:
-    """Return the schema of an older version without the tables that came later."""
+    """Return the schema of an older version, without tables of later versions."""
     layouts = {name: layout for name, layout in schema.layouts.items() if name not in schema.missing}
     tables_first = sorted(schema.statements, key=lambda sql: not sql.upper().startswith("CREATE TABLE"))
     statements = tuple(sql for sql in tables_first if "sqlite_sequence" not in sql)
@@ -142,19 +145,20 @@ def _older_schema(schema: Schema) -> Schema:
 
 
 def _version(data: mmap.mmap, schema: Schema) -> int:
-    """Return the schema version that a catalog names, or the current one if that cannot be read."""
+    """Return the schema version of a damaged catalog, or the current one if it is unreadable."""
     meta: Layout = schema.layouts["meta"]
-    pages = open_pages(data)  # apart: the salvage walks through this table once more
+    pages = open_pages(data)  # separate, since the salvage reads this table again
     for record in pages.records(pages.new_tree(table=True), meta.root) if meta.root else ():
         row = meta.row(record)
         if row is not None and row["key"] == "schema" and str(row["value"]).isdigit():
             version = int(str(row["value"]))
-            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version  # the number is damaged
+            # the version number is damaged
+            return SCHEMA_VERSION if schema.usual and version < SCHEMA_VERSION else version
     return SCHEMA_VERSION
 
 
 def _open_salvaged(new: Path) -> Catalog:
-    """Open what was salvaged, which upgrades it if an older version wrote it. Raises StoreError where that fails."""
+    """Open the salvaged catalog, which upgrades an older schema. Raise StoreError if that fails."""
     try:
         return Catalog(new)
     except (SQLAlchemyError, ValueError, KeyError, struct.error) as error:
@@ -170,7 +174,7 @@ def _name_originals(file: Path, originals: Path) -> int:
 
 
 def _is_sound(file: Path) -> bool:
-    """Return True if SQLite finds nothing wrong with a copy of the catalog, nor we with the pages' terms in order."""
+    """Return whether SQLite finds no damage in a copy of the catalog, and the ordered terms are valid."""
     try:
         with closing(sqlite3.connect(file)) as connection:
             checks = ("PRAGMA integrity_check(1)", "PRAGMA foreign_key_check")
@@ -184,7 +188,7 @@ def _is_sound(file: Path) -> bool:
 
 
 def _finish(new: Path) -> None:
-    """Have everything of the new catalog in its one file. Raises StoreError where it is not as it should be."""
+    """Merge the log into the file of the new catalog. Raise StoreError if its check fails."""
     try:
         with closing(sqlite3.connect(new)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
@@ -201,8 +205,10 @@ def _finish(new: Path) -> None:
 
 
 class Exclusive:
-    """A home whose catalog no other process has open or can open. ``handle`` is the catalog's file, None
-    where it is missing: only through it may the file be read, since closing another one would drop the lock.
+    """A home whose catalog no other process has open or can open.
+
+    ``handle`` is the catalog's file, None if it is missing. Read the file only through it: closing another descriptor
+    would release the lock.
     """
 
     def __init__(self, home: Path, handle: int | None) -> None:
@@ -210,11 +216,11 @@ class Exclusive:
 
     @property
     def log(self) -> Path:
-        """Return the path of the write-ahead log beside the catalog; it may not exist."""
+        """Return the path of the catalog's write-ahead log, which may not exist."""
         return self.catalog.with_name(f"{CATALOG}-wal")
 
     def copy(self, target: Path) -> None:
-        """Write the bytes of the catalog's file to ``target``: none where it is missing. Raises StoreError."""
+        """Write the bytes of the catalog's file to ``target``, none if it is missing. Raise StoreError."""
         try:
             with target.open("xb") as copy:
                 target.chmod(0o600)
@@ -227,16 +233,16 @@ class Exclusive:
             raise StoreError(f"{self.catalog}: cannot be copied ({error.strerror}).", advice) from error
 
     def replace(self, folded: Path, new: Path) -> Path | None:
-        """Put ``new`` in the catalog's place. Return where the damaged one lies now, None where there was none.
+        """Replace the catalog by ``new``. Return the new path of the damaged one, None if there was none.
 
-        ``folded`` is the damaged one with its log in it. A kill at any moment leaves the old catalog or the new one,
-        and never one with the log of the other.
+        ``folded`` is the damaged catalog with its log merged. If the process is killed, either catalog remains, never
+        one with the log of the other.
         """
         aside = self._keep_aside()
         for file in (folded, new):
             _sync(file)
         if self.log.exists():
-            folded.replace(self.catalog)  # the same content, so that its log can go
+            folded.replace(self.catalog)  # the same content, so the log can be deleted
             _sync(self.home)
         for name in ("-wal", "-shm"):
             self.catalog.with_name(CATALOG + name).unlink(missing_ok=True)
@@ -246,7 +252,7 @@ class Exclusive:
         return aside
 
     def _keep_aside(self) -> Path | None:
-        """Give the damaged files a second name. A name that an earlier, killed call gave is used again."""
+        """Give the damaged files a second name. The name from an earlier, killed call is used again."""
         day = datetime.datetime.now(datetime.UTC).date().isoformat()
         for number in range(1, 1000):
             aside = self.catalog.with_name(f"{CATALOG}.damaged-{day}" + (f"-{number}" if number > 1 else ""))
@@ -270,7 +276,7 @@ class Exclusive:
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
                 raise
-            part = target.with_name(f"{target.name}.part")  # a file system without links
+            part = target.with_name(f"{target.name}.part")  # a file system without hard links
             part.unlink(missing_ok=True)
             if source == self.catalog:
                 self.copy(part)
@@ -282,7 +288,7 @@ class Exclusive:
 
 @contextmanager
 def exclusive(home: Path) -> Iterator[Exclusive]:
-    """Have a home alone. Raises BusyError where another process uses it, StoreError where it cannot be written."""
+    """Lock a home for this process. Raise BusyError if another process uses it, StoreError if it cannot be written."""
     catalog = home / CATALOG
     used = BusyError(f"{home}: another process uses this home.", _IN_USE)
     with lock_for_recovery(home) as locked:
@@ -290,7 +296,7 @@ def exclusive(home: Path) -> Iterator[Exclusive]:
             raise BusyError(f"{home}: another process is recovering this home.", "Wait until that process has ended.")
         handles = list[int]()
         try:
-            if _is_open_here(catalog):  # SQLite's locks do not part users within a process
+            if _is_open_here(catalog):  # SQLite's locks do not separate users within a process
                 raise used
             for file, span in ((catalog, _WHOLE_FILE), (catalog.with_name(f"{CATALOG}-shm"), _LOG_LOCKS)):
                 with suppress(FileNotFoundError):
@@ -312,7 +318,7 @@ def exclusive(home: Path) -> Iterator[Exclusive]:
 
 
 def _is_open_here(file: Path) -> bool:
-    """Return True if this process has the file open, as far as the system tells it."""
+    """Return whether this process has the file open, as far as the system reports it."""
     place = str(file.resolve())
     with suppress(OSError):
         for handle in Path("/proc/self/fd").iterdir():

@@ -1,4 +1,4 @@
-"""Every row that can still be read of a damaged catalog, written into a new one."""
+"""Salvage of a damaged catalog: every readable row is written into a new one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hybrid_core.store.recovery.layouts import Layout, Row, Schema, last_ids
 from hybrid_core.store.recovery.pages import Damage, PageFile, Record, Tree
 
 _AT_ONCE = 500
-_SKIPPED_IDS = 1000  # an id is never used for another row
+_SKIPPED_IDS = 1000  # ids to skip, since an id must never be reused
 _RIGHTS = ("tokens", "grants")
 LEFT_OUT = frozenset({"workers", "job_waiters", "frequencies", "orders"})
 """Tables of what lives as long as a process, or is counted again."""
@@ -19,7 +19,7 @@ LEFT_OUT = frozenset({"workers", "job_waiters", "frequencies", "orders"})
 Key = int | tuple[object, ...]
 """A rowid, or the primary key of a table without rowids."""
 
-_MILLISECONDS = 10**11  # fewer are no time of day since 1973
+_MILLISECONDS = 10**11  # a smaller number cannot be a time since 1973
 _LOOKS_LIKE: Mapping[str, Callable[[Row], object]] = {
     "notes": lambda row: int(str(row["created_at"])) > _MILLISECONDS,
     "feedback": lambda row: row["right"] in (0, 1) and int(str(row["at"])) > _MILLISECONDS,
@@ -47,8 +47,10 @@ LOST = "The stored text of this document was lost when the catalog was damaged; 
 
 @dataclass(slots=True)
 class Saved:
-    """Rows of one table: ``rows``, of which only some columns are there of ``partly``, and those that are known to be
-    ``gone``; ``whole`` is whether that is all.
+    """The saved rows of one table.
+
+    ``partly`` of the ``rows`` lack some columns, and ``gone`` rows are known to be lost. ``whole`` says whether no
+    other row can be missing.
     """
 
     rows: int
@@ -59,20 +61,26 @@ class Saved:
 
 @dataclass(slots=True)
 class _Walk:
-    """``missing`` are rows that an index names and the table has not, with what indexes hold of them."""
+    """The salvage of one table.
+
+    ``missing`` are rows that an index has and the table lacks, with their indexed columns.
+    """
 
     layout: Layout
     tree: Tree
     keys: set[Key] = field(default_factory=set)
     missing: dict[Key, Row] = field(default_factory=dict)
-    certain: bool = False  # an index without damage names every row
+    certain: bool = False  # an undamaged index lists every row
     refused: int = 0
     partly: int = 0
     index_damage: int = 0
 
 
 class Salvage:
-    """Brings the tables of one file over into ``target``, which has them, empty, and no foreign keys switched on."""
+    """Salvage of the tables of one file into ``target``.
+
+    The target has the same tables, empty, and does not check foreign keys.
+    """
 
     def __init__(self, pages: PageFile, schema: Schema, target: sqlite3.Connection) -> None:
         self._pages, self._schema, self._target = pages, schema, target
@@ -83,7 +91,7 @@ class Salvage:
             self._columns.setdefault(table, set()).add(column)
 
     def run(self) -> dict[str, Saved]:
-        """Bring all tables over. Return what became of each, by name."""
+        """Salvage all tables. Return the result for each, by name."""
         last = last_ids(self._pages, self._schema.sequence)
         layouts = [
             layout
@@ -92,7 +100,7 @@ class Salvage:
         ]
         walks = [self._table(layout) for layout in layouts]
         for layout in self._schema.layouts.values():
-            if layout not in layouts:  # their pages are theirs, too
+            if layout not in layouts:  # read them to assign their pages
                 self._drain(layout.root, table=layout.rowids)
                 for index in layout.indexes:
                     self._drain(index.root, table=False)
@@ -104,7 +112,8 @@ class Salvage:
         damaged = any(walk.tree.damage or walk.index_damage for walk in walks) or any(
             tree.damage for tree in self._drained
         )
-        astray = not damaged and bool(self._pages.unclaimed())  # some tree has lost them, and it cannot be known which
+        # a tree has lost these pages, and it is unknown which one
+        astray = not damaged and bool(self._pages.unclaimed())
         self._number_on(last, walks)
         return {walk.layout.name: self._count_saved(walk, astray) for walk in walks}
 
@@ -148,7 +157,7 @@ class Salvage:
             pass
 
     def _indexes(self, walk: _Walk) -> None:
-        """Look up in the indexes of a table which rows it should have."""
+        """Compare the indexes of a table with its rows, to detect missing rows."""
         layout = walk.layout
         for index in layout.indexes:
             if not index.root:
@@ -172,7 +181,7 @@ class Salvage:
             walk.missing.clear()  # the index is damaged, not the table
 
     def _strays(self, walks: list[_Walk]) -> None:
-        """Give the pages that no tree leads to any more to the tables whose rows they hold."""
+        """Assign pages without a tree to the tables whose rows they contain."""
         unclaimed = self._pages.unclaimed()
         damaged = [walk for walk in walks if walk.tree.damage or walk.missing] or walks
         for number in unclaimed:
@@ -186,7 +195,7 @@ class Salvage:
                 continue
             walk = fitting[0]
             self._pages.claim_stray(walk.tree, number)
-            if walk.certain:  # rows that were deleted do not come back
+            if walk.certain:  # deleted rows must not reappear
                 records = [record for record in records if self._is_missing(walk, record)]
             self._insert(walk, records)
 
@@ -201,7 +210,7 @@ class Salvage:
         return not walk.certain or any(self._is_missing(walk, record) for record in records)
 
     def _is_missing(self, walk: _Walk, record: Record) -> bool:
-        """Return True if an index names this row, with the same values, and the table lacks it."""
+        """Return whether an index has this row, with the same values, and the table lacks it."""
         row = walk.layout.row(record)
         if row is None:
             return False
@@ -209,7 +218,7 @@ class Salvage:
         return named is not None and all(row[name] == value for name, value in named.items())
 
     def _complete(self, walk: _Walk) -> None:
-        """Make rows of what indexes hold of them, where that is enough."""
+        """Rebuild rows from indexes, if these have enough columns."""
         if walk.layout.name not in _MISSING_VALUES:
             return
         for key in walk.missing.keys() - walk.keys:
@@ -217,7 +226,7 @@ class Salvage:
             if row is not None:
                 self._write(walk, [row])
                 walk.keys.add(key)
-                walk.partly += walk.layout.rowids  # of another table two indexes hold all there is
+                walk.partly += walk.layout.rowids  # for tables without rowids, the indexes have all columns
 
     def _complete_row(self, layout: Layout, part: Row) -> Row | None:
         try:

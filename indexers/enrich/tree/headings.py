@@ -1,4 +1,4 @@
-"""Headings that a model reads from printed contents or from pages, and the pages where it finds given titles.
+"""Headings that a model reads from printed contents or pages, and searches for given titles.
 
 Printed contents with page labels are aligned by an offset on which the found titles vote. Pages are read in groups,
 each reply continuing the previous ones.
@@ -24,7 +24,7 @@ from indexers.outline.view import DocumentView
 
 _GROUP = 5000  # tokens of pages in one call
 _TITLES = 60
-_NOWHERE = "-"  # kept of a title that the model found on none of its pages
+_NOWHERE = "-"  # cached for a title that the model found on none of its pages
 
 
 class Place(BaseModel):
@@ -38,7 +38,10 @@ class Places(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TitleSearch:
-    """A title to find, and the range of pages where its section must begin. ``entry`` identifies it for the caller."""
+    """A title to find, and the range of pages in which its section must begin.
+
+    ``entry`` identifies it for the caller.
+    """
 
     entry: int
     title: str
@@ -103,15 +106,15 @@ def _cache_key(session: Session, doc: DocumentView, search: TitleSearch, places:
 
 
 def _title_lines(doc: DocumentView, search: TitleSearch, skip: Collection[int]) -> dict[int, int]:
-    """Return the pages of a title that hold a line like it, in order, and that line."""
-    skipped = () if opens_contents(search.title) else skip  # what heads printed contents stands on their pages
+    """Return the pages of a title with a line similar to it, in order, and that line."""
+    skipped = () if opens_contents(search.title) else skip  # the heading of printed contents is on their own pages
     numbers = (number for number in range(search.first, search.last + 1) if number not in skipped)
     return {number: unit for number in numbers if (unit := find(doc, search.title, number)) is not None}
 
 
 _ROWS = 3500  # tokens of rows in one call
-_INDENT = 8.0  # points that one more space stands for
-_LABEL_SHARE = 0.5  # of the entries; with fewer the labels are not used
+_INDENT = 8.0  # points of indentation for one space
+_LABEL_SHARE = 0.5  # minimum share of entries with labels; with fewer, labels are ignored
 _LEAST_VOTES = 2
 _LEAST_ENTRIES = 3
 _MAX_ENTRIES = 600
@@ -131,7 +134,7 @@ class ContentsEntries(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PrintedEntries:
-    """Entries as they are printed, and the pages that hold them and nothing else."""
+    """Entries of printed contents, and the pages that contain nothing else."""
 
     entries: tuple[ContentsEntry, ...]
     pages: frozenset[int]
@@ -174,7 +177,7 @@ def _contents_lines(contents: ContentsPages) -> list[str]:
 
 
 def _split_lines(lines: Sequence[str]) -> list[str]:
-    """Return rows in as many texts as it takes."""
+    """Return rows as texts of limited size."""
     parts: list[list[str]] = [[]]
     size = 0
     for line in lines:
@@ -208,7 +211,10 @@ def with_labels(session: Session, doc: DocumentView, printed: PrintedEntries, co
 
 
 def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries, counts: Counts) -> list[HeadingMark]:
-    """Place each entry where its title is alone on a line, in order; the model places the others."""
+    """Place entries whose title is the only match on a line, in order.
+
+    The model places the others.
+    """
     index = LinePrefixIndex(doc, printed.pages)
     places = [index.places(entry.title) for entry in printed.entries]
     positions = in_order([anywhere[0] if len(anywhere) == 1 else None for anywhere in places])
@@ -223,7 +229,10 @@ def without_labels(session: Session, doc: DocumentView, printed: PrintedEntries,
 
 
 def _offsets(entries: Sequence[ContentsEntry], places: Sequence[Sequence[Position]]) -> dict[bool, int]:
-    """Return what most titles' pages differ from their labels by, for Arabic labels (True) and Roman ones (False)."""
+    """Return the most common difference between pages and labels.
+
+    The keys are True for Arabic labels and False for Roman ones.
+    """
     votes: dict[bool, Counter[int]] = {True: Counter(), False: Counter()}
     for entry, anywhere in zip(entries, places, strict=True):
         value, kind = _value_of_label(entry.label)
@@ -240,7 +249,10 @@ def _value_of_label(label: str) -> tuple[int, bool]:
 def _settled(
     session: Session, doc: DocumentView, printed: PrintedEntries, positions: Sequence[Position | None], counts: Counts
 ) -> list[HeadingMark]:
-    """Return the entries in order. Those without a place between their neighbours are asked for. Raises ChatError."""
+    """Return the entries in order; the model is asked for those without a place.
+
+    Raise ChatError.
+    """
     settled = in_order(positions)
     searches = []
     for i, entry in enumerate(printed.entries):
@@ -260,9 +272,9 @@ def _settled(
 
 
 GROUP = 7000  # tokens of pages in one call
-_OVERLAP = 1  # pages that two groups share, so that none begins in the dark
-_CONTEXT_HEADINGS = 14  # headings before a group that it is told
-_MAX_HEADINGS = 8  # headings a page has, on average over a group: with more they are not headings
+_OVERLAP = 1  # pages that two groups share, so that each group but the first has context
+_CONTEXT_HEADINGS = 14  # headings before a group that are shown with it
+_MAX_HEADINGS = 8  # maximum average of headings per page in a group; more cannot be headings
 
 
 class FoundHeading(BaseModel):
@@ -276,7 +288,7 @@ class FoundHeadings(BaseModel):
 
 
 def read_pages(session: Session, doc: DocumentView, title: str, counts: Counts) -> list[HeadingMark]:
-    """Return the headings of all pages. Raises ChatError."""
+    """Return the headings of all pages. Raise ChatError."""
     numbers = [page.page.number for page in doc.pages]
     marks: list[HeadingMark] = []
     for group in groups(doc, numbers, GROUP, _OVERLAP):
@@ -339,6 +351,6 @@ def _read_headings(
 
 
 def _add_marks(before: Sequence[HeadingMark], marks: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return both lists. A heading on a page that two groups share counts once."""
+    """Return both lists. A heading that is in both, from a page that two groups share, is returned once."""
     places = {(mark.page, mark.anchor) for mark in before}
     return [*before, *(mark for mark in marks if (mark.page, mark.anchor) not in places)]

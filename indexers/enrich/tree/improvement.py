@@ -1,4 +1,4 @@
-"""Improve the section tree with a model, only if the rules' tree is uncertain, and only with verified headings.
+"""Improve an uncertain section tree with a model, using only verified headings.
 
 A tree whose outline matches its pages costs no call. Otherwise a sample of its headings is checked, and wrong ones are
 searched between their neighbours. If too many are wrong, headings are found again: from printed contents with page
@@ -38,7 +38,7 @@ from indexers.outline.printed_toc import from_printed_toc
 from indexers.outline.tree import HeadingMark, TreeLimits, tree_of
 from indexers.outline.view import DocumentView
 
-_PARSER_FLAGS = frozenset({"has_code", "has_figure"})  # told by type faces and images, which are not stored
+_PARSER_FLAGS = frozenset({"has_code", "has_figure"})  # recognised by fonts and images, which are not stored
 Span = tuple[int, int]
 
 
@@ -73,7 +73,7 @@ def _section_key(section: Section, span: Span) -> tuple[str, Span, int, int | No
 
 
 def _spans(sections: Sequence[Section], pages: Sequence[Page]) -> list[Span]:
-    """Return each section's own text as characters of the whole document."""
+    """Return the range of each section's own text, in characters of the whole document."""
     starts = [0, *accumulate(len(page.text) for page in pages)]
 
     def at(page: int, anchor: int | None) -> int:
@@ -96,13 +96,15 @@ def _passed(spans: Sequence[Span], before: Sequence[Section], pages: Sequence[Pa
 
 
 TreePath = Literal["kept", "checked", "contents", "contents without pages", "pages", "split"]
-_CALLS, _PAGES_PER_CALL = 10, 8  # at most so many calls, and one more for so many pages
-_GOOD, _FAIR = 0.85, 0.6  # shares of a sample that is right: nothing to do; each of its kind to be checked
-_ROUNDS = 2  # of looking for wrong entries, and of splitting
-_WIDER = 3  # headings to either side between which the second round looks
+_CALLS, _PAGES_PER_CALL = 10, 8  # maximum calls: a constant, and one more per so many pages
+# shares of correct headings in a sample: from the first, nothing is done; from half of the second, all headings of
+# the kind are checked
+_GOOD, _FAIR = 0.85, 0.6
+_ROUNDS = 2  # of searches for wrong entries, and of splits
+_WIDER = 3  # headings on either side that bound the search in the second round
 _FEWEST = 3
-_LOST = 24  # headings of an outline that are checked because their titles are not on their pages
-_ALL = 240  # headings that are checked one by one at most
+_LOST = 24  # maximum of outline headings that are checked because their titles are not on their pages
+_ALL = 240  # maximum of headings that are checked one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def improve_tree(
     *,
     limits: TreeLimits = TreeLimits(),
 ) -> TreeImprovement:
-    """Return a tree over the same pages, with the same invariants."""
+    """Return an improved tree over the same pages."""
     doc = seen(pages)
     max_calls = _CALLS + len(pages) // _PAGES_PER_CALL
     language = language_of([page.text for page in pages])
@@ -157,7 +159,7 @@ def improve_tree(
 
 @dataclass(slots=True)
 class _Work:
-    """The headings so far. Every step changes them as a whole or, where it fails, not at all."""
+    """The current headings. Each step changes them completely or, if it fails, not at all."""
 
     session: Session
     doc: DocumentView
@@ -178,7 +180,10 @@ class _Work:
         return (*self.notes, *self.counts.notes())
 
     def verify(self) -> None:
-        """Check a sample, then all headings of a kind that fails it. If nearly all fail, read the headings anew."""
+        """Check a sample, then all headings of a kind that fails.
+
+        If nearly all fail, find the headings again.
+        """
         checked = self._sampled(self.marks)
         if checked is None:
             return
@@ -189,9 +194,9 @@ class _Work:
             self._correct(self.marks, checked)
 
     def rebuild(self, *, reading: bool = True) -> bool:
-        """Take the first path whose headings come true in a sample. Without one, the tree stays as it is.
+        """Use the first path whose headings pass a check. If none does, the tree does not change.
 
-        ``reading``: also try the path over all pages.
+        ``reading`` also allows the path over all pages.
         """
         for path, candidates in self._paths(reading):
             if len(candidates) < _FEWEST:
@@ -218,7 +223,7 @@ class _Work:
             yield "pages", read_pages(self.session, self.doc, self.title, self.counts)
 
     def split(self, sections: Sequence[Section]) -> None:
-        """Read headings in stretches over the limits, twice if the parts are over them too."""
+        """Find headings in page ranges over the limits, again if the parts are still over them."""
         tried: set[Stretch] = set()
         for _ in range(_ROUNDS):
             tree = tree_of(self.marks, self.parsed, self.limits) if self.changed else sections
@@ -239,11 +244,11 @@ class _Work:
             self.path = "split" if self.path == "kept" else self.path
 
     def _sampled(self, marks: Sequence[HeadingMark]) -> CheckOutcome | None:
-        """Return a sample of each kind of heading with those of an outline that do not stand on their pages, and all of
-        a kind whose sample is not good; None: not to be trusted.
+        """Check a sample of each kind of heading; None if the model cannot be trusted.
 
-        A document of which most was checked before is checked as it was then, sample or all: one changed heading does
-        not have hundreds looked at anew.
+        Outline headings that are not on their pages are added, and all headings of a kind whose sample is mixed. A
+        document of which most headings were checked before is checked in the same way again, so that one changed
+        heading does not cause hundreds of new checks.
         """
         kinds = [[at for at, mark in enumerate(marks) if (mark.source in SURE) == sure] for sure in (True, False)]
         lost = [at for at in kinds[0] if unit_of(self.doc[marks[at].page], marks[at]) is None][:_LOST]
@@ -255,7 +260,7 @@ class _Work:
             mostly_verified and _mostly(rest, verified) for mostly_verified, rest in zip(mostly, rests, strict=True)
         ]
         also = [at for rest, mostly_verified in zip(rests, whole, strict=True) if mostly_verified for at in rest]
-        verdicts: dict[str, str] = {}  # kept once all that belongs to a sample was answered
+        verdicts: dict[str, str] = {}  # cached when the whole sample is answered
         checked = check(self.session, self.doc, marks, sorted({*samples[0], *samples[1], *lost, *also}), verdicts)
         if not checked.trusted:
             self.notes.append(
@@ -273,15 +278,15 @@ class _Work:
                 right |= more.right if sure else {}
             else:
                 continue
-            if not sure:  # what may be a mistake of the model takes nothing from the tree that was there
+            if not sure:  # a possible mistake of the model does not remove headings of the old tree
                 right |= {at: True for at in places if marks[at].source != "model"}
         self.verdicts |= verdicts
         return CheckOutcome(right, True, checked.sure)
 
     def _correct(self, marks: list[HeadingMark], checked: CheckOutcome, *, look: bool = True) -> None:
-        """Move wrong headings to their places, or remove them unless an outline says that they are there.
+        """Move wrong headings to their places, or remove them if no outline contains them.
 
-        ``look``: search for them elsewhere, which is of use if something else than the pages told of them.
+        ``look``: search for them elsewhere, which is useful if they do not come from the pages.
         """
         wrong = {at for at, right in checked.right.items() if not right}
         moved = self._moved(marks, wrong) if look else {}
@@ -296,8 +301,9 @@ class _Work:
         self.marks = in_places(corrected)
 
     def _moved(self, marks: Sequence[HeadingMark], wrong: Collection[int]) -> dict[int, HeadingMark]:
-        """Return headings of an outline that stand elsewhere, between their neighbours; the second time in a wider
-        range.
+        """Return outline headings that are found elsewhere, between their neighbours.
+
+        The second round searches a wider range.
         """
         moved: dict[int, HeadingMark] = {}
         lost = [at for at in sorted(wrong) if marks[at].source in SURE]

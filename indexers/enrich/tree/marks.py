@@ -17,7 +17,7 @@ from indexers.outline.tree import HeadingMark
 from indexers.outline.view import DocumentView, PageView, Unit, view
 
 SURE: frozenset[HeadingSource] = frozenset({"bookmark", "printed_toc", "markup", "clause", "model"})
-_LEAST = 0.55  # how well a title that a model names must match a line
+_LEAST = 0.55  # minimum similarity of a title named by a model and a line
 _DEEPEST = 6
 
 
@@ -27,9 +27,9 @@ class Counts:
 
     named: int = 0
     elsewhere: int = 0  # on a page that was not shown
-    missing: int = 0  # not to be found where they were said to be
-    unplaced: int = 0  # entries of printed contents that stand nowhere, on the path tried last
-    dropped: int = 0  # of those that the tree had, found wrong
+    missing: int = 0  # not found at the named place
+    unplaced: int = 0  # entries of printed contents without a place, on the path tried last
+    dropped: int = 0  # headings of the old tree that were removed as wrong
     moved: int = 0
 
     def notes(self) -> list[str]:
@@ -47,7 +47,7 @@ class Counts:
 
 
 def marks_of(sections: Sequence[Section]) -> list[HeadingMark]:
-    """Return a tree's headings, levels counted without what stands for no heading."""
+    """Return a tree's headings, with levels that skip sections without headings."""
     depth: dict[str | None, int] = {None: 0}
     marks = []
     for section in sections:
@@ -59,7 +59,7 @@ def marks_of(sections: Sequence[Section]) -> list[HeadingMark]:
 
 
 def mark_at(doc: DocumentView, title: str, level: int, page: int, unit: int) -> HeadingMark:
-    """Return a heading that a model named, at a line; ``unit`` -1 is the top of a page that has no text."""
+    """Return a heading named by a model at a line. ``unit`` -1 is the top of a page without text."""
     shown = doc[page]
     y = shown.units[unit].y0 if unit >= 0 else 0.0
     anchor = shown.offset(unit) if unit >= 0 else 0
@@ -79,11 +79,11 @@ def find(doc: DocumentView, title: str, page: int, min_score: float = _LEAST) ->
 
 
 def unit_of(page: PageView, mark: HeadingMark) -> int | None:
-    """Return the line of a mark's title near its anchor; None where it is not there."""
+    """Return the line of a mark's title near its anchor; None if it is not there."""
     position = find_on_page(compact(mark.title), bare(mark.title), page, mark.y or None, 0.0)
     if position is not None:
         return position
-    # a title may stand above or below others of its words, or be put together from two lines
+    # the order of the title's words may differ, or the title may combine two lines
     words = compact(mark.title)
     at = next((i for i, unit in enumerate(page.units) if page.offset(i) >= mark.anchor and unit.text), None)
     if at is None:
@@ -93,9 +93,9 @@ def unit_of(page: PageView, mark: HeadingMark) -> int | None:
 
 
 def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] | None]:
-    """Return the places that make the longest run without going back; None for the others."""
+    """Return the longest ascending run of the places; None for the others."""
     placed = [i for i, place in enumerate(places) if place is not None]
-    best: dict[int, tuple[int, int]] = {}  # length of the longest run that ends here, and what comes before
+    best: dict[int, tuple[int, int]] = {}  # length of the longest run that ends here, and the index before it
     for at, i in enumerate(placed):
         best[i] = (1, -1)
         for j in placed[max(0, at - 400) : at]:
@@ -111,12 +111,12 @@ def in_order(places: Sequence[tuple[int, int] | None]) -> list[tuple[int, int] |
 
 
 def in_places(marks: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Sort marks in reading order; those at one place keep their order."""
+    """Sort marks in reading order; marks at one place keep their order."""
     return sorted(marks, key=lambda mark: (mark.page, mark.anchor))
 
 
 def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[HeadingMark]:
-    """Return a new frame of headings with the old headings inside its sections, one or more levels lower."""
+    """Return a new frame of headings with the old headings nested in its sections."""
     places = {(mark.page, mark.anchor) for mark in frame}
     titles = {(mark.page + d, bare(mark.title)) for mark in frame for d in (-1, 0, 1)}
     joined = list(frame)
@@ -125,7 +125,7 @@ def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[He
     ]
     new = set(map(id, frame))
     marks_out: list[HeadingMark] = []
-    holder, top = 0, 0  # level of the section of the frame, and the highest of the old ones in it
+    holder, top = 0, 0  # level of the current frame section, and the highest level of old headings in it
     for mark in in_places(joined):
         if id(mark) in new:
             holder, top = mark.level, 0
@@ -136,16 +136,19 @@ def graft(frame: Sequence[HeadingMark], finer: Sequence[HeadingMark]) -> list[He
     return marks_out
 
 
-_SIZE = 10.0  # of all type, in points; boxes are as high as their letters and tell little
-_STEP = 20.0  # points from line to line where a format has no places on pages
-_LINE, _PASSAGE = 160, 110  # characters shown of a line of a page, and of one in a passage
+_SIZE = 10.0  # points, for all text: heights of boxes say little about font sizes
+_STEP = 20.0  # distance of lines in points for formats without positions on pages
+_LINE, _PASSAGE = 160, 110  # maximum characters of a line of a page, and of a line of a passage
 _BEFORE, _AFTER = 2, 5  # lines around a heading that is checked
 _CELL = "  "
 _GROUP_STEP = 4
 
 
 def seen(pages: Sequence[Page]) -> DocumentView:
-    """Return the pages' lines with their stored places. Type is not stored: all counts as of one face and size."""
+    """Return the pages' lines with their stored positions.
+
+    Fonts are not stored, so all lines have the same font and size.
+    """
     return view([_parsed(page) for page in pages])
 
 
@@ -154,11 +157,12 @@ def _parsed(page: Page) -> ParsedPage:
     if len(page.boxes) == len(texts):
         placed = [(*map(float, box),) for box in page.boxes]
         height = page.height
-    else:  # in the middle of a page, where no line is taken for a running head
+    else:  # in the middle of a page, so that no line is taken for a running head
         height = _STEP * len(texts) / 0.6
         placed = [(72.0, 0.2 * height + _STEP * at, 500.0, 0.2 * height + _STEP * at + 12) for at in range(len(texts))]
     lines = [
-        Line(text, x0, y0, x1, y1, _SIZE, False, False, str(y1 - y0))  # letters' height tells running heads apart
+        # running heads are distinguished by the height of letters
+        Line(text, x0, y0, x1, y1, _SIZE, False, False, str(y1 - y0))
         for text, (x0, y0, x1, y1) in zip(texts, placed, strict=True)
     ]
     return ParsedPage(page.number, page.label, page.width, height, tuple(lines), 0, page.needs_ocr, page.ocr)
@@ -166,13 +170,16 @@ def _parsed(page: Page) -> ParsedPage:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pages shown together, numbered from 1 within the group, so that pages before them may come and go."""
+    """Pages shown together, numbered from 1 in the group.
+
+    So inserted or removed pages before the group do not change it.
+    """
 
     numbers: tuple[int, ...]
     text: str
 
     def page(self, shown: int) -> int:
-        """Return the document's page of a number in the text, 0 where the text shows no such page."""
+        """Return the page number in the document for a number in the text, 0 if it is invalid."""
         return self.numbers[shown - 1] if 1 <= shown <= len(self.numbers) else 0
 
 
@@ -202,7 +209,7 @@ def groups(
 
 
 def abridged(page: PageView) -> str:
-    """Return the lines of a page that may be headings or begin a paragraph; "…" for what is left out."""
+    """Return the lines of a page that may be headings or begin a paragraph, "…" for omitted ones."""
     if not page.units:
         return ""
     widest = sorted(unit.x1 - unit.x0 for unit in page.units)[-1 - len(page.units) // 10]
@@ -225,13 +232,13 @@ def _full(unit: Unit, widest: float) -> bool:
 
 
 def _is_table_row(text: str) -> bool:
-    """Return whether a text is a row of a table, or a line without words."""
+    """Return whether a text is a table row, or a line without words."""
     return sum(map(str.isalpha, text)) < 0.5 * len(re.sub(r"\s+", "", text)) or (
         _CELL in text and any(map(str.isdigit, text.rsplit(_CELL, 1)[-1]))
     )
 
 
 def passage(page: PageView, unit: int) -> str:
-    """Return a few lines around one."""
+    """Return a few lines around one line of a page."""
     lines = [line_unit.text[:_PASSAGE] for line_unit in page.units[max(0, unit - _BEFORE) : unit + _AFTER + 1]]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Whether a tree can be trusted: judged by its shape, then checked by a model against passages of its pages.
+"""Assess whether a tree can be trusted: by its shape, then by a model that sees passages of its pages.
 
 Some of the checked entries are wrong on purpose. A model that accepts many of these is not trusted.
 """
@@ -24,20 +24,20 @@ from indexers.outline.view import DocumentView
 
 Action = Literal["leave", "keep", "check", "contents", "rebuild"]
 
-_SMALL_PAGES, _SMALL_CHARACTERS = 3, 4000  # documents below both need no finer tree
-_PAGES_PER_SECTION = 15  # with more pages than that to a section there are too few of them
+_SMALL_PAGES, _SMALL_CHARACTERS = 3, 4000  # a document below both values needs no finer tree
+_PAGES_PER_SECTION = 15  # with more pages per section there are too few sections
 _SMALLEST_FRAME = 3
-_PRINTED = 5  # rows with page labels that make printed contents worth reading
-_LOOK_ALONE = 0.25  # share of the headings: with more a sample is checked
-_LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that stand where they should
+_PRINTED = 5  # minimum rows with page labels in printed contents that are read
+_LOOK_ALONE = 0.25  # share of headings known only by typography above which a sample is checked
+_LOCATED, _UNLOCATED = 0.9, 0.5  # shares of the frame's titles that are on their pages
 
 
 @dataclass(frozen=True, slots=True)
 class TreeAssessment:
-    """The assessment of a tree. ``action`` is what to do with its headings: nothing, keep them, check a sample, read
-    printed contents, or find them again.
+    """The assessment of a tree. ``action`` is what to do with its headings.
 
-    ``reason`` explains it in words.
+    The actions are to do nothing, keep them, check a sample, read printed contents, or find them again. ``reason``
+    explains it in words.
     """
 
     action: Action
@@ -58,7 +58,7 @@ class Stretch:
 
 
 def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section], search: int) -> TreeAssessment:
-    """Judge a tree by its own shape. ``search``: pages at the front in which contents may be printed."""
+    """Judge a tree by its shape. ``search`` is the number of front pages that may have printed contents."""
     marks = marks_of(sections)
     small = len(pages) <= _SMALL_PAGES and sum(len(page.text) for page in pages) <= _SMALL_CHARACTERS
     if small:
@@ -85,13 +85,16 @@ def judge(doc: DocumentView, pages: Sequence[Page], sections: Sequence[Section],
 
 
 def located(doc: DocumentView, marks: Sequence[HeadingMark]) -> float:
-    """Return the share of headings whose titles are on their pages, among pages with text; 1 without such pages."""
+    """Return the share of headings found on their pages, among pages with text.
+
+    It is 1 if no page has text.
+    """
     tried = [mark for mark in marks if doc[mark.page].units]
     return sum(unit_of(doc[mark.page], mark) is not None for mark in tried) / len(tried) if tried else 1.0
 
 
 def stretches(sections: Sequence[Section]) -> list[Stretch]:
-    """Return the page groups that stand for text without headings over the limits, put together per section."""
+    """Return ranges of pages without headings over the limits, joined per section."""
     named = {section.node_id: section for section in sections}
     spans: dict[str | None, tuple[int, int]] = {}
     holders = {section.parent_id for section in sections}
@@ -112,7 +115,7 @@ def stretches(sections: Sequence[Section]) -> list[Stretch]:
 
 
 def _level(section: Section | None, named: dict[str, Section]) -> int:
-    """Return how many headings hold what stands in a section, itself included."""
+    """Return the heading level of a section, 0 for none."""
     level = 0
     while section is not None:
         level += not section.synthetic
@@ -121,13 +124,14 @@ def _level(section: Section | None, named: dict[str, Section]) -> int:
 
 
 SAMPLE = 16
-_PARTS, _PER_PART = 3, 4  # of the document, and headings of each; the rest of a sample have the longest text
+# parts of the document, and headings sampled from each; the rest of a sample have the longest text
+_PARTS, _PER_PART = 3, 4
 _PER_CALL = 40
-_ANSWERED = 0.8  # of the entries, at least
-_LINES = 8  # of a page from whose middle a passage may be taken
-_BEGINS = 14  # letters by which a title is known
-_FALSE = 6  # entries of a call that are wrong on purpose
-_FOOLED = 1 / 6  # of those, how many may be taken for right
+_ANSWERED = 0.8  # minimum share of entries with an answer
+_LINES = 8  # minimum lines of a page from whose middle a passage is taken
+_BEGINS = 14  # letters by which a title is recognised
+_FALSE = 6  # wrong entries that are added to a call
+_FOOLED = 1 / 6  # maximum share of these that the model may accept
 
 
 class Check(BaseModel):
@@ -141,8 +145,7 @@ class Checks(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The result of a check. ``right`` tells, by position, whether the section of a checked heading begins where it
-    should.
+    """The result of a check. ``right`` tells for each position whether the section begins there.
 
     ``trusted`` is False if the model accepted many wrong entries or omitted some; ``sure`` is True if it accepted none.
     """
@@ -186,10 +189,9 @@ def sample(marks: Sequence[HeadingMark], among: Sequence[int]) -> list[int]:
 def check(
     session: Session, doc: DocumentView, marks: Sequence[HeadingMark], places: Sequence[int], verdicts: dict[str, str]
 ) -> CheckOutcome:
-    """Let a model check the headings at some positions, many per call. Pages without text cannot be checked. Raise
-    ChatError.
+    """Let a model check the headings at some positions, many per call. Raise ChatError.
 
-    Verdicts of a trusted model are added to ``verdicts`` for caching.
+    Pages without text cannot be checked. Verdicts of a trusted model are added to ``verdicts`` for caching.
     """
     right: dict[int, bool] = {}
     shown: list[tuple[int, str]] = []
@@ -232,7 +234,7 @@ def check(
 
 
 def checked_before(session: Session, doc: DocumentView, marks: Sequence[HeadingMark]) -> frozenset[int]:
-    """Return the places of headings of which a verdict is kept."""
+    """Return the positions of headings with a cached verdict."""
     passages = ((at, mark, _passage(doc, mark)) for at, mark in enumerate(marks))
     return frozenset(
         at for at, mark, text in passages if text and session.peek(_check_key(session, mark, text)) is not None
@@ -256,7 +258,7 @@ def _passage(doc: DocumentView, mark: HeadingMark) -> str:
 def _false(
     doc: DocumentView, marks: Sequence[HeadingMark], shown: Sequence[tuple[int, str]], start: int
 ) -> list[tuple[int, str, str]]:
-    """Return titles beside passages that do not hold them: (where to put it, title, passage)."""
+    """Return titles with passages that do not contain them: (position in the list, title, passage)."""
     entries: list[tuple[int, str, str]] = []
     middles = [passage(page, len(page.units) // 2) for page in doc.pages if len(page.units) > _LINES]
     texts = [text for _, text in shown] + middles[:: max(1, len(middles) // _PER_CALL)]

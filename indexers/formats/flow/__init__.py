@@ -1,1 +1,1 @@
-"""Formats without pages: blocks of flowing text, and the pages cut from them."""
+"""Formats without pages: blocks of flowing text, which are divided into pages."""

@@ -1,4 +1,4 @@
-"""Blocks: the common form of flowing text, in reading order, each with its position in the file."""
+"""Blocks: the common form of flowing text in reading order, each with its position in the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hybrid_core.types.documents import LineRole
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """``number`` is the one the file counts for it ("3.1.2"), "" where it has none or writes it in the text."""
+    """A heading. ``number`` is its automatic number ("3.1.2"), "" if it has none or the text contains it."""
 
     level: int  # 1 is the top
     text: str
@@ -28,7 +28,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An entry of a list; ``mark`` is its number or bullet as shown, ``depth`` from 0."""
+    """An entry of a list. ``mark`` is its number or bullet as shown, ``depth`` its nesting from 0."""
 
     text: str
     mark: str = "-"
@@ -38,7 +38,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells row by row; ``header``: the first row names the columns, or the first ``heads`` rows together."""
+    """A table as rows of cells. ``header``: the first ``heads`` rows are column headings."""
 
     rows: tuple[tuple[str, ...], ...]
     header: bool = True
@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``role`` is what it is for; "": its language or its lines tell."""
+    """A block of code. ``role`` is its kind; if it is "", the language or the lines decide."""
 
     text: str
     language: str = ""
@@ -58,8 +58,9 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """``text`` is its alternative text or caption; ``image`` names the picture itself to ``Flow.images``, "" where it
-    is none that OCR can read.
+    """A picture. ``text`` is its alternative text or caption.
+
+    ``image`` is its name for ``Flow.images``, "" if it is not suitable for OCR.
     """
 
     text: str
@@ -69,7 +70,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A footnote, a comment, a speaker's note; ``mark`` is how the text refers to it, or what it is."""
+    """A footnote, a comment or speaker's notes. ``mark`` is its reference in the text, or its kind."""
 
     text: str
     mark: str = ""
@@ -81,10 +82,10 @@ Block = Heading | Paragraph | Item | Table | Code | Picture | Note
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Blocks that no page shares with another part: a slide, rows of a sheet, a message, a chapter's file.
+    """Blocks that share no page with another part: a slide, rows of a sheet, a message, a chapter's file.
 
-    ``label`` names it to a reader ("slide 3", "Sales!A1:H50"), "" where the format has no such name: then pages are
-    named by their headings' numbers or their paragraphs. ``whole``: it is one page however long.
+    ``label`` is its name for readers ("slide 3", "Sales!A1:H50"). It is "" if the format has no such names; pages are
+    then named by heading numbers or paragraphs. ``whole``: the part is one page, however long.
     """
 
     blocks: list[Block]
@@ -94,11 +95,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The blocks and metadata of a file. ``parts`` can be iterated once.
+    """The blocks and metadata of a file. ``parts`` can be iterated only once.
 
-    ``printed``: the page's number as printed where a block begins, by its place; a block without one is on the page of
-    the one before it. ``clauses``: numbered paragraphs ("Article 12", "§ 5") may be its headings. ``images`` gives the
-    bytes of a picture by its name, also after ``close``; None where the format has none.
+    ``printed`` maps the place of a block to the printed number of the page on which it begins; other blocks are on the
+    page of the previous block. ``clauses``: numbered paragraphs ("Article 12", "§ 5") may be headings. ``images``
+    returns the bytes of a picture by its name, also after ``close``; it is None if the format has no pictures.
     """
 
     parts: Iterator[Part]
@@ -115,7 +116,7 @@ _CONFIGS = frozenset("yaml yml toml ini cfg conf json jsonc json5 properties env
 _PROSE = frozenset("text txt plain plaintext output log none".split())
 _FIGURES = frozenset("mermaid plantuml puml dot graphviz".split())
 
-_MOST = 0.8  # share of the lines that must look alike
+_MOST = 0.8  # minimum share of lines of the same kind
 _SETTING = re.compile(
     r"\s*(?:-\s+)?[\"']?[A-Za-z_][\w. -]*[\"']?\s*(?:=|:(?!:))\s*[^({;]*[,{\[]?\s*|\s*\[[\w. -]+\]\s*"
 )
@@ -123,7 +124,7 @@ _BRACKETS = re.compile(r"\s*[\]\[{}(),]*\s*")
 
 
 def code_role(language: str, text: str = "") -> LineRole:
-    """Return the role of code by its language, as a fence or a class names it; "": by its lines."""
+    """Return the role of code from the language in its fence or class; if it is "", from its lines."""
     language = language.strip("{}.").lower()
     if language in _SHELLS:
         return "command"

@@ -16,7 +16,7 @@ _LOWERED = re.compile(r"[0-9+\-−=()]+")
 
 
 class Piece(NamedTuple):
-    """``shift``: 1 above the line, -1 below it, 0 on it."""
+    """A piece of a line. ``shift``: 1 for superscript, -1 for subscript, 0 for neither."""
 
     text: str
     shift: int = 0
@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 def linear(pieces: Iterable[Piece]) -> str:
-    """Return pieces of a line in a row, so that none above or below the line reads as part of what stands before."""
+    """Return the pieces of a line as plain text in which superscripts, subscripts and struck-out words are marked."""
     text = ""
     for struck, group in groupby((piece for piece in pieces if piece.text), key=lambda piece: piece.struck):
         line = ""
@@ -36,7 +36,7 @@ def linear(pieces: Iterable[Piece]) -> str:
 
 
 def shifted(words: str, shift: int, before: str) -> str:
-    """Return words above or below the line (1, -1) as they are typed after the words before them."""
+    """Return superscript (1) or subscript (-1) words as plain text that follows the text ``before``."""
     core = words.strip()
     if not core:
         return words
@@ -64,7 +64,7 @@ _SKIPPED = frozenset(("annotation", "annotation-xml", "rPr", "ctrlPr", "maligngr
 
 
 def equation(element: etree._Element) -> str:
-    """Return an equation in a line: fractions with a stroke, powers with "^", indices with "_", rows with ";"."""
+    """Return an equation as one line: fractions with "/", powers with "^", indices with "_", rows with ";"."""
     return " ".join(_formula_text(element, 0).split())
 
 
@@ -145,7 +145,7 @@ def _math(element: etree._Element, name: str, children: list[etree._Element], de
 
 
 def _join_row(children: list[etree._Element], deep: int) -> str:
-    """Join parts in a row; what follows an index, a power or a fraction does not read as part of it."""
+    """Join the parts of a row. Add a space where text after an index, a power or a fraction would seem part of it."""
     line, apart = "", False
     for node in children:
         text = _formula_text(node, deep + 1)

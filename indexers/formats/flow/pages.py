@@ -1,7 +1,7 @@
-"""Cut blocks into numbered pages of lines with roles, headings, labels and positions.
+"""Division of blocks into numbered pages of lines with roles, headings, labels and positions.
 
 The text of a page is Markdown: numbered headings, lists, tables, code fences. A part always ends a page; within a part,
-pages are cut like those of a Markdown file. So page boundaries depend only on the file's bytes.
+pages are divided like those of a Markdown file. So page boundaries depend only on the file's bytes.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from indexers.formats.text_pages import (
     with_clauses,
 )
 
-_LONGEST_LINE = 1_600  # characters; a longer paragraph is several lines, or a page could not end inside it
+_LONGEST_LINE = 1_600  # characters; a longer paragraph is split into several lines, so that a page can end inside it
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s|(?<=[。！？；])|\s")
 _LONGEST_TITLE, _LONGEST_FIELD = 300, 2_000
-_LONGEST_HEADS = 800  # characters of a table's heads that are said again on its next page
-_MOST_HEADS = 4  # rows of heads
+_LONGEST_HEADS = 800  # maximum characters of column headings that are repeated on the next page
+_MOST_HEADS = 4  # maximum rows of column headings
 _WORDS = re.compile(r"[^ ]+")
-_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of characters, which no file or database takes
+_SURROGATES = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs, which no file or database accepts
 
 
 @dataclass(slots=True)
 class _Text:
-    """Lines of the whole document, and what each is."""
+    """The lines of the whole document with their roles, positions and headings."""
 
     lines: list[str] = field(default_factory=list)
     roles: list[LineRole] = field(default_factory=list)
@@ -64,9 +64,11 @@ class _Text:
     paragraphs: list[int] = field(default_factory=list)  # first lines of plain paragraphs
     headings: list[TitledLine] = field(default_factory=list)
     numbers: list[tuple[int, str]] = field(default_factory=list)  # lines of headings with their numbers
-    pictures: list[tuple[int, str]] = field(default_factory=list)  # the line before which one's words come, its name
-    tables: list[tuple[int, int, int]] = field(default_factory=list)  # lines: the first, that after the last, heads
-    start: int = 0  # of the part that is being written
+    # the line before which the words of a picture are inserted, and its name
+    pictures: list[tuple[int, str]] = field(default_factory=list)
+    # for each table: the first line, the line after the last, and the number of heading rows
+    tables: list[tuple[int, int, int]] = field(default_factory=list)
+    start: int = 0  # first line of the part that is being written
 
     def add(self, text: str, role: LineRole, place: str, border: int = INSIDE) -> None:
         self.lines.append(text)
@@ -75,13 +77,16 @@ class _Text:
         self.places.append(place)
 
     def end_part(self) -> None:
-        """Drop blank lines at the end of a part."""
+        """Remove blank lines at the end of a part."""
         while len(self.lines) > self.start and not self.lines[-1]:
             for column in (self.lines, self.roles, self.borders, self.places):
                 column.pop()
 
     def repeat_heads(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Write a table's heads once more where a page begins inside it. Return the pages with their new lines."""
+        """Repeat the column headings of a table on each page that begins inside it.
+
+        Return the pages with their new lines.
+        """
         columns: list[list[Any]] = [self.lines, self.roles, self.borders, self.places]
         spans, moved = repeat_heads(columns, self.tables, spans)
         self.paragraphs = list(map(moved, self.paragraphs))
@@ -96,7 +101,7 @@ class _Text:
 
 
 class FlowFile(MarkedFile):
-    """An open file whose reader yields blocks. A picture that stands on several pages is taken on the first."""
+    """An open file whose reader yields blocks. A picture on several pages belongs to the first of them."""
 
     def __init__(self, path: Path, flow: Flow, limits: ParseLimits) -> None:
         text, pages = _Text(), _Pages(flow)
@@ -121,13 +126,14 @@ class FlowFile(MarkedFile):
 class _Pages:
     def __init__(self, flow: Flow) -> None:
         self.made: list[PageLines] = []
-        self.pictures: dict[int, list[tuple[int, str]]] = {}  # by page number: before which line, from 0, one comes
+        # by page number: the pictures, each with the line (from 0) before which it is
+        self.pictures: dict[int, list[tuple[int, str]]] = {}
         self._seen: set[str] = set()
         self._flow = flow
-        self._passed = ""  # the printed page number that was passed last
+        self._passed = ""  # the last printed page number
 
     def cut(self, text: _Text, part: Part, start: int) -> None:
-        """Cut the pages of a part, whose lines begin at ``start``."""
+        """Divide a part, whose lines begin at ``start``, into pages."""
         end = len(text.lines)
         if part.whole:
             spans = [(start, end)]
@@ -154,7 +160,7 @@ class _Pages:
             self.made.append(PageLines(first, stop, label))
 
     def _printed(self, places: Sequence[str]) -> str:
-        """Return the number printed where the page begins, "" where the file tells none up to there."""
+        """Return the printed page number at the beginning of a page, "" if the file has none up to there."""
         printed = self._flow.printed
         label = (printed.get(places[0]) if places else "") or self._passed
         self._passed = next((printed[place] for place in reversed(places) if place in printed), self._passed)
@@ -162,7 +168,7 @@ class _Pages:
 
 
 def _page_name(text: _Text, first: int, end: int) -> str:
-    """Name a page by the heading it begins under, else by the first on it, else by its paragraphs."""
+    """Return the name of a page: its heading at the beginning, else the first heading on it, else its paragraphs."""
     at = bisect_right(text.numbers, (first, "\uffff"))
     under = text.numbers[max(0, at - 1) : at] or text.numbers[at : at + 1]
     if under and under[0][0] < end:
@@ -172,7 +178,7 @@ def _page_name(text: _Text, first: int, end: int) -> str:
 
 
 def written_lines(blocks: Iterable[Block]) -> list[str]:
-    """Return the lines that blocks are on a page."""
+    """Return the lines of a page that consists of these blocks."""
     text = _Text()
     for block in blocks:
         _write_block(block, text)
@@ -230,7 +236,7 @@ def _write_block(block: Block, text: _Text) -> None:
 
 
 def _line_of(block: Paragraph | Item | Picture | Note) -> tuple[str, str, LineRole]:
-    """Return a block's words, what is written before them, and their role."""
+    """Return the words of a block, the prefix of its line, and its role."""
     if isinstance(block, Item):
         return block.text, f"{'  ' * min(block.depth, 8)}{block.mark} ", "text"
     if isinstance(block, Picture):
@@ -241,7 +247,7 @@ def _line_of(block: Paragraph | Item | Picture | Note) -> tuple[str, str, LineRo
 
 
 def _write_table(table: Table, text: _Text) -> None:
-    """Write a table with a line per row; one of a single cell is a box around paragraphs."""
+    """Write a table with one line per row. A table with one column is a box around paragraphs."""
     rows = [[_clean_text(cell.replace("\n", " ")).replace("|", "\\|") for cell in row] for row in table.rows]
     rows = [row for row in rows if any(row)]
     if not rows:

@@ -1,4 +1,4 @@
-"""Safe reading of packages and XML: limits on expansion and nesting, entities without fetching."""
+"""Safe reading of packages and XML: limits on expansion and nesting, entities without network access."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from lxml import etree
 from hybrid_core.errors import BrokenFileError, LimitError, PasswordError
 from indexers.formats.limits import ParseLimits
 
-_LONGEST, _MOST, _DEEPEST = 1_000, 1_000_000, 8  # characters of one, of all in a file, and one inside the other
+# maximum characters of one entity, of all entities of a file, and maximum nesting
+_LONGEST, _MOST, _DEEPEST = 1_000, 1_000_000, 8
 _SUBSET = re.compile(r"(<!DOCTYPE[^\[<>]{0,1000})\[(.{0,100000}?)\]\s{0,100}>", re.I | re.S)
 _DECLARED = re.compile(r"<!ENTITY\s{1,20}([\w:.-]{1,60})\s{1,20}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})')\s{0,20}>")
 _REFERENCE = re.compile(r"&([^\W\d][\w:.-]{0,60});")
@@ -26,7 +27,7 @@ _OWN = frozenset(("amp", "lt", "gt", "quot", "apos"))
 
 
 class Entities:
-    """The texts of an XML file's entities. External, undeclared and overlong ones are empty."""
+    """The texts of an XML file's entities. External, undeclared and too long entities are empty."""
 
     def __init__(self, declared: Mapping[str, str | None]) -> None:
         self._declared = declared
@@ -34,7 +35,7 @@ class Entities:
         self._left = _MOST
 
     def words(self, name: str) -> str:
-        """Return the text of a name, without markup, and count it among what all may have."""
+        """Return the text of an entity without markup, "" if it exceeds the limit of the file."""
         text = self._text(name, 0) or ""
         if len(text) > self._left:
             return ""
@@ -46,7 +47,7 @@ class Entities:
             text = html.unescape(f"&{name};")
             return "" if text.startswith("&") and name != "amp" else text
         if name not in self._words:
-            self._words[name] = None  # also for who asks from inside it
+            self._words[name] = None  # also for references to itself
             self._words[name] = self._read(self._declared[name], deep)
         return self._words[name]
 
@@ -67,7 +68,7 @@ class Entities:
 
 
 def put_in(root: etree._Element) -> None:
-    """Replace the entities in a tree by their words, so that only elements are left in it."""
+    """Replace the entities in a tree by their texts, so that only elements remain."""
     nodes: list[Any] = list(root.iter(etree.Entity))
     if not nodes:
         return
@@ -79,7 +80,7 @@ def put_in(root: etree._Element) -> None:
 
 
 def put_in_text(source: str) -> str:
-    """Return an HTML text without the declarations at its beginning, and with the words that they name."""
+    """Return an HTML text without its entity declarations, and with the declared entities replaced."""
     subset = _SUBSET.search(source[:200_000])
     if subset is None:
         return source
@@ -93,22 +94,20 @@ def put_in_text(source: str) -> str:
     return f"{source[: subset.start()]}{subset[1]}>{_REFERENCE.sub(named, source[subset.end() :])}"
 
 
-_RATIO = 200  # expanded to packed bytes of an entry; text that is far better packed is made to be so
-_SMALL = 16 * 2**20  # bytes below which the ratio does not matter: a blank sheet packs well
+_RATIO = 200  # maximum ratio of expanded to compressed size of an entry; a higher ratio is only reached deliberately
+_SMALL = 16 * 2**20  # bytes up to which the ratio is ignored, since a blank sheet compresses well
 _ENCRYPTED = 0x1
 
 
 class Package:
     """A ZIP file whose entries are read by name.
 
-    ``warnings`` name entries that could be read only in part.
-
-    Raises LimitError where it would expand to too much, PasswordError where it is encrypted, DocumentError where it
-    is damaged.
+    ``warnings`` name entries that could be read only in part. Raises LimitError if it would expand to too much,
+    PasswordError if it is encrypted, and DocumentError if it is damaged.
     """
 
     def __init__(self, path: Path, limits: ParseLimits, data: bytes | None = None) -> None:
-        """Open a package. ``data``: its bytes, where they are no longer at ``path``."""
+        """Open a package. ``data``: its bytes, if they are not those of the file at ``path``."""
         self._path = path
         self.warnings: list[str] = []
         try:
@@ -143,12 +142,12 @@ class Package:
         return self._find(name) is not None
 
     def size(self, name: str) -> int:
-        """Return an entry's bytes, unpacked; 0 where it is missing."""
+        """Return the uncompressed size of an entry in bytes, 0 if it is missing."""
         entry = self._find(name)
         return entry.file_size if entry is not None else 0
 
     def _find(self, name: str) -> zipfile.ZipInfo | None:
-        """Return an entry by its name, else the one whose name differs in case or in percent signs only."""
+        """Return an entry by its name, ignoring case and percent-encoding if necessary. None if it is missing."""
         entry = self._entries.get(name)
         return entry if entry is not None else self._spellings.get(_spelling(name))
 
@@ -163,7 +162,7 @@ class Package:
             ) from error
 
     def stream(self, name: str) -> IO[bytes]:
-        """Open an entry to be read in pieces. Raise as ``read`` does; damage inside shows while reading."""
+        """Open an entry for reading in pieces. Raise the same errors as ``read``; damage shows during reads."""
         entry = self._entry(name)
         try:
             return self._zip.open(entry)
@@ -173,7 +172,7 @@ class Package:
             ) from error
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
-        """Return an entry to be read. Raise DocumentError where it is missing, PasswordError if it is encrypted."""
+        """Return an entry for reading. Raise DocumentError if it is missing, PasswordError if it is encrypted."""
         entry = self._find(name)
         if entry is None:
             raise BrokenFileError(f"{self._path}: the package is damaged: '{name}' is missing in it.")
@@ -185,7 +184,7 @@ class Package:
         return self.root(name, self.read(name))
 
     def root(self, name: str, data: bytes) -> etree._Element:
-        """Return the root of an entry's XML text, which was read before."""
+        """Return the root element of an entry's XML text ``data``."""
         root, whole = read_xml(data, f"{self._path}: the file is damaged: '{name}' in it")
         if not whole:
             self.warnings.append(f"'{name}' in the file is damaged or nested too deeply, and was read only in part")
@@ -205,10 +204,10 @@ def words_of(element: etree._Element) -> str:
 
 
 def read_xml(data: bytes, what: str) -> tuple[etree._Element, bool]:
-    """Return the root of an XML text, and whether all of it could be read; ``what`` says whose text it is.
+    """Return the root element of an XML text, and whether all of it could be read. ``what`` begins the error message.
 
-    Entities that it declares itself become their words within bounds; nothing is fetched. Depth and size of nodes are
-    bounded by libxml2's own limits.
+    Declared entities are replaced by their texts within limits; nothing is fetched. libxml2 limits the depth and the
+    size of nodes.
     """
     for recover in (False, True):
         parser = etree.XMLParser(

@@ -1,1 +1,1 @@
-"""Mail: single messages and boxes of them."""
+"""Mails: single messages and mailboxes."""

@@ -1,7 +1,7 @@
-"""Parse a message, and mend what programs get wrong in its head and parts.
+"""Parsing of a message, and repair of errors that programs make in headers and parts.
 
-Heads: stray lines, bytes of other encodings, encoded words whose charset is not Python's. Parts: packed messages and
-reports, boundaries that do not occur, and signatures (S/MIME) that wrap the whole mail.
+Headers: stray lines, bytes in other encodings, encoded words with charsets unknown to Python. Parts: encoded messages
+and reports, boundaries that do not occur, and signatures (S/MIME) that wrap the whole mail.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _FIELD = re.compile(rb"[!-9;-~]{1,200}[ \t]*:")
 _SPACED = re.compile(rb"([!-9;-~]{1,200})[ \t]+:")
 _HEAD_END = re.compile(rb"\r?\n\r?\n|\r\r")
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r")
-_APPLE = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[!-9;-~]{1,200}:)")  # length of the message, before it in an EMLX file
+# the length of the message, which precedes it in an EMLX file
+_APPLE = re.compile(rb"(\d{1,10})[ \t]*\r?\n(?=[!-9;-~]{1,200}:)")
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I)
-_SAMPLE = 20_000  # bytes by which the encoding of a head is guessed
+_SAMPLE = 20_000  # bytes for guessing the encoding of a header
 _ENCODED = re.compile(rb"=\?([\w.:+-]{1,40})(?:\*[\w-]*)?\?([bq])\?([^?\r\n]{0,2000})\?=", re.I)
 _BETWEEN = re.compile(rb"\s*")
 _BOUNDARY = re.compile(r"^--(\S[^\n]{0,69}?)[ \t]*\n[!-9;-~]{1,200}:", re.M)
@@ -35,11 +36,11 @@ _DEEPEST = 50
 
 
 class StrayLine(MessageDefect):
-    """A line of a head that is no field."""
+    """A line of the header that is not a field."""
 
 
 def message_of(data: bytes) -> EmailMessage:
-    """Parse a message. Lines of its head that are no fields go to its ``defects`` as ``StrayLine``, not to its text."""
+    """Parse a message. Header lines that are not fields become ``StrayLine`` entries of its ``defects``."""
     return _parsed(data, 0)
 
 
@@ -52,7 +53,10 @@ def _parsed(data: bytes, deep: int) -> EmailMessage:
 
 
 def _mended(data: bytes) -> tuple[list[str], bytes]:
-    """Return stray lines of the head, and the message without them, its byte order mark and blank lines before it."""
+    """Return stray header lines, and the message without them.
+
+    A byte order mark and blank lines at the start are removed too.
+    """
     data = data.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n\t ")
     if (apple := _APPLE.match(data)) is not None:
         data = data[apple.end() : apple.end() + int(apple[1])]
@@ -78,7 +82,10 @@ def _mended(data: bytes) -> tuple[list[str], bytes]:
 
 
 def _decoded_head(head: bytes, data: bytes) -> bytes:
-    """Return a head in UTF-8, its encoded words too: Python reads neither other bytes nor all labels."""
+    """Return a header in UTF-8, including its encoded words.
+
+    Python reads neither other bytes nor all charset labels.
+    """
     if not head.isascii():
         label = _CHARSET.search(data[:_SAMPLE])
         try:
@@ -124,7 +131,7 @@ def _utf8(data: bytes, label: str) -> bytes:
 
 
 def _mend_parts(message: Any, deep: int) -> None:
-    """Put in place of packed messages, reports and signed packages what they hold."""
+    """Replace encoded messages, reports and signed packages by their contents."""
     kind, payload = message.get_content_type(), message.get_payload()
     if deep > _DEEPEST:
         return
@@ -148,7 +155,7 @@ def _mend_parts(message: Any, deep: int) -> None:
 
 
 def _transferred(message: Any, packed: Message) -> bytes | None:
-    """Return the bytes of an attached message that was packed as files are; None where it was not."""
+    """Return the bytes of an attached message with a transfer encoding, None if it has none."""
     packing = str(message.get("content-transfer-encoding") or "").strip().lower()
     if packing not in ("base64", "quoted-printable") or packed.keys():
         return None
@@ -160,7 +167,7 @@ def _transferred(message: Any, packed: Message) -> bytes | None:
 
 
 def _replace(message: Any, kind: str, payload: Any) -> None:
-    """Replace the body of a part, whose head stays."""
+    """Replace the body of a part. Its other header fields stay."""
     for name in ("content-type", "content-transfer-encoding", "content-disposition"):
         del message[name]
     message["Content-Type"] = kind
@@ -168,7 +175,10 @@ def _replace(message: Any, kind: str, payload: Any) -> None:
 
 
 def _mend_boundary(message: Any, body: str, deep: int) -> None:
-    """Read parts by the boundary that the body has if it is not the one that the head names; else all as text."""
+    """Parse parts with the boundary in the body, if it differs from the one in the header.
+
+    Without any, read all as text.
+    """
     boundary = _BOUNDARY.search(body.replace("\r\n", "\n"))
     if boundary is None:
         _replace(message, "text/plain", body)
@@ -187,7 +197,7 @@ _DATA = bytes.fromhex("2a864886f70d010701")
 
 
 def signed_content(data: bytes) -> bytes:
-    """Return the message inside an S/MIME package that is signed and not encrypted (RFC 5652); b"" for any other."""
+    """Return the message inside an S/MIME package that is signed and not encrypted (RFC 5652), b"" for any other."""
     try:
         kind, content = list(_elements(data, next(iter(_elements(data, (0, 0, len(data)))))))[:2]
         if data[kind[1] : kind[2]] != _SIGNED:
@@ -202,11 +212,11 @@ def signed_content(data: bytes) -> bytes:
         return b""
 
 
-_Element = tuple[int, int, int]  # tag, where the content begins, where it ends
+_Element = tuple[int, int, int]  # tag, start and end of the content
 
 
 def _elements(data: bytes, outer: _Element) -> Iterator[_Element]:
-    """Yield the elements inside another one by the basic encoding rules (X.690)."""
+    """Yield the elements inside another one in the basic encoding rules (X.690)."""
     at = outer[1]
     while at < outer[2]:
         element, at = _element(data, at, 0)
@@ -214,11 +224,11 @@ def _elements(data: bytes, outer: _Element) -> Iterator[_Element]:
 
 
 def _element(data: bytes, at: int, deep: int) -> tuple[_Element, int]:
-    """Return the element at a place, and the place after it. Raise ValueError or IndexError if there is none."""
+    """Return the element at an offset, and the offset after it. Raise ValueError or IndexError if there is none."""
     if deep > _DEEPEST:
         raise ValueError("nested too deeply")
     tag, length, at = data[at], data[at + 1], at + 2
-    if length == 0x80:  # up to two zeros
+    if length == 0x80:  # indefinite length: up to two zero bytes
         start = at
         while data[at : at + 2] != b"\0\0":
             _, at = _element(data, at, deep + 1)
@@ -232,7 +242,7 @@ def _element(data: bytes, at: int, deep: int) -> tuple[_Element, int]:
 
 
 def _octets(data: bytes, element: _Element) -> bytes:
-    """Return a string of bytes, which may be in pieces."""
+    """Return an octet string, which may be in several pieces."""
     if element[0] == _OCTETS:
         return data[element[1] : element[2]]
     return b"".join(_octets(data, part) for part in _elements(data, element))

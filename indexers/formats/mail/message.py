@@ -1,4 +1,4 @@
-"""EML and MBOX: one part per message with its head, its text and the names of its attachments."""
+"""EML and MBOX: one part per message with its header, its text and the names of its attachments."""
 
 from __future__ import annotations
 
@@ -33,12 +33,15 @@ from indexers.formats.mail.texts import Text, is_text, read_part, without_copies
 from indexers.formats.web.html import parse_html
 
 _HEAD = ("From", "To", "Cc", "Bcc", "Date")
-_DEEPEST = 10  # messages inside messages
+_DEEPEST = 10  # maximum nesting of messages
 _LONGEST_SUBJECT = 250
 
 
 def read_eml(path: Path, limits: ParseLimits) -> Flow:
-    """Read a message and those it forwards whole. Raise DocumentError if the file is no mail."""
+    """Read a message and the messages that it forwards as attachments.
+
+    Raise DocumentError if the file is not a mail.
+    """
     data = path.read_bytes()
     if not data.strip():
         raise EmptyFileError(f"{path}: the file is empty.")
@@ -53,7 +56,7 @@ def read_eml(path: Path, limits: ParseLimits) -> Flow:
 
 
 def read_mbox(path: Path, limits: ParseLimits) -> Flow:
-    """Read a mailbox, a part per message."""
+    """Read a mailbox with one part per message."""
     box = Mailbox(path)
     count = len(box)
     if not count:
@@ -84,9 +87,10 @@ def _message_parts(
 def message_blocks(
     message: EmailMessage, place: str, inner: list[EmailMessage], names: Mapping[int, str], warnings: list[str]
 ) -> Iterator[Block]:
-    """Yield a message's blocks, and put messages attached to it into ``inner``.
+    """Yield the blocks of a message, and append attached messages to ``inner``.
 
-    ``names`` are its pictures' as ShownPictures has them. They stand where its HTML shows them, else after its text.
+    ``names`` are the names of its pictures from ShownPictures. Pictures are placed where the HTML shows them, else
+    after the text.
     """
     yield Heading(1, _subject(message), place=place)
     head = [f"{name}: {value}" for name in _HEAD if (value := _field(message, name))]
@@ -126,7 +130,7 @@ def message_blocks(
 
 
 def _with_packed(texts: list[Text], packed: Sequence[OutlookContent]) -> list[Text]:
-    """Return the texts of a message with that of its winmail.dat, or with its HTML if nothing else has words."""
+    """Return the texts of a message with the text of its winmail.dat, or with its HTML if there are no other words."""
     plain = [text.text for text in texts if text.kind == "plain"]
     if words := next((body.text for body in packed if body.text.strip() and body.text not in plain), ""):
         return [*texts, Text("plain", words)]
@@ -152,12 +156,12 @@ def _picture_of_link(pictures: Mapping[str, str], link: str) -> str:
 
 
 def _below(block: Block) -> Block:
-    """Put a heading of a mail's HTML below the subject."""
+    """Lower the level of a heading in a mail's HTML, so that it is below the subject."""
     return Heading(block.level + 1, block.text, place=block.place) if isinstance(block, Heading) else block
 
 
 def _walk(message: Message, inner: list[EmailMessage], deep: int = 0, group: int = 0) -> Iterator[tuple[Any, int]]:
-    """Yield the parts of a message that hold no others, with the number of the alternatives that they are of."""
+    """Yield the parts of a message without subparts, with the number of their group of alternatives (0: none)."""
     if message.get_content_type() == "message/rfc822" and deep:
         payload = message.get_payload()
         inner += [child for child in payload if isinstance(child, EmailMessage)] if isinstance(payload, list) else []
@@ -189,12 +193,12 @@ _INVITATION = "text/calendar"
 
 
 def eml_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """Yield the files attached to a message and to those it forwards whole."""
+    """Yield the files attached to a message and to the messages that it forwards."""
     return attached(message_of(path.read_bytes()))
 
 
 def mbox_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """Yield the files attached to a mailbox's messages, each below its message: "message 3/report.pdf"."""
+    """Yield the files attached to a mailbox's messages, each in the folder of its message: "message 3/report.pdf"."""
     box = Mailbox(path)
     for number in range(1, len(box) + 1):
         for member in attached(message_of(box.read(number))):

@@ -1,4 +1,4 @@
-"""MSG (Outlook): one part with its head, its text and the names of its attachments."""
+"""MSG (Outlook): one part with its header, its text and the names of its attachments."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from indexers.formats.pictures import may_show_words
 from indexers.formats.web.html import declared_label, parse_html
 
 _SUBJECT, _BODY, _HTML, _SENDER, _ADDRESS, _TO, _CC = "0037", "1000", "1013", "0C1A", "5D01", "0E04", "0E03"
-_SENT = (0x00390040, 0x0E060040)  # submitted, delivered: times in 100 ns since 1601
+_SENT = (0x00390040, 0x0E060040)  # submitted, delivered: in 100 ns since 1601
 _RTF = "1009"  # compressed
 _NAME, _SHORT = "3707", "3704"  # of an attachment
 _CODE_PAGE = 0x3FFD0003
-_CONTENT_ID, _HIDDEN = "3712", 0x7FFE000B  # of a picture that the text shows; whether an attachment is not listed
+# content id of a picture in the text; whether an attachment is hidden from the list
+_CONTENT_ID, _HIDDEN = "3712", 0x7FFE000B
 _FILE = re.compile(r"(?:__attach[^/]*/(?:__substg1\.0_3701000D/)?)+__substg1\.0_37010102")
 _DAMAGED = (OSError, ValueError, IndexError, struct.error)
 
 
 def read_msg(path: Path, limits: ParseLimits) -> Flow:
-    """Read a message that Outlook saved. Raise DocumentError if it is damaged."""
+    """Read a message saved by Outlook. Raise DocumentError if it is damaged."""
     try:
         with olefile.OleFileIO(str(path)) as file:
             pictures = _pictures(file)
@@ -50,7 +51,7 @@ def read_msg(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _pictures(file: Any) -> dict[str, str]:
-    """Return the streams of the pictures that the message's text shows, by the links it shows them with."""
+    """Return the streams of the pictures in the message's text, by their links in the text."""
     pictures = {}
     for folder, stream in _files(file):
         name = _string(file, f"{folder}/", _NAME) or _string(file, f"{folder}/", _SHORT)
@@ -60,14 +61,14 @@ def _pictures(file: Any) -> dict[str, str]:
 
 
 def _files(file: Any) -> Iterator[tuple[str, str]]:
-    """Yield the folders and streams of attached files, in order."""
+    """Yield the folders and streams of attached files in order."""
     names = {"/".join(entry) for entry in file.listdir()}
     for stream in sorted(name for name in names if _FILE.fullmatch(name)):
         yield stream.rpartition("/")[0], stream
 
 
 def _shown_as(file: Any, folder: str) -> str:
-    """Return the content id of an attachment that is not listed, because the text shows it."""
+    """Return the content id of an attachment that is hidden from the list because the text shows it, else ""."""
     called = _string(file, f"{folder}/", _CONTENT_ID)
     return called.strip("<>") if called and (_fixed(file, _HIDDEN, f"{folder}/") or b"\0")[0] else ""
 
@@ -81,7 +82,7 @@ def _stream(path: Path, name: str) -> bytes:
 
 
 def msg_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """Yield the files attached to a message and to messages inside it. Raise as ``read_msg`` does."""
+    """Yield the files attached to a message and to nested messages. Raise the same errors as ``read_msg``."""
     try:
         with olefile.OleFileIO(str(path)) as file:
             for folder, stream in _files(file):
@@ -146,7 +147,7 @@ def _html(file: Any, path: Path) -> str:
 
 
 def _rtf(file: Any) -> str:
-    """Return the text of a body that is RTF alone."""
+    """Return the text of a body that exists only as RTF."""
     if not file.exists(f"__substg1.0_{_RTF}0102"):
         return ""
     data = safe(lambda: decompress(file.openstream(f"__substg1.0_{_RTF}0102").read()))
@@ -165,7 +166,7 @@ def _date(file: Any) -> str:
 
 
 def _fixed(file: Any, tag: int, folder: str = "") -> bytes:
-    """Return the eight bytes of a property of fixed length; none where it is missing."""
+    """Return the eight bytes of a property of fixed length, b"" if it is missing."""
     if not file.exists(f"{folder}__properties_version1.0"):
         return b""
     data = file.openstream(f"{folder}__properties_version1.0").read()

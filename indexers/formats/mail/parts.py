@@ -1,4 +1,4 @@
-"""Messages of a mailbox, and the parts of a message: files, texts, and pictures that the texts show."""
+"""Messages of a mailbox, and the parts of a message: files, texts, and pictures in the texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TNEF = frozenset(("application/ms-tnef", "application/vnd.ms-tnef"))
 
 
 def leaves(message: Any, deep: int = 0) -> Iterator[Any]:
-    """Yield the parts of a message that hold no others, in order."""
+    """Yield the parts of a message without subparts, in order."""
     payload = message.get_payload() if message.is_multipart() else None
     if not isinstance(payload, list):
         yield message
@@ -35,21 +35,21 @@ def leaves(message: Any, deep: int = 0) -> Iterator[Any]:
 
 
 def is_shown(part: Any) -> bool:
-    """Return whether a part is a picture that a text of the message shows."""
+    """Return whether a part is a picture in a text of the message."""
     disposition, kind = part.get_content_disposition(), part.get_content_maintype()
     return bool(part["content-id"]) and disposition != "attachment" and kind == "image"
 
 
 class ShownPictures:
-    """Pictures of a file's messages that may show words, by names of our own: "2/5" is part 5 of message 2."""
+    """The pictures of a file's messages that may show words. The name "2/5" is part 5 of message 2."""
 
     def __init__(self, message: Callable[[int], EmailMessage]) -> None:
-        """Take ``message``, which reads a message by its number, also after the file was closed."""
+        """``message`` reads a message by its number, also after the file was closed."""
         self._message = message
-        self._read: tuple[int, list[Any]] = (0, [])  # the message that was asked for last, and its parts
+        self._read: tuple[int, list[Any]] = (0, [])  # the last message that was read, and its parts
 
     def of(self, number: int, message: EmailMessage) -> dict[int, str]:
-        """Return the pictures' names by the identity of their parts, also of messages inside a message."""
+        """Return the names of pictures by the identity of their parts, including those of nested messages."""
         return {
             id(part): f"{number}/{at}"
             for at, part in enumerate(leaves(message))
@@ -66,7 +66,7 @@ class ShownPictures:
 
 
 def content(part: Any) -> bytes:
-    """Return the bytes of a part. What a mailing list adds below Base64 in plain letters is kept."""
+    """Return the bytes of a part. Plain text that a mailing list appended to Base64 is preserved."""
     packing = str(safe(lambda: part["content-transfer-encoding"]) or "").strip().lower()
     payload = part.get_payload() if packing == "base64" else None
     if isinstance(payload, str) and (packed := _BASE64.match(payload)) is not None and payload[packed.end() :].strip():
@@ -80,12 +80,12 @@ def content(part: Any) -> bytes:
 
 
 def content_id(part: Any) -> str:
-    """Return the id by which a text links a part: ``cid:`` followed by it."""
+    """Return the content id of a part, to which ``cid:`` links in a text refer."""
     return str(safe(lambda: part["content-id"]) or "").strip().strip("<>")
 
 
 def safe(get: Any) -> Any:
-    """Return a header's value; None for damaged ones, for which the standard library raises many types."""
+    """Return a header's value, None for a damaged one, for which the standard library raises many types."""
     try:
         return get()
     except Exception:  # noqa: BLE001
@@ -93,7 +93,7 @@ def safe(get: Any) -> Any:
 
 
 def part_text(part: Any) -> tuple[str, list[str]]:
-    """Return the text of a part by its label, and warnings; a part of binary data has none."""
+    """Return the text of a part, decoded by its charset, and warnings. A part with binary data has no text."""
     label = str(safe(lambda: part.get_param("charset")) or "")
     data = content(part)
     if not label and part.get_content_subtype() == "html":
@@ -106,7 +106,7 @@ def part_text(part: Any) -> tuple[str, list[str]]:
 
 
 def encryption(part: Any) -> str:
-    """Return the name of what encrypts a part, "" where nothing does."""
+    """Return the encryption method of a part, "" if it is not encrypted."""
     kind = part.get_content_type()
     if kind == "application/pgp-encrypted":
         return "PGP"
@@ -118,7 +118,7 @@ _QUOTED_LETTER = re.compile(rb"=[CD][0-9A-F]=[89AB][0-9A-F]|=E[0-9A-F](?:=[89AB]
 
 
 def _unquoted(data: bytes) -> bytes:
-    """Return a text in quoted-printable that no field calls so, decoded: it has letters of UTF-8 in it."""
+    """Decode a quoted-printable text whose header does not declare it. It is recognised by encoded UTF-8 letters."""
     if not data.isascii() or len(_QUOTED_LETTER.findall(data)) < 2:
         return data
     plain = quopri.decodestring(data)
@@ -126,7 +126,7 @@ def _unquoted(data: bytes) -> bytes:
 
 
 class OutlookContent(NamedTuple):
-    """The contents of a ``winmail.dat`` (TNEF): the text of the mail, or its HTML, and the files attached to it."""
+    """The contents of a ``winmail.dat`` (TNEF): the text of the mail, or its HTML, and attached files."""
 
     text: str
     html: str
@@ -135,7 +135,7 @@ class OutlookContent(NamedTuple):
 
 
 def outlook_content(part: Any) -> OutlookContent | None:
-    """Return the content of a part that Outlook packed as TNEF; None for any other part."""
+    """Return the content of a TNEF part from Outlook, None for any other part."""
     name = str(safe(part.get_filename) or "").lower()
     if not (part.get_content_type() in _TNEF or name == "winmail.dat"):
         return None
@@ -156,7 +156,7 @@ def outlook_content(part: Any) -> OutlookContent | None:
 
 
 def rtf_text(data: bytes) -> str:
-    """Return the text of RTF, "" where there is none."""
+    """Return the text of RTF data, "" if there is none."""
     return str(safe(lambda: rtf_to_text(data.decode("latin-1"), errors="replace")) or "")
 
 
@@ -175,7 +175,7 @@ _MAX_LINE = 1_000_000
 
 
 class Mailbox:
-    """An mbox file. Only the places of its messages are in memory."""
+    """An mbox file. Only the offsets of its messages are in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -185,7 +185,10 @@ class Mailbox:
         return len(self._spans)
 
     def read(self, number: int) -> bytes:
-        """Return a message by its number from 1, without its border; ``>From`` is ``From`` again."""
+        """Return a message by its number from 1, without its separator line.
+
+        ``>From`` is restored to ``From``.
+        """
         start, end = self._spans[number - 1]
         with self._path.open("rb") as file:
             file.seek(start)
@@ -193,7 +196,7 @@ class Mailbox:
 
 
 def _spans(path: Path) -> Iterator[tuple[int, int]]:
-    """Yield where messages begin, after their border, and end. A border stands at the start or after a blank line."""
+    """Yield the (start, end) of each message without its separator, which is at the start or after a blank line."""
     with path.open("rb") as file:
         at, start, blank = 0, -1, True
         line = file.readline(_MAX_LINE)

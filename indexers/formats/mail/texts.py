@@ -1,4 +1,4 @@
-"""The texts of a message in the forms in which programs send them, and which of them say the same."""
+"""The texts of a message in their various formats, and the removal of duplicates among them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ _HTML = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|body)\b", re.
 
 
 class Text(NamedTuple):
-    """A text of a message. ``kind`` is "html" or "plain"; ``group`` counts the alternatives that it belongs to, or 0.
+    """A text of a message.
 
-    ``files`` are those inside the text, by the old way of UNIX (uuencode).
+    ``kind`` is "html" or "plain"; ``group`` is the number of its group of alternatives, 0 for none.
+
+    ``files`` are files embedded in the text by uuencode.
     """
 
     kind: str
@@ -29,7 +31,7 @@ class Text(NamedTuple):
 
 
 def is_text(part: Any) -> bool:
-    """Return whether a part is read as text of the message, and not listed as a file alone."""
+    """Return whether a part is read as text of the message, not only listed as a file."""
     if part.get_content_maintype() != "text":
         return False
     named = safe(part.get_filename) and part.get_content_disposition() == "attachment"
@@ -37,7 +39,7 @@ def is_text(part: Any) -> bool:
 
 
 def read_part(part: Any, group: int) -> Text | None:
-    """Return the text of a part; None for style sheets, scripts and pages for watches."""
+    """Return the text of a part, None for style sheets, scripts and pages for watches."""
     subtype = part.get_content_subtype()
     if subtype in _UNSHOWN:
         return None
@@ -61,12 +63,16 @@ def read_part(part: Any, group: int) -> Text | None:
 
 _MARKUP = re.compile(r"<(style|script|head|title)\b.*?</\1\s*>|<!--.*?-->|<[^<>]*>", re.I | re.S)
 _WORD = re.compile(r"\w+")
-_FEW = 20  # words of a plain text that only stands in for HTML
-_ALTERNATIVE, _BESIDE = 0.5, 0.2  # share of a text's words that another text may lack and still say the same
+_FEW = 20  # words of a plain text that only replaces the HTML
+# maximum share of a text's words that a duplicate may lack: in an alternative, and otherwise
+_ALTERNATIVE, _BESIDE = 0.5, 0.2
 
 
 def without_copies(texts: Sequence[Text]) -> list[Text]:
-    """Return the texts without those that say the same in HTML, or stand for HTML that they do not say."""
+    """Return the texts without duplicates.
+
+    HTML is dropped if plain texts contain its words. A plain alternative is dropped if it only replaces HTML.
+    """
     plain = {word for text in texts if text.kind == "plain" for word in _words(text)}
     shown: list[Text] = []
     for text in texts:
@@ -92,7 +98,7 @@ def _words(text: Text) -> set[str]:
 
 
 def _unflowed(text: str, close: bool) -> str:
-    """Return paragraphs of ``format=flowed`` (RFC 3676) as lines; ``close``: the space before a soft break is none."""
+    """Join the soft line breaks of ``format=flowed`` (RFC 3676). ``close``: remove the space before a soft break."""
     lines: list[str] = []
     soft, before = False, 0
     for line in text.split("\n"):
@@ -114,7 +120,7 @@ _COMMAND = re.compile(r"</?[a-zA-Z][a-zA-Z0-9-]{0,60}>")
 
 
 def _plain_enriched(text: str) -> str:
-    """Return the words of text/enriched (RFC 1896)."""
+    """Return the plain text of text/enriched (RFC 1896)."""
     text = _COMMAND.sub("", _PARAMETERS.sub("", text.replace("<<", "\0")))
     return text.replace("\0", "<")
 
@@ -124,7 +130,7 @@ _END = re.compile(r"^(?:end|====)[ \t]*$\n?", re.M)
 
 
 def _without_files(text: str) -> tuple[str, tuple[tuple[str, bytes], ...]]:
-    """Return a text without the files that are written in it, and these."""
+    """Return a text without uuencoded files, and these files."""
     files: list[tuple[str, bytes]] = []
     parts, at = [], 0
     while (begin := _BEGIN.search(text, at)) is not None and (end := _END.search(text, begin.end())) is not None:
@@ -153,7 +159,7 @@ _DASHES = re.compile(r"^- (?=-)", re.M)
 
 
 def _without_armour(text: str) -> tuple[str, bool]:
-    """Return a text without the signatures of PGP and what it encrypts, and whether there was such a thing."""
+    """Return a text without PGP signatures and encrypted blocks, and whether it had an encrypted block."""
     if "-----BEGIN PGP" not in text:
         return text, False
     if _SIGNED.search(text) is not None:
@@ -172,7 +178,7 @@ _TECHNICAL = frozenset(
 
 
 def _fields(text: str) -> Iterator[str]:
-    """Yield the fields of an invitation (RFC 5545) or a visiting card (RFC 6350) that say something to people."""
+    """Yield the fields of an invitation (RFC 5545) or a visiting card (RFC 6350) that are meant for people."""
     zone = False
     for line in re.sub(r"\n[ \t]", "", text).split("\n"):
         field = _CONTENT_LINE.fullmatch(line.strip())

@@ -1,1 +1,1 @@
-"""Office files: Word, PowerPoint, Excel, OpenDocument, and older ones."""
+"""Office files: Word, PowerPoint, Excel, OpenDocument, and their older formats."""

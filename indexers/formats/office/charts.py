@@ -1,4 +1,4 @@
-"""Charts of Office files as the tables that they draw, those of 2016 and later ("chartex") too."""
+"""Charts of Office files as tables of their data, including those of Office 2016 and later ("chartex")."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _rows(names: Points, columns: list[Points], titles: list[str]) -> list[tuple
 
 
 def _points(series: etree._Element, tag: str) -> Points:
-    """Return the stored values of a part of a chart's series, by their number."""
+    """Return the stored values of one element of a chart's series, by their index."""
     data = series.find(f"{CHART}{tag}")
     if data is None:
         return {}
@@ -54,7 +54,7 @@ def _points(series: etree._Element, tag: str) -> Points:
 
 
 def _later_rows(root: etree._Element) -> list[tuple[str, ...]]:
-    """Return the names and values of each set of data of a later chart."""
+    """Return the names and values of each data set of a chartex chart."""
     rows: list[tuple[str, ...]] = []
     titles = {
         data.get("val", ""): next((value.text or "" for value in series.iter(f"{_LATER}v")), "")

@@ -1,7 +1,7 @@
-"""DOCX -> blocks, by walking the document as Word stores it.
+"""Reading of DOCX into blocks, by walking the document as Word stores it.
 
-Headings are told by the outline level of a paragraph or its style, whatever the style is called in the writer's
-language. What was inserted under tracked changes is kept, what was deleted is dropped.
+Headings are recognised by the outline level of a paragraph or its style, in any language. Tracked insertions are
+included, tracked deletions are not.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _ALTERNATE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Alter
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}docPr"
 _IMAGES = {"{http://schemas.openxmlformats.org/drawingml/2006/main}blip": f"{R}embed",
            "{urn:schemas-microsoft-com:vml}imagedata": f"{R}id"}  # fmt: skip
-_TYPED = 0.8  # share of a document's paragraphs
-_DEEPEST_CHUNK = 3  # documents joined to one another
-_DEEPEST = 25  # tables inside tables
-_INSIDE_CELL = 600  # characters of a table inside a cell that is written in its place
+_TYPED = 0.8  # minimum share of a document's paragraphs in a code style
+_DEEPEST_CHUNK = 3  # maximum nesting of embedded documents (altChunk)
+_DEEPEST = 25  # maximum nesting of tables
+_INSIDE_CELL = 600  # maximum characters of a nested table that is written inside its cell
 
 
 def read_docx(path: Path, limits: ParseLimits) -> Flow:
@@ -59,22 +59,22 @@ def read_docx(path: Path, limits: ParseLimits) -> Flow:
 
 @dataclass(slots=True)
 class _Words:
-    """The words of a paragraph, and the boxes, notes and pictures that come after it."""
+    """The words of a paragraph, and the boxes, notes and pictures that follow it."""
 
     pieces: list[Piece] = field(default_factory=list)
     boxes: list[etree._Element] = field(default_factory=list)
     notes: list[tuple[str, str, str]] = field(default_factory=list)  # kind, id, mark
-    pictures: list[str] = field(default_factory=list)  # what is said of them or drawn in them
+    pictures: list[str] = field(default_factory=list)  # alternative texts and drawn texts
     charts: list[Block] = field(default_factory=list)
-    fields: list[int] = field(default_factory=list)  # of those that are open: pieces before each instruction
+    fields: list[int] = field(default_factory=list)  # for each open field: the number of pieces before its instruction
     images: list[str] = field(default_factory=list)
-    turned: int = 0  # pages that end inside it
+    turned: int = 0  # number of page ends inside the paragraph
 
     def add(self, text: str, how: tuple[int, bool] = (0, False)) -> None:
         self.pieces.append(Piece(text, *how))
 
     def turn_field(self, state: str) -> None:
-        """Begin, show or end a field. Words in its instruction, which inner fields show, are no text of the page."""
+        """Begin, show or end a field. Remove the words of its instruction, which are not visible on the page."""
         if state == "begin":
             self.fields.append(len(self.pieces))
         elif self.fields:
@@ -92,7 +92,7 @@ class _Reader:
         self.warnings = package.warnings
         self._package, self._path, self._limits, self._deep = package, path, limits, deep
         self._related = relations(package, name)
-        inner = [] if root.find(f"{W}styles") is None else [root]  # as Word 2003 stores them
+        inner = [] if root.find(f"{W}styles") is None else [root]  # Word 2003 stores the styles there
         self._styles = WordStyles([*self._parts("styles"), *inner])
         self._numbering = Numbering.of(self._parts("numbering"))
         self._notes = {
@@ -101,17 +101,18 @@ class _Reader:
         }
         self._marks = NoteMarks([root, *self._parts("settings")])
         self._referenced = {node.get(f"{W}id") for node in root.iter(f"{W}commentReference")}
-        self._initial = ""  # the large letter with which the next paragraph begins
+        self._initial = ""  # the drop cap with which the next paragraph begins
         self.printed: dict[str, str] = {}
         self._count, self._page = 0, 1
         typed = [self._styles.is_code(paragraph) for paragraph in root.iter(f"{W}p") if words_of(paragraph).strip()]
-        self._typed = sum(typed) > _TYPED * len(typed)  # as on a typewriter, so that its fonts and styles say nothing
+        self._typed = sum(typed) > _TYPED * len(typed)  # a typewriter document, whose fonts and styles have no meaning
         if left_out := sum(len(words_of(run).split()) for run in root.iter(f"{W}r") if _is_hidden(run)):
             self.warnings.append(f"{counted(left_out, 'word')} of hidden text, which Word does not print, left out")
-        self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None  # by Word, when it saved it
+        # page breaks from Word's own layout are stored
+        self._laid_out = next(root.iter(f"{W}lastRenderedPageBreak"), None) is not None
 
     def _parts(self, kind: str) -> list[etree._Element]:
-        """Return the roots of the document's parts of a kind; damaged ones are left out and said."""
+        """Return the root elements of the document's parts of a kind. Damaged parts are skipped with a warning."""
         roots = []
         for target in dict.fromkeys(target for relation, target in self._related.values() if relation == kind):
             if target in self._package:
@@ -122,7 +123,7 @@ class _Reader:
         return roots
 
     def parts(self) -> Iterator[Part]:
-        """Yield the body, cut at the writer's page and section breaks, then the running heads."""
+        """Yield the body, divided at explicit page and section breaks, then the running heads."""
         blocks: list[Block] = []
         body = self._root.find(f"{W}body")
         for child in self._root if body is None else body:
@@ -140,7 +141,7 @@ class _Reader:
             yield Part(heads, "headers and footers")
 
     def _running(self, kind: str) -> Iterator[Block]:
-        """Yield running heads, each once: they often hold the only date or number of a letter."""
+        """Yield each running head once, since it often contains the only date or number of a letter."""
         texts = set()
         for root in self._parts(kind):
             for block in self._blocks(root, 0):
@@ -197,7 +198,7 @@ class _Reader:
                 yield Note(note_text, shown, place)
 
     def _read(self, element: etree._Element, words: _Words) -> None:
-        """Read a paragraph's words in order, iteratively: a hostile file nests deeper than Python calls."""
+        """Read the words of a paragraph in order, without recursion, since a hostile file may nest too deeply."""
         waiting: list[tuple[etree._Element, tuple[int, bool]]] = [(node, (0, False)) for node in reversed(element)]
         while waiting:
             child, how = waiting.pop()
@@ -261,12 +262,12 @@ class _Reader:
                 waiting.extend((node, how) for node in reversed(child))
 
     def _part(self, id: str) -> etree._Element | None:
-        """Return the root of a part that the document refers to; None where it is missing."""
+        """Return the root element of a part to which the document refers, None if it is missing."""
         _, target = self._related.get(id, ("", ""))
         return part(self._package, target) if target in self._package else None
 
     def _chunk(self, id: str) -> Iterator[Block]:
-        """Yield the blocks of a file that Word would join here."""
+        """Yield the blocks of an embedded document (altChunk)."""
         _, target = self._related.get(id, ("", ""))
         if target not in self._package or self._deep >= _DEEPEST_CHUNK:
             return
@@ -284,7 +285,7 @@ class _Reader:
         yield from (Picture(text, place) for text in dict.fromkeys(filter(None, named)))
         rows: list[tuple[str, ...]] = []
         blocks: list[Block] = []
-        merges: dict[int, str] = {}  # column: the words of a cell that goes on below
+        merges: dict[int, str] = {}  # column: the words of a merged cell that continues below
         heads = 0
         for row in _descendants(table, f"{W}tr", f"{W}tbl"):
             cells: list[str] = []
@@ -307,7 +308,7 @@ class _Reader:
                 )
             rows.append(tuple(cells))
         if max(map(len, rows), default=0) == 1:
-            yield from blocks  # a box around paragraphs
+            yield from blocks  # a table with one column is a box around paragraphs
             return
         yield Table(tuple(rows), place=place, heads=max(1, heads))
         yield from (
@@ -338,7 +339,7 @@ def _is_hidden(run: etree._Element) -> bool:
 
 
 def _is_initial(paragraph: etree._Element) -> bool:
-    """Return whether a paragraph is a large letter with which the next one begins."""
+    """Return whether a paragraph is a drop cap of the next one."""
     frame, after = paragraph.find(f"{W}pPr/{W}framePr"), paragraph.getnext()
     return frame is not None and frame.get(f"{W}dropCap", "none") != "none" and after is not None and (
         after.tag == f"{W}p"
@@ -346,7 +347,7 @@ def _is_initial(paragraph: etree._Element) -> bool:
 
 
 def _is_gone(paragraph: etree._Element) -> bool:
-    """Return whether a paragraph without words is none on the page, so that no number counts it."""
+    """Return whether a paragraph without words is invisible, so that it is not counted."""
     mark = paragraph.find(f"{W}pPr/{W}rPr")
     return mark is not None and any(mark.find(f"{W}{name}") is not None for name in ("del", "moveFrom", "vanish"))
 
@@ -356,7 +357,7 @@ def _is_on(switch: etree._Element | None) -> bool:
 
 
 def _is_apart(block: Block) -> bool:
-    """Return whether a table inside a cell is too long to be written in its place there."""
+    """Return whether a nested table is too long to be written inside its cell."""
     return isinstance(block, Table) and len(_block_text(block)) > _INSIDE_CELL
 
 
@@ -369,7 +370,7 @@ def _block_text(block: Block) -> str:
 
 
 def _descendants(parent: etree._Element, tag: str, stop: str) -> Iterator[etree._Element]:
-    """Yield elements of a tag, also inside content controls and insertions, none of a table inside."""
+    """Yield elements with a tag, including those in content controls and insertions, without those of nested tables."""
     waiting = list(reversed(parent))
     while waiting:
         child = waiting.pop()
@@ -380,7 +381,7 @@ def _descendants(parent: etree._Element, tag: str, stop: str) -> Iterator[etree.
 
 
 def _join_code(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Join neighbouring paragraphs of code into one block."""
+    """Join consecutive paragraphs of code into one block."""
     code: list[Code] = []
     for block in blocks:
         if isinstance(block, Code):

@@ -1,4 +1,4 @@
-"""OpenDocument files that are one XML text (FODT, FODS, FODP, FODG), as the packages that their readers read."""
+"""Flat OpenDocument files (FODT, FODS, FODP, FODG), which are one XML text, converted to packages."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _HEAD = 1024
 
 
 def open_odf(path: Path, limits: ParseLimits) -> tuple[Package, bytes | None]:
-    """Open a file of either form. Return its bytes too where it was no package. Pictures in a flat one are left out.
+    """Open an OpenDocument file of either form. Also return its bytes if it was flat.
 
-    Raise as ``Package`` does, DocumentError where the text is damaged.
+    Pictures in flat files are left out. Raise the errors of ``Package``, and DocumentError if the text is damaged.
     """
     with path.open("rb") as file:
         head = file.read(_HEAD)

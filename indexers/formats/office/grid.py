@@ -1,4 +1,4 @@
-"""The cells of a sheet, held small: rows as strings, merged blocks, heads of columns."""
+"""The cells of a sheet in compact form: rows as strings, merged blocks, column headings."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import NamedTuple
 from indexers.formats.flow.blocks import Block
 from indexers.formats.limits import ParseLimits
 
-_BETWEEN = "\x1f"  # between the cells of a row
-_TOP = 20  # rows among which the heads are looked for
-_WIDE = 0.6  # share of the widest row's cells that a row of heads has
+_BETWEEN = "\x1f"  # separator of cells in a row
+_TOP = 20  # first rows among which column headings are searched
+_WIDE = 0.6  # minimum share of the widest row's cells in a row of headings
 _MOST_HEADS = 4
-_TALLEST = 2_000  # rows of a merged block whose words are repeated on each
+_TALLEST = 2_000  # maximum height of a merged block whose words are repeated on each row
 _NUMBER = re.compile(r"[(\-+−$€£¥]*\s?\d[\d.,' ]*(?:[eE][+-]?\d+)?\s?[%)€$]*|#[A-Z/0!?]+|=.*", re.S)
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 class Span(NamedTuple):
-    """A merged block: rows from 1, columns from 0, both ends included."""
+    """A merged block: rows from 1, columns from 0, both ends inclusive."""
 
     top: int
     left: int
@@ -29,7 +29,10 @@ class Span(NamedTuple):
 
 
 class Heads(NamedTuple):
-    """``first`` and ``end`` (excluded) are the rows that name the columns, by their order; ``names`` is their line."""
+    """The column headings of a sheet: rows ``first`` to ``end`` (exclusive) by index.
+
+    ``names`` are the joined headings.
+    """
 
     first: int
     end: int
@@ -37,7 +40,7 @@ class Heads(NamedTuple):
 
 
 class Grid:
-    """Rows in order, blank ones left out. ``apart``: what lies on the sheet beside its cells, each with its row."""
+    """The non-blank rows of a sheet in order. ``apart`` are blocks other than cells, each with its row."""
 
     def __init__(self, limits: ParseLimits, what: str, merged: Sequence[Span] = ()) -> None:
         self._limits, self._what = limits, what
@@ -51,7 +54,7 @@ class Grid:
         return len(self.numbers)
 
     def add(self, number: int, cells: Mapping[int, str]) -> None:
-        """Raise LimitError if the sheet reaches over more cells than are read of one."""
+        """Add a row. Raise LimitError if the sheet exceeds the maximum number of cells."""
         if not cells:
             return
         self.first, self.last = min(self.first, *cells), max(self.last, *cells)
@@ -70,7 +73,7 @@ class Grid:
         self._rows.insert(at, _BETWEEN.join(row))
 
     def row(self, at: int) -> list[str]:
-        """Return the cells of a row by its order, from the first to the last column that holds any."""
+        """Return the cells of a row by its index, from the first to the last used column of the sheet."""
         cells = self._rows[at].split(_BETWEEN)
         cells += [""] * (self.last + 1 - len(cells))
         return cells[self.first :]
@@ -80,7 +83,10 @@ class Grid:
             yield number, self.row(at)
 
     def repeat_merged(self) -> None:
-        """Write the words of a merged block on each of its rows, in its first column: each row is found by them."""
+        """Repeat the words of a merged block on each of its rows, in its first column.
+
+        So a search for these words matches each row.
+        """
         for span in self.merged:
             if not 0 < span.bottom - span.top <= _TALLEST or span.left < self.first:
                 continue
@@ -96,7 +102,7 @@ class Grid:
                     self._rows[at] = _BETWEEN.join([""] * self.first + cells)
 
     def heads(self) -> Heads | None:
-        """Return the rows that name the columns, below titles; None where none does."""
+        """Return the rows with column headings, below titles; None if there are none."""
         top = [self.row(at) for at in range(min(_TOP, len(self)))]
         widths = [sum(map(bool, row)) for row in top]
         if len(self) < 3 or max(widths) < 2:
@@ -117,20 +123,20 @@ class Grid:
         return Heads(first, end, self._names(top, first, end))
 
     def _spans_columns(self, at: int) -> bool:
-        """Return whether cells of a row stand above several columns each, and are no title over all of them."""
+        """Return whether cells of a row are headings of several columns each, and not a title of the whole table."""
         row = self.row(at)
         number = self.numbers[at]
         spans = [span for span in self.merged if span.top == number and span.right > span.left]
         return sum(map(bool, row)) > 1 and (bool(spans) or not all(row)) and not any(_is_figure(c) for c in row if c)
 
     def _above(self, row: Sequence[str], below: Sequence[str]) -> bool:
-        """Return whether each cell of a row has a name of a column below it, and another one beside that."""
+        """Return whether the row below has a column heading under each cell of a row, and more next to it."""
         filled = [at for at, cell in enumerate(row) if cell]
         gaps = [at for at in range(filled[0], len(row)) if not row[at] and below[at]]
         return bool(gaps) and all(below[at] or at == 0 for at in filled)
 
     def _goes_on(self, top: Sequence[Sequence[str]], at: int) -> bool:
-        """Return whether a row names columns that the row above names only together."""
+        """Return whether a row has column headings under group headings in the row above."""
         above, row, number = top[at - 1], top[at], self.numbers[at]
         if any(_is_figure(cell) for cell in row if cell) or number != self.numbers[at - 1] + 1 or not any(row):
             return False
@@ -145,7 +151,7 @@ class Grid:
         if end - first == 1:
             return tuple(top[first])
         lines = [self._spread(top, at, at + 1 < end) for at in range(first, end)]
-        for at in range(end - 1, first, -1):  # a name that is written once for several rows is said once
+        for at in range(end - 1, first, -1):  # a heading that spans several rows is used once
             for span in self.merged:
                 place = span.left - self.first
                 if span.top < self.numbers[at] <= span.bottom and 0 <= place < len(lines[at - first]):
@@ -153,7 +159,7 @@ class Grid:
         return tuple(" ".join(filter(None, names)) for names in zip(*lines, strict=True))
 
     def _spread(self, top: Sequence[Sequence[str]], at: int, upper: bool) -> list[str]:
-        """Return a row of heads in which each stands above every column that it names."""
+        """Return a row of headings in which each heading is repeated for every column that it covers."""
         row, number = list(top[at]), self.numbers[at]
         spans = [span for span in self.merged if span.top == number and span.right > span.left]
         for span in spans:
@@ -168,7 +174,7 @@ class Grid:
 
 
 def hidden_notes(sheet: str, rows: int, columns: int) -> list[str]:
-    """Return the notes of a sheet with so many hidden rows and columns."""
+    """Return notes on the hidden rows and columns of a sheet."""
     return [
         f"sheet '{sheet}': {count} {what} are hidden; they were read, too"
         for count, what in ((rows, "rows"), (columns, "columns"))

@@ -1,6 +1,6 @@
-"""Convert files with LibreOffice, if it is installed, in a separate profile and with time and memory limits.
+"""Conversion of files with LibreOffice, if it is installed, in a separate profile and with a time limit.
 
-The memory limit is that of the worker that starts it.
+The memory limit is that of the calling worker.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hybrid_core.text.tokens import tokenise
 from indexers.formats.format import Picture
 
 _SECONDS = 60.0
-_AGAIN = 81  # its exit status after it made itself a profile
+_AGAIN = 81  # exit status after it has created a profile
 _ITEM = (
     '<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="{}" oor:op="fuse">'
     "<value>{}</value></prop></item>"
 )
-_PROFILE = (  # what is linked is not fetched, macros do not run
+_PROFILE = (  # links are not fetched, macros do not run
     '<?xml version="1.0"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">'
     + _ITEM.format("BlockUntrustedRefererLinks", "true")
     + _ITEM.format("DisableMacrosExecution", "true")
@@ -34,7 +34,7 @@ _PROFILE = (  # what is linked is not fetched, macros do not run
 
 
 def find_libreoffice() -> str | None:
-    """Return the path of LibreOffice itself; the script on the path would start it as a grandchild."""
+    """Return the path of the LibreOffice binary. The script on the path would start it as a grandchild process."""
     script = shutil.which("soffice") or shutil.which("libreoffice")
     if script is None:
         return None
@@ -43,7 +43,7 @@ def find_libreoffice() -> str | None:
 
 
 def convert(program: str, path: Path, ending: str) -> bytes:
-    """Convert a file to another kind. Raise DocumentError if that takes too long or makes nothing."""
+    """Convert a file to another format and return it. Raise DocumentError if that takes too long or fails."""
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder, "profile", "user")
         profile.mkdir(parents=True)
@@ -61,7 +61,7 @@ def convert(program: str, path: Path, ending: str) -> bytes:
 
 
 def _run(command: Sequence[str], path: Path) -> int:
-    """Run a program and return its exit status. No process of it is left afterwards."""
+    """Run a program and return its exit status. No process of it remains afterwards."""
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True, preexec_fn=end_with_parent,
@@ -76,11 +76,11 @@ def _run(command: Sequence[str], path: Path) -> int:
             process.wait()
 
 
-_BEGINNING = 80  # words by which a page is found
+_BEGINNING = 80  # words at the start of a page by which it is recognised
 
 
 def office_pdf(path: Path) -> bytes:
-    """Return a file as LibreOffice prints it. Raise DocumentError if it is missing or makes nothing of the file."""
+    """Return a file as PDF printed by LibreOffice. Raise DocumentError if it is missing or cannot print the file."""
     program = find_libreoffice()
     if program is None:
         raise DocumentError(
@@ -91,12 +91,12 @@ def office_pdf(path: Path) -> bytes:
 
 
 def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -> bytes:
-    """Draw the printed page on which our page ``number`` (1-based) with this ``text`` begins.
+    """Draw the printed page on which the indexed page ``number`` (1-based) with this ``text`` begins.
 
-    ``slide``: a page of ours is one of the file's own, so its number counts where words do not tell. Raises
-    DocumentError where no printed page shows it.
+    ``slide``: indexed pages are slides, so the number decides if the words do not. Raise DocumentError if no printed
+    page shows the text.
     """
-    import pymupdf  # takes half a second, and converting files needs none of it
+    import pymupdf  # slow to import (half a second), and conversions do not need it
 
     from indexers.formats.pdf.picture import draw_page
 
@@ -109,8 +109,9 @@ def draw_office(pdf: bytes, number: int, text: str, slide: bool, how: Picture) -
 
 
 def _best_page(pairs: set[tuple[str, str]], printed: Sequence[str], number: int, slide: bool) -> int | None:
-    """Return the page, from 0, with most of the words; of equal pages the first, of slides that nearest to
-    ``number``, which alone counts without words.
+    """Return the index of the printed page with most of the words, None if there is none.
+
+    Among equal pages it is the first, for slides the one nearest to ``number``. Without words, ``number`` decides.
     """
     counts = [len(pairs & _word_pairs(text)) for text in printed]
     best = max(counts, default=0)
@@ -121,6 +122,6 @@ def _best_page(pairs: set[tuple[str, str]], printed: Sequence[str], number: int,
 
 
 def _word_pairs(text: str, limit: int | None = None) -> set[tuple[str, str]]:
-    """Return words with their successors, and single words, so that a page of few words is found."""
+    """Return pairs of consecutive words, and single words for pages with few words."""
     words = tokenise(text)[:limit]
     return {(word, "") for word in words} | set(pairwise(words))

@@ -1,6 +1,7 @@
-"""Numbers of a sheet as its number formats show them: percent, leading zeros, thousands, durations.
+"""Numbers in sheets, shown by their number formats: percent, leading zeros, thousands, durations.
 
-Dates have ISO's form: a format of a day, a month or a year gives all of the date, so that "Feb-24" loses no year.
+Dates are in ISO form. A format of a day, a month or a year shows the whole date, so that "Feb-24" does not lose its
+year.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ELAPSED = re.compile(r"(h+|m+|s+)", re.I)
 _CONDITION = re.compile(r"(<=|>=|<>|<|>|=)\s*(-?[\d.]+)")
 _LONGEST_FORMAT = 255
 _LAST_DAY = 2_958_466  # the first day of the year 10000
-_HIGHEST = 1e21  # numbers from here on have exponents
+_HIGHEST = 1e21  # numbers from here on are shown with exponents
 
 
 class _Token(NamedTuple):
@@ -49,9 +50,9 @@ class _Section(NamedTuple):
 
 
 def show(number: float, code: str, since_1904: bool = False, written: str = "") -> str:
-    """Return a number as a format's code shows it; ``written`` is how the file writes it, for digits beyond a float's.
+    """Return a number as its format code shows it. ``written`` is its text in the file, with digits beyond a float's.
 
-    A format that shows nothing, or cannot be understood, gives the number itself.
+    If the format shows nothing, or is not supported, return the number in general form.
     """
     sections = _sections(code)
     section, value = _chosen(sections, number)
@@ -67,7 +68,7 @@ def show(number: float, code: str, since_1904: bool = False, written: str = "") 
 
 
 def _general_among(value: float, number: float, section: _Section | None, written: str) -> str:
-    """Return a number as it is, among the words that its format has around it."""
+    """Return a number in general form with the words of its format around it."""
     tokens = () if section is None else section.tokens
     if not any(token.kind == "general" for token in tokens):
         return general(number, written)
@@ -77,7 +78,7 @@ def _general_among(value: float, number: float, section: _Section | None, writte
 
 
 def general(number: float, written: str = "") -> str:
-    """Return a number without a format: 15 digits, whole numbers in full, no exponent where zeros say as much."""
+    """Return a number without a format: 15 digits, integers in full, exponents only for very large or small numbers."""
     if written.lstrip("-").isascii() and written.lstrip("-").isdigit():
         return written.lstrip("0") or "0" if not written.startswith("-") else str(int(written[:400]))
     if number != number or abs(number) == float("inf"):
@@ -133,7 +134,10 @@ def _section_kind(tokens: list[_Token]) -> str:
 
 
 def _chosen(sections: tuple[_Section, ...], number: float) -> tuple[_Section | None, float]:
-    """Return the section that shows a number, and the number in it: a section for negatives writes the sign."""
+    """Return the section of the format for a number, and the number to show.
+
+    A section for negatives adds its own sign.
+    """
     if any(section.condition for section in sections):
         for at, section in enumerate(sections):
             if section.condition is None:
@@ -149,7 +153,7 @@ def _chosen(sections: tuple[_Section, ...], number: float) -> tuple[_Section | N
 
 
 def _moment(number: float, section: _Section, since_1904: bool) -> str:
-    """Return a date, with its time where the format shows one; a time of day; a duration."""
+    """Return a number as a date, with its time if the format shows one, or as a time of day or a duration."""
     if any(token.kind == "elapsed" for token in section.tokens):
         return _duration(number, section)
     if not 0 <= number < _LAST_DAY:
@@ -171,14 +175,15 @@ def _moment(number: float, section: _Section, since_1904: bool) -> str:
     day = int(number) + (1462 if since_1904 else 0)
     if day < 1:
         return ""
-    first = datetime.datetime(1899, 12, 30 if day > 59 else 31)  # 1900 was no leap year, other than Lotus counted
+    # 1900 was not a leap year, although Lotus treated it as one
+    first = datetime.datetime(1899, 12, 30 if day > 59 else 31)
     moment = first + datetime.timedelta(days=day, seconds=seconds)
     timed = any(token.kind == "date" and set(token.text.lower()) & set("hs") for token in section.tokens)
     return moment.isoformat(" ") if timed or seconds else moment.date().isoformat()
 
 
 def _places_of_seconds(section: _Section) -> int:
-    """Return how many places after the point a format has for seconds."""
+    """Return the number of decimal places of a format's seconds."""
     for before, point, digits in zip(section.tokens, section.tokens[1:], section.tokens[2:], strict=False):
         if before.kind in ("date", "elapsed") and "s" in before.text.lower() and point == ("sign", "."):
             return min(6, len(digits.text)) if digits.kind == "digits" else 0
@@ -217,7 +222,7 @@ def _fraction(number: float, section: _Section) -> str:
 
 
 def _figure(number: float, section: _Section, written: str) -> str:
-    """Return a number in the places that a section has for its digits."""
+    """Return a number with the digits, decimals and literals of a section."""
     tokens = section.tokens
     places = [at for at, token in enumerate(tokens) if token.kind == "digits"]
     percent = sum(token == ("sign", "%") for token in tokens)
@@ -273,7 +278,7 @@ def _placed(value: Decimal, before: str, after: str, grouped: bool) -> str:
 
 
 def _threaded(figure: str, tokens: tuple[_Token, ...]) -> str:
-    """Return digits with signs between their places, as telephone numbers have them: "000-000"."""
+    """Return digits with literals in between, like in telephone numbers: "000-000"."""
     digits = figure.lstrip("-")
     shown: list[str] = []
     for token in reversed(tokens):

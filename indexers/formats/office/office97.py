@@ -1,6 +1,6 @@
-"""DOC and PPT, the formats before 2007, converted by LibreOffice where it is installed.
+"""DOC and PPT, the formats before 2007, converted by LibreOffice if it is installed.
 
-Without it, their text, headings, tables and slides are read from the file itself, and a note says so.
+Otherwise their text, headings, tables and slides are read directly, with a note.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from indexers.formats.pictures import packed_pictures
 
 
 def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
-    """Return the bytes of the streams that exist, by name. Raise DocumentError if the file is damaged."""
+    """Return the bytes of the existing streams among ``names``. Raise DocumentError if the file is damaged."""
     limits.check_file(path)
     try:
         with olefile.OleFileIO(str(path)) as file:
@@ -38,9 +38,10 @@ def streams(path: Path, limits: ParseLimits, *names: str) -> dict[str, bytes]:
 
 _WORD_97, _WORD_6 = 0xA5EC, (0xA5DC, 0xA697, 0xA699)
 _ENCRYPTED, _SECOND_TABLE, _OBFUSCATED = 0x0100, 0x0200, 0x8000
-_ROW_ENDS = b"\x17\x24\x01"  # the property of a paragraph that ends a row of a table
-_LEVEL = re.compile(rb"\x40\x26([\x00-\x08])")  # … that gives its outline level
-_FIELD = re.compile("\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")  # its instruction, and what it shows
+_ROW_ENDS = b"\x17\x24\x01"  # the paragraph property that ends a table row
+_LEVEL = re.compile(rb"\x40\x26([\x00-\x08])")  # the paragraph property with the outline level
+# the instruction of a field, and its shown result
+_FIELD = re.compile("\x13[^\x13\x14\x15]*(?:\x14([^\x13\x14\x15]*))?\x15")
 _SIGNS = {0x0B: "\n", 0x1E: "-", 0x1F: "", 0xA0: " ", 0x01: "", 0x08: "", 0x03: "", 0x04: "", 0x05: "", 0x02: "",
           0x13: "", 0x14: "", 0x15: "", 0x28: "("}  # fmt: skip
 _DEEPEST_FIELD = 8
@@ -49,7 +50,10 @@ _NOTES = (("", 0x4C), ("note", 0x50), ("header", 0x54), ("", 0x58), ("comment", 
 
 
 class _Piece(NamedTuple):
-    """``first`` and ``place`` are its first character's number and its offset in the file, ``size`` a character's."""
+    """A piece of the text: ``first`` is the number of its first character, ``place`` its offset in the file.
+
+    ``size`` is the number of bytes per character.
+    """
 
     first: int
     place: int
@@ -57,7 +61,7 @@ class _Piece(NamedTuple):
 
 
 def read_word97(path: Path, limits: ParseLimits) -> Flow:
-    """Raise PasswordError if it is encrypted, DocumentError if it cannot be read."""
+    """Read a DOC file. Raise PasswordError if it is encrypted, DocumentError if it cannot be read."""
     stored = streams(path, limits, "WordDocument", "0Table", "1Table")
     data = stored.get("WordDocument", b"")
     try:
@@ -104,7 +108,10 @@ def _read_text(data: bytes, table: bytes) -> tuple[str, list[_Piece]]:
 
 
 def _looks(data: bytes, table: bytes) -> dict[int, tuple[int | None, bool]]:
-    """Return paragraphs' outline levels (None: text) and whether they end a row, by the offset after each."""
+    """Return the outline level (None: text) of paragraphs, and whether they end a table row.
+
+    The keys are the offsets after each paragraph.
+    """
     start, size = unpack_from("<II", data, 0x0102)
     count = (size - 4) // 8
     looks: dict[int, tuple[int | None, bool]] = {}
@@ -205,14 +212,14 @@ def _strip_fields(text: str) -> str:
         text, changed = _FIELD.subn(lambda field: field[1] or "", text)
         if not changed:
             break
-    pairs = text.translate(_SIGNS).encode("utf-16-le", "surrogatepass")  # halves of characters beyond 16 bits
+    pairs = text.translate(_SIGNS).encode("utf-16-le", "surrogatepass")  # surrogate pairs of characters beyond 16 bits
     return pairs.decode("utf-16-le", "replace")
 
 
 _LIST, _PERSIST, _TEXT_KIND, _CHARACTERS, _BYTES = 4080, 1011, 3999, 4000, 4008
 _SLIDE_ATOM, _EDIT, _DIRECTORY = 1007, 4085, 6002
-_SLIDES, _NOTES_LIST = 0, 2  # which list
-_TITLES = (0, 6)  # kinds of text
+_SLIDES, _NOTES_LIST = 0, 2  # number of the list
+_TITLES = (0, 6)  # types of text that are titles
 _ENCRYPTED_USER = 0xF3D1C4DF
 _DEEPEST, _MOST_EDITS = 30, 1_000
 
@@ -225,7 +232,7 @@ class _Record(NamedTuple):
 
 
 def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
-    """Raise PasswordError if it is encrypted, DocumentError if it cannot be read."""
+    """Read a PPT file. Raise PasswordError if it is encrypted, DocumentError if it cannot be read."""
     stored = streams(path, limits, "PowerPoint Document", "Current User", "EncryptedSummary")
     data, user = stored.get("PowerPoint Document", b""), stored.get("Current User", b"")
     if "EncryptedSummary" in stored or user[12:16] == _ENCRYPTED_USER.to_bytes(4, "little"):
@@ -249,7 +256,7 @@ def read_powerpoint97(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _directory(data: bytes, edit: int) -> tuple[dict[int, int], int]:
-    """Return where each object lies after the last of the file's edits, and which of them is the document."""
+    """Return the offset of each object after the last edit of the file, and the number of the document object."""
     places: dict[int, int] = {}
     document = -1
     seen: set[int] = set()
@@ -275,7 +282,7 @@ def _body(data: bytes, place: int) -> bytes:
 
 
 def _records(data: bytes, deep: int) -> Iterator[_Record]:
-    """Yield all records, each before those inside it."""
+    """Yield all records, each one before its children."""
     at = 0
     while at + 8 <= len(data):
         version, kind, size = unpack_from("<HHI", data, at)
@@ -287,7 +294,7 @@ def _records(data: bytes, deep: int) -> Iterator[_Record]:
 
 
 def _listed(data: bytes) -> Iterator[tuple[int, int, list[tuple[int, str]]]]:
-    """Yield the object of each slide of a list, its id, and the texts that stand in the list."""
+    """Yield for each slide of a list its object, its id, and its texts in the list."""
     texts: list[_Record] = []
     current: tuple[int, int] | None = None
     for record in _records(data, 0):
@@ -346,7 +353,10 @@ def read_ppt(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _converted(path: Path, limits: ParseLimits, ending: str, read: Read, read_itself: Read) -> Flow:
-    """Raise DocumentError if nothing can be made of the file, or where LibreOffice takes too long."""
+    """Read a file through LibreOffice, or directly with ``read_itself`` if it is not installed.
+
+    Raise DocumentError if the file cannot be converted, or LibreOffice takes too long.
+    """
     program = find_libreoffice()
     if program is None:
         flow = read_itself(path, limits)

@@ -29,20 +29,20 @@ _PROPERTIES = {"title": "title", "creator": "author", "subject": "subject", "key
 
 
 def part(package: Package, name: str) -> etree._Element:
-    """Return a part's root, its namespaces as Office writes them by default (ISO's "strict" ones are others)."""
+    """Return the root element of a part, with the usual (transitional) namespaces in place of strict ones."""
     data = package.read(name)
     return package.root(name, usual_namespaces(data))
 
 
 def usual_namespaces(data: bytes) -> bytes:
-    """Return an XML text with the namespaces that Office writes by default in the place of strict ones."""
+    """Return an XML text with the usual (transitional) namespaces in place of strict ones."""
     if _STRICT not in data[:4096]:
         return data
     return _YEARLESS.sub(rb"http://schemas.openxmlformats.org/\1/2006/\2", data)
 
 
 def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
-    """Return (kind, target) of what a part refers to inside the package, by id; what lies outside is left out."""
+    """Return the internal relations of a part as (kind, target) by id. External targets are left out."""
     folder, file = posixpath.split(name)
     listed = f"{folder}/_rels/{file}.rels".lstrip("/")
     if listed not in package:
@@ -58,7 +58,7 @@ def relations(package: Package, name: str) -> dict[str, tuple[str, str]]:
 
 
 def main_part(package: Package, path: object, default: str) -> str:
-    """Return the part that holds the document."""
+    """Return the name of the main document part. Raise BrokenFileError if it is missing."""
     for kind, target in relations(package, "").values():
         if kind == "officeDocument" and target in package:
             return target
@@ -87,7 +87,7 @@ _DEEPEST = 20
 
 
 def choose_alternatives(root: etree._Element) -> None:
-    """Put the first of each set of alternatives that holds anything in the place of all."""
+    """Replace each set of alternatives in a tree by its first non-empty choice."""
     for node in list(root.iter(_ALTERNATE)):
         parent = node.getparent()
         if parent is None:
@@ -97,7 +97,7 @@ def choose_alternatives(root: etree._Element) -> None:
 
 
 def choose_alternative(node: etree._Element) -> etree._Element:
-    """Return the first of a set of alternatives that holds anything; an empty element where none does."""
+    """Return the first non-empty choice of a set of alternatives, or an empty element."""
     return next((choice for choice in node if len(choice)), etree.Element("none"))
 
 
@@ -113,7 +113,7 @@ def drawn_lines(shape: etree._Element) -> Iterator[str]:
 
 
 def paragraph_text(paragraph: etree._Element) -> str:
-    """Return a paragraph with what stands above and below its lines, and its equations."""
+    """Return the text of a paragraph with superscripts, subscripts and equations."""
     pieces: list[Piece] = []
     waiting: list[tuple[Any, int, bool]] = [(node, 0, False) for node in reversed(paragraph)]
     while waiting:
@@ -135,7 +135,7 @@ def paragraph_text(paragraph: etree._Element) -> str:
 
 
 def diagram_lines(root: etree._Element) -> Iterator[tuple[int, str]]:
-    """Yield the words of a diagram (SmartArt) with their depth, by its connections; others after them."""
+    """Yield (depth, text) of the nodes of a diagram (SmartArt) along its connections, then of unconnected nodes."""
     points = {node.get("modelId", ""): node for node in root.iter(f"{_DIAGRAM}pt")}
     below: dict[str, list[tuple[int, str]]] = {}
     for node in root.iter(f"{_DIAGRAM}cxn"):
@@ -169,9 +169,9 @@ _HEAD = 4096
 
 
 def office_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """List what is embedded in a package, but for the workbooks of charts, whose values stand on the page.
+    """List the files embedded in a package, except the workbooks of charts, whose values are on the page.
 
-    Raise as ``Package`` does.
+    Raise the errors of ``Package``.
     """
     package = Package(path, limits)
     try:
@@ -195,14 +195,14 @@ def _of_charts(package: Package) -> Iterator[str]:
 
 
 def _label_entry(package: Package, name: str) -> tuple[str, str]:
-    """Return an entry, and what it is called: its own name where it has one."""
+    """Return an entry, and its display name: the original file name if it is stored."""
     path = PurePosixPath(name)
     if path.suffix.lower() not in (".bin", ".ole"):
         return name, path.name
     try:
         label, data = _unwrapped(package.read(name))
     except DocumentError:
-        return name, path.name  # its reader says what is wrong
+        return name, path.name  # its reader reports the damage
     return name, label or f"{path.stem}{_ending(data)}"
 
 
@@ -215,7 +215,7 @@ def _content(path: Path, limits: ParseLimits, name: str) -> list[bytes]:
 
 
 def _unwrapped(data: bytes) -> tuple[str, bytes]:
-    """Return the name ("": none) and the bytes of the file inside an OLE object; other files as they are."""
+    """Return the name ("": none) and the bytes of the file inside an OLE object. Other files are returned unchanged."""
     import olefile
 
     if not data.startswith(olefile.MAGIC):
@@ -235,11 +235,11 @@ def _unwrapped(data: bytes) -> tuple[str, bytes]:
 
 
 def _native(data: bytes) -> tuple[str, bytes]:
-    """Return a file that the Packager of Windows wrapped: sizes and names before its bytes."""
+    """Return a file wrapped by the Packager of Windows, whose sizes and names precede the bytes."""
     if data[4:6] != b"\x02\0":
         return "", data[4:]
     label, _, rest = data[6:].partition(b"\0")
-    rest = rest.partition(b"\0")[2][4:]  # the path it came from, and what it is
+    rest = rest.partition(b"\0")[2][4:]  # the original path and the kind of the file
     size = int.from_bytes(rest[:4], "little")
     rest = rest[4 + size :]
     size = int.from_bytes(rest[:4], "little")
@@ -247,7 +247,7 @@ def _native(data: bytes) -> tuple[str, bytes]:
 
 
 def _ending(data: bytes) -> str:
-    """Return the ending of a file without a name, by what it holds."""
+    """Return the suffix for a file without a name, from its content."""
     import olefile
 
     if data.startswith(b"%PDF"):
@@ -262,7 +262,7 @@ def _ending(data: bytes) -> str:
             with olefile.OleFileIO(io.BytesIO(data)) as ole:
                 return next((ending for stream, ending in _STREAMS.items() if ole.exists(stream)), ".bin")
     except (zipfile.BadZipFile, OSError, ValueError, IndexError):
-        pass  # damaged: it keeps the ending of what it is not
+        pass  # damaged: the generic suffix
     return ".bin"
 
 

@@ -1,4 +1,7 @@
-"""ODT and ODP -> blocks: content.xml, walked; headings by outline level with the numbers that styles.xml gives them."""
+"""Reading of ODT, ODP and ODG into blocks.
+
+Headings are recognised by outline level; their numbers come from styles.xml.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def read_opendocument(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
-    """Yield the elements of a text in order, those of sections in place of the sections."""
+    """Yield the elements of a text in order, with sections replaced by their contents."""
     for child in content:
         if child.tag == f"{TEXT}section" and deep < _DEEPEST:
             yield from _top(child, deep + 1)
@@ -80,7 +83,7 @@ def _top(content: etree._Element, deep: int = 0) -> Iterator[etree._Element]:
 
 
 def _page_ends(roots: list[etree._Element]) -> dict[str, tuple[bool, bool]]:
-    """Return whether a page ends before, and after, a paragraph of a style, by the style's name."""
+    """Return by style name whether a page ends before, and after, a paragraph of this style."""
     styles = {style.get(f"{STYLE}name", ""): style for root in roots for style in root.iter(f"{STYLE}style")}
     breaks: dict[str, tuple[bool, bool]] = {}
     for name in styles:
@@ -100,10 +103,10 @@ def _page_ends(roots: list[etree._Element]) -> dict[str, tuple[bool, bool]]:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    kind: str = ""  # of hybrid numbering; "" for none
+    kind: str = ""  # kind of numbering, "" for none
     before: str = ""
     after: str = ""
-    shown: int = 1  # how many levels' numbers are shown
+    shown: int = 1  # number of levels that are shown
     start: int = 1
 
 
@@ -121,16 +124,16 @@ class _Reader:
             for style in root.iter(f"{TEXT}list-style"):
                 self._lists.setdefault(style.get(f"{STYLE}name", ""), _levels(style))
         self._counts = [0] * 11
-        self._chain: dict[int, int] = {}  # last numbers of the list that is read, by level
-        self._latest: dict[str, dict[int, int]] = {}  # … of the last list of each style
-        self._named: dict[str, dict[int, int]] = {}  # … of lists by their id
+        self._chain: dict[int, int] = {}  # last numbers of the current list, by level
+        self._latest: dict[str, dict[int, int]] = {}  # the same for the last list of each style
+        self._named: dict[str, dict[int, int]] = {}  # the same for lists by their id
         self._heads = [head for root in roots for page in root.iter(f"{STYLE}master-page") for head in page
                        if str(head.tag).startswith((f"{STYLE}header", f"{STYLE}footer"))]  # fmt: skip
         self._ends = _page_ends(roots)
         self._shifts = {name: how for root in reversed(roots) for name, how in text_shifts(root).items()}
 
     def parts(self, content: etree._Element) -> Iterator[Part]:
-        """Yield the text, cut at the writer's page breaks."""
+        """Yield the text, divided at explicit page breaks."""
         blocks: list[Block] = []
         for child in _top(content):
             before, after = self._ends.get(child.get(f"{TEXT}style-name", ""), (False, False))
@@ -146,7 +149,7 @@ class _Reader:
             yield Part(heads, "headers and footers")
 
     def _running(self) -> Iterator[Block]:
-        """Yield running heads, each once: they often hold the only date or number of a letter."""
+        """Yield each running head once, since it often contains the only date or number of a letter."""
         texts = set[str]()
         for head in self._heads:
             kind = "header" if str(head.tag).startswith(f"{STYLE}header") else "footer"
@@ -226,7 +229,7 @@ class _Reader:
                 yield from self._drawn(element_apart, deep + 1)
 
     def _read(self, element: etree._Element, pieces: list[Piece], apart: list[etree._Element]) -> None:
-        """Read a paragraph's words in order; notes and frames stand apart from its line, equations in it."""
+        """Read the words and equations of a paragraph in order. Collect notes and frames in ``apart``."""
         pieces.append(Piece(_spaced(element.text)))
         waiting = [(child, False, (0, False)) for child in reversed(element)]
         while waiting:
@@ -257,13 +260,16 @@ class _Reader:
                 waiting += [(node, False, inner) for node in reversed(child)]
 
     def _equation(self, frame: etree._Element) -> str | None:
-        """Return the equation that a frame shows, None where it shows none."""
+        """Return the equation in a frame, None if there is none."""
         inside = frame.find(f"{DRAW}object")
         root = None if inside is None else self._object(inside)
         return equation(root) if root is not None and root.tag.endswith("}math") else None
 
     def _object(self, shown: etree._Element) -> etree._Element | None:
-        """Return the content of an object that lies in the file: an equation, a chart, a text, a sheet."""
+        """Return the content of an object embedded in the file: an equation, a chart, a text, a sheet.
+
+        None if unreadable.
+        """
         if len(shown):
             return shown[0]
         name = f"{shown.get(_LINK, '').removeprefix('./').rstrip('/')}/content.xml"
@@ -330,7 +336,7 @@ class _Reader:
         place = f"paragraph {self._count + 1}"
         rows: list[tuple[str, ...]] = []
         inner: list[Block] = []
-        below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
+        below: dict[int, tuple[int, str]] = {}  # column: remaining rows of a merged cell above, and its words
         heads = sum(1 for group in table.findall(f"{TABLE}table-header-rows") for _ in _table_children(group, _ROW))
         for row in _table_children(table, _ROW):
             cells: list[str] = []
@@ -352,7 +358,7 @@ class _Reader:
 
 
 def _goes_on(element: etree._Element) -> bool:
-    """Return whether a list inside another goes on with numbers: the item around it says nothing of its own."""
+    """Return whether a nested list continues the numbering. The item around it is then empty."""
     item = element.getparent()
     around = item.getparent() if item is not None else None
     continued = around is not None and (
@@ -362,14 +368,14 @@ def _goes_on(element: etree._Element) -> bool:
 
 
 def _sort_frames(page: etree._Element) -> list[etree._Element]:
-    """Sort the shapes of a slide from top to bottom, then left to right; those without a place keep theirs in front."""
+    """Sort the shapes of a slide from top to bottom, then left to right. Shapes without a position come first."""
     shapes = [(_place(shape), at, shape) for at, shape in enumerate(page)]
     shapes.sort(key=lambda entry: (round(entry[0][1] / _SAME_HEIGHT), entry[0][0], entry[1]))
     return [shape for _, _, shape in shapes]
 
 
 def _place(shape: etree._Element) -> tuple[float, float]:
-    """Return how far right and down a shape lies, in centimetres; of a group the first place inside it."""
+    """Return the position of a shape in centimetres from left and top. A group has the topmost position in it."""
     if shape.tag == f"{SHOWN}notes":
         return 0.0, _LOWEST
     inner = [shape, *shape.iter(f"{DRAW}frame", f"{DRAW}custom-shape", f"{DRAW}rect", f"{DRAW}line")][:_MOST_REPEATED]
@@ -393,7 +399,7 @@ def _block_text(block: Block) -> str:
 
 
 def _table_children(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
-    """Yield elements of some tags, also inside groups (header rows), none of a table inside."""
+    """Yield elements with some tags, including those in groups (header rows), without those of nested tables."""
     for child in parent:
         if child.tag in tags:
             yield child

@@ -1,4 +1,4 @@
-"""PPTX -> a part for each slide: title, shapes from top to bottom, tables, charts, the speaker's notes."""
+"""Reading of PPTX with a part for each slide: title, shapes from top to bottom, tables, charts, notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from indexers.formats.pictures import may_show_words, packed_pictures
 
 _GROUP = 6  # MSO_SHAPE_TYPE.GROUP
 _LISTS = frozenset((2, 7, 19))  # PP_PLACEHOLDER: body, object, vertical object
-_BODY, _SLIDE_NUMBER = 2, 13  # PP_PLACEHOLDER, as these:
+_BODY, _SLIDE_NUMBER = 2, 13  # PP_PLACEHOLDER, like the following
 _RUNNING = frozenset((14, 15, 16))  # header, footer, date
 _DEEPEST = 20
 _SAME_HEIGHT = 100_000  # a ninth of an inch
@@ -53,7 +53,7 @@ def read_pptx(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
-    """Open a presentation; pack it anew where the library refuses what PowerPoint opens."""
+    """Open a presentation. Repackage it if the library refuses it although PowerPoint opens it."""
     from pptx.package import Package as Presentation
 
     try:
@@ -61,7 +61,7 @@ def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
         if len(presentation.slides):
             return presentation
     except Exception as error:  # noqa: BLE001 - python-pptx raises many types
-        plain_reason(error, str(path))  # logs it
+        plain_reason(error, str(path))  # logs the error
     data, missing = repack(package, path)
     if missing:
         warnings.append(f"{missing} of its slides are missing in it")
@@ -69,7 +69,7 @@ def _presentation(package: Package, path: Path, warnings: list[str]) -> Any:
 
 
 def _slide_parts(slides: Any, count: int, size: tuple[int, int], warnings: list[str]) -> Iterator[Part]:
-    heads: set[str] = set()  # of pages of notes, and texts of layouts
+    heads: set[str] = set()  # running heads of notes pages, and texts of layouts
     hidden = 0
     for number in range(1, count + 1):
         blocks: list[Block] = []
@@ -115,7 +115,7 @@ def _slide(slide: Any, number: int, size: tuple[int, int], warnings: list[str], 
 
 
 def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
-    """Return the speaker's notes of a slide and other text on the notes page; running heads only once."""
+    """Yield the speaker's notes of a slide and other text on the notes page. Running heads occur only once."""
     choose_alternatives(notes.shapes._spTree)
     body = notes.notes_text_frame
     place = f"slide {number} notes"
@@ -133,7 +133,7 @@ def _note_blocks(notes: Any, number: int, heads: set[str]) -> Iterator[Block]:
 
 
 def _layout_blocks(slide: Any, number: int, heads: set[str]) -> Iterator[Block]:
-    """Yield the texts that a slide shows of its layout and its master, on the first slide that shows them."""
+    """Yield the texts that a slide shows from its layout and its master, on the first slide that shows them."""
     shows, sheets = slide._element.get("showMasterSp") not in ("0", "false"), []
     try:
         layout = slide.slide_layout if shows else None
@@ -152,11 +152,11 @@ def _layout_blocks(slide: Any, number: int, heads: set[str]) -> Iterator[Block]:
 
 
 Box = tuple[float, float, float, float]  # left, top, width, height
-Scale = tuple[float, float, float, float]  # of a group's inside: factor and offset, by each axis
+Scale = tuple[float, float, float, float]  # transformation of a group's coordinates: factor and offset on each axis
 
 
 def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tuple[Any, Box | None]]:
-    """Yield the shapes, those of groups too, each with its box on the slide; None where it inherits none."""
+    """Yield all shapes, including those in groups, each with its box on the slide, None if the box is inherited."""
     for shape in shapes:
         try:
             group = shape.shape_type == _GROUP
@@ -172,7 +172,7 @@ def _shapes(shapes: Any, deep: int, scale: Scale = (1, 1, 0, 0)) -> Iterator[tup
 
 
 def _inside(group: Any, scale: Scale) -> Scale:
-    """Return how the shapes of a group are drawn on the slide."""
+    """Return the transformation from the coordinates of a group to the slide."""
     frame = group._element.find(f"{{*}}grpSpPr/{DRAWN}xfrm")
     names = ("off", "ext", "chOff", "chExt") if frame is not None else ()
     parts = [part.values()[:2] for name in names if (part := frame.find(f"{DRAWN}{name}")) is not None]
@@ -197,7 +197,7 @@ def _box(shape: Any) -> Box | None:
 
 
 def _sort_shapes(shapes: Iterable[tuple[Any, Box | None]]) -> Iterator[tuple[Any, Box | None]]:
-    """Sort shapes from top to bottom, then left to right; those with an inherited place come first."""
+    """Sort shapes from top to bottom, then left to right. Shapes with an inherited position come first."""
 
     def left(pair: tuple[Any, Box | None]) -> float:
         return pair[1][0] if pair[1] is not None else 0
@@ -215,7 +215,7 @@ def _sort_shapes(shapes: Iterable[tuple[Any, Box | None]]) -> Iterator[tuple[Any
 
 
 def _shape_place(shape: Any, box: Box | None, number: int, size: tuple[int, int]) -> str:
-    """Return the slide, the shape's id and its box in percent of the slide."""
+    """Return the name of a shape's place: the slide, the shape's id and its box in percent of the slide."""
     if box is None:
         return f"slide {number} shape {shape.shape_id}"
     left, top, width, height = box
@@ -230,7 +230,7 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
         yield from chart_blocks(shape.chart._chartSpace, place)
     elif shape.has_text_frame:
         listed = shape.is_placeholder and shape.placeholder_format.type in _LISTS
-        counts: dict[int, int] = {}  # numbers of the lists that are open, by their level
+        counts: dict[int, int] = {}  # numbers of the open lists, by level
         for paragraph in shape.text_frame.paragraphs:
             if text := _break_lines(paragraph_text(paragraph._p)).strip():
                 mark = _number(paragraph._p, paragraph.level, counts)
@@ -247,7 +247,7 @@ def _shape(shape: Any, place: str) -> Iterator[Block]:
 
 
 def _drawn(shape: Any, place: str) -> Iterator[Block]:
-    """Yield a diagram, a later chart, the alternative texts and the pictures of a shape without text."""
+    """Yield a diagram, a chartex chart, the alternative texts and the pictures of a shape without text."""
     for node in shape._element.iter():
         if not isinstance(node.tag, str):
             continue
@@ -265,9 +265,9 @@ def _drawn(shape: Any, place: str) -> Iterator[Block]:
 
 
 def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
-    """Return a table's rows; a merged cell's words stand on each of its rows, in its first column."""
+    """Return the rows of a table. The words of a merged cell are repeated on each of its rows, in its first column."""
     rows: list[tuple[str, ...]] = []
-    below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
+    below: dict[int, tuple[int, str]] = {}  # column: remaining rows of a merged cell above, and its words
     for row in table.rows:
         cells: list[str] = []
         for at, cell in enumerate(row.cells):
@@ -283,7 +283,7 @@ def _table_rows(table: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _number(paragraph: Any, level: int, counts: dict[int, int]) -> str:
-    """Count a paragraph of a numbered list and return its number as it shows; "" where it has none."""
+    """Count a paragraph of a numbered list and return its displayed number, "" if it has none."""
     for deeper in [at for at in counts if at > level]:
         del counts[deeper]
     how = paragraph.find(f"{DRAWN}pPr/{DRAWN}buAutoNum")
@@ -299,7 +299,7 @@ def _number(paragraph: Any, level: int, counts: dict[int, int]) -> str:
 
 
 def _image(part: Any, id: str | None) -> str:
-    """Return the package's name of a picture that a part shows, "" where it is none that may show words."""
+    """Return the name of a picture's entry in the package, "" if it cannot show words."""
     if id is None or id not in part.rels or part.rels[id].is_external:
         return ""
     image = part.rels[id].target_part
@@ -308,7 +308,7 @@ def _image(part: Any, id: str | None) -> str:
 
 
 def _frame(frame: Any) -> str:
-    """Return the paragraphs of a text frame, a line each."""
+    """Return the paragraphs of a text frame, one per line."""
     return _break_lines("\n".join(paragraph_text(paragraph._p) for paragraph in frame.paragraphs))
 
 

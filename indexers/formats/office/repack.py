@@ -1,4 +1,7 @@
-"""Presentations that strict readers refuse, packed anew: dead links left out, parts typed, namespaces as usual."""
+"""Repackaging of presentations that strict readers refuse.
+
+It removes dead links, adds content types, and uses the usual namespaces.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _LISTED = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 
 def repack(package: Package, path: object) -> tuple[bytes, int]:
-    """Return a presentation's package with all that it refers to, and how many of its slides are missing in it."""
+    """Return the repackaged presentation with all reachable parts, and the number of missing slides."""
     main = main_part(package, path, "ppt/presentation.xml")
     packed, kinds, missing = io.BytesIO(), {main: "officeDocument"}, 0
     with zipfile.ZipFile(packed, "w") as file:

@@ -1,7 +1,7 @@
-"""RTF -> its headings, paragraphs and tables. Numbered lines may be headings too, as in Markdown.
+"""Reading of RTF into headings, paragraphs and tables. Numbered lines may be headings too, as in Markdown.
 
-The library that reads RTF gives plain lines. So the forms of words and the levels of headings are put into the text
-as marks before it reads, and are read from its lines.
+The library that reads RTF returns plain lines. So marks for character formats and heading levels are inserted into the
+source before, and are interpreted in its output.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _STYLE = re.compile(r"\\s(\d{1,5})(?![\da-z])[^{}]*?\\outlinelevel(\d)")
 _BOX = re.compile(r"\{\s?\\shp(?![a-z])")
 _BOX_TEXT = re.compile(r"\{\s?\\shptxt(?![a-z])")
 _BORDER = re.compile(r"\\par(?![a-z])|\\[\\{}]|[{}]")
-_LONGEST = 20_000  # characters of a paragraph behind a box, which goes after it
+_LONGEST = 20_000  # maximum characters of a paragraph after a box, whose text follows it
 _LEVELS = 6
 _UNREADABLE = (ValueError, LookupError, IndexError, KeyError, TypeError, RecursionError)
-_FORM, _LEVEL = "\x02", "\x03"  # marks before words of a form, before a heading
-_BAR_MARK = "\x04"  # stands for a stroke of the text, as strokes end cells
+_FORM, _LEVEL = "\x02", "\x03"  # marks before formatted words, and before a heading
+_BAR_MARK = "\x04"  # replaces a vertical bar in the text, since bars end cells
 _BAR = re.compile(r"\||\\'7c", re.I)
-_LEAD = re.compile(r"\\'[89a-f]", re.I)  # the first byte of a character of two, perhaps
+_LEAD = re.compile(r"\\'[89a-f]", re.I)  # possibly the first byte of a two-byte character
 _MARKS = re.compile("[\x02\x03].|\x04")
 _BARE = re.compile("[\x80-\xff]")
 _OTHER_ENDS = re.compile(r"\\(?:column|softline)(?![a-z])\s?")
@@ -58,7 +58,7 @@ _ENDS = frozenset(("par", "cell", "row", "line", "sect", "page", "nestcell", "ne
 
 
 def read_rtf(path: Path, limits: ParseLimits) -> Flow:
-    """Read an RTF file; the writer's page breaks end pages. Raise DocumentError if it is none."""
+    """Read an RTF file. Explicit page breaks end pages. Raise DocumentError if it is not RTF."""
     data = path.read_bytes()
     start = data[:1024].find(_RTF)
     if start < 0:
@@ -73,7 +73,7 @@ def read_rtf(path: Path, limits: ParseLimits) -> Flow:
 
 
 def rtf_blocks(data: bytes) -> list[Block]:
-    """Return the blocks of an RTF text; none where it cannot be read."""
+    """Return the blocks of an RTF text, [] if it cannot be read."""
     try:
         return [block for part in _rtf_pages(_rtf_text(data)[0]) for block in part.blocks]
     except _UNREADABLE:
@@ -81,7 +81,7 @@ def rtf_blocks(data: bytes) -> list[Block]:
 
 
 def _rtf_text(data: bytes) -> tuple[str, list[str]]:
-    """Return the text of a file with marks in it, and notes."""
+    """Return the text of a file with the marks, and warnings."""
     source = _MARKS.sub(" ", _without_data(data.decode("latin-1")))
     source = _BARE.sub(lambda byte: f"\\'{ord(byte[0]):02x}", source)
     source = _OTHER_ENDS.sub(r"\\line ", _PAGE_END.sub(r"\\par \\'0c\\par ", _OBJECT.sub("", source)))
@@ -125,7 +125,7 @@ def _rtf_blocks(text: str, before: int) -> Iterator[Block]:
 
 
 def _formed(line: str) -> str:
-    """Return a line with the forms that marks in it tell as they are typed."""
+    """Return a line in which the marks are replaced by plain signs for the formats."""
     line = line.replace(_BAR_MARK, "|")
     if _FORM not in line and _LEVEL not in line:
         return line
@@ -147,9 +147,9 @@ def _rtf_info(data: bytes) -> dict[str, str]:
 
 
 def _without_data(source: str) -> str:
-    """Return the source without the bytes of pictures and objects, whose brackets are no groups.
+    """Return the source without the binary data of pictures and objects, whose braces are not groups.
 
-    A group ends after them; where none does the writer miscounted.
+    A group ends after the data; if it does not, the stated length is wrong and ignored.
     """
     parts: list[str] = []
     at = 0
@@ -162,7 +162,7 @@ def _without_data(source: str) -> str:
 
 
 def _with_charsets(source: str) -> str:
-    """Give fonts without a character set that of the file: the reader would take the next font's."""
+    """Assign the file's character set to fonts without one. The library would use that of the next font."""
     begin = _FONTS.search(source)
     if begin is None:
         return source
@@ -176,7 +176,7 @@ def _with_charsets(source: str) -> str:
 
 
 def _with_notes(source: str) -> str:
-    """Put footnotes and comments, which the reader leaves out, in brackets where the text refers to them."""
+    """Insert footnotes and comments, which the library ignores, in brackets at their references."""
     parts: list[str] = []
     at = 0
     for note in _NOTE.finditer(source):
@@ -190,7 +190,7 @@ def _with_notes(source: str) -> str:
 
 
 def _without_heads(source: str) -> tuple[str, list[str]]:
-    """Return the source without its running heads, and each of these as a source of its own."""
+    """Return the source without its running heads, and each running head as a separate source."""
     first = _HEAD_GROUP.search(source)
     if first is None:
         return source, []
@@ -210,7 +210,7 @@ def _without_heads(source: str) -> tuple[str, list[str]]:
 
 
 def _sign_fonts(source: str) -> dict[int, dict[int, str]]:
-    """Return the signs of the fonts that have no letters, by their numbers."""
+    """Return the characters of symbol fonts, by font number."""
     begin = _FONTS.search(source)
     table = source[begin.start() : _group_end(source, begin.start())] if begin is not None else ""
     fonts: dict[int, dict[int, str]] = {}
@@ -224,7 +224,7 @@ def _sign_fonts(source: str) -> dict[int, dict[int, str]]:
 
 
 def _group_end(source: str, start: int) -> int:
-    """Return the place after the bracket that closes the group which begins at ``start``."""
+    """Return the offset after the brace that closes the group which begins at ``start``."""
     deep, at = 0, start
     for sign in re.finditer(r"\\[\\{}]|[{}]", source[start:]):
         deep += {"{": 1, "}": -1}.get(sign[0], 0)
@@ -236,7 +236,7 @@ def _group_end(source: str, start: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The state of a group: it applies to the words inside."""
+    """The state of a group, which applies to its words."""
 
     shift: int = 0
     struck: bool = False
@@ -252,9 +252,9 @@ class _State:
 
 
 def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int]:
-    """Put marks before words of a form and before headings; leave out words that a writer deleted or hid.
+    """Insert marks before formatted words and before headings, and remove deleted and hidden words.
 
-    Return the source and the number of hidden words. ``signs`` are those of fonts without letters.
+    Return the source and the number of hidden words. ``signs`` are the characters of symbol fonts.
     """
     sheet = _STYLES.search(source)
     styles = source[sheet.start() : _group_end(source, sheet.start())] if sheet is not None else ""
@@ -293,7 +293,7 @@ def _with_marks(source: str, signs: dict[int, dict[int, str]]) -> tuple[str, int
 
 
 def _as_signs(text: str, font: dict[int, str]) -> str:
-    """Return a token of the text with the signs that its font shows for its characters."""
+    """Return a token of the text with its characters replaced by those of a symbol font."""
     codes = [int(text[2:], 16)] if text.startswith("\\'") else [] if text[0] == "\\" else list(map(ord, text))
     return "".join(
         f"{{\\uc0\\u{ord(font[code])} }}" if code in font and code != 32 else chr(code) for code in codes
@@ -327,7 +327,7 @@ def _changed(state: _State, word: str, number: str | None, levels: dict[int, int
 
 
 def _with_boxes(source: str) -> str:
-    """Put the texts of boxes, which the reader leaves out, after the paragraphs that hold them."""
+    """Move the texts of boxes, which the library ignores, after the paragraphs that contain them."""
     parts: list[str] = []
     at = 0
     for box in _BOX.finditer(source):
@@ -345,7 +345,7 @@ def _with_boxes(source: str) -> str:
 
 
 def _paragraph_end(source: str, start: int) -> int:
-    """Return the place after the paragraph; ``start`` if its group ends first or another box comes."""
+    """Return the offset after the paragraph; ``start`` if its group ends first or another box follows."""
     deep = 0
     for sign in _BORDER.finditer(source, start, start + _LONGEST):
         deep += {"{": 1, "}": -1}.get(sign[0], 0)

@@ -1,4 +1,4 @@
-"""Sheets that are XML texts: OpenDocument (ODS) and SpreadsheetML (Excel 2003), whose cells say what they show."""
+"""Sheets in XML texts: OpenDocument (ODS) and SpreadsheetML (Excel 2003), whose cells contain their displayed text."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_ods(package: Package, path: Path, limits: ParseLimits, warnings: list[s
 
 
 def text_shifts(root: etree._Element) -> dict[str, tuple[int, bool]]:
-    """Return styles of characters above (1) or below (-1) the line, or struck out, by their names."""
+    """Return by name the character styles that are superscript (1) or subscript (-1), or struck out."""
     shifts: dict[str, tuple[int, bool]] = {}
     for style in root.iter(f"{_STYLE}style"):
         for how in style.iter(f"{_STYLE}text-properties"):
@@ -147,7 +147,7 @@ _LONGEST_FORMULA = 500
 
 
 def _stored_value(cell: etree._Element) -> str:
-    """Return what a cell holds that bears no text of what it shows."""
+    """Return the stored value of a cell without a displayed text."""
     for name in ("date-value", "time-value", "string-value", "boolean-value"):
         if stored := cell.get(f"{_OFFICE}{name}"):
             if name == "time-value" and (spent := _SPENT.fullmatch(stored)):
@@ -168,7 +168,7 @@ def _stored_value(cell: etree._Element) -> str:
 
 
 def _formula(cell: etree._Element) -> str:
-    """Return the formula of a cell that stores no value of it, as a spreadsheet shows it."""
+    """Return the formula of a cell without a stored value, as a spreadsheet shows it."""
     formula = cell.get(f"{_TABLE}formula") or ""
     if cell.get(f"{_OFFICE}value-type"):
         return ""
@@ -197,7 +197,7 @@ def _paragraph(paragraph: etree._Element, raised: dict[str, tuple[int, bool]]) -
 
 
 def read_spreadsheetml(path: Path, limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
-    """Read the sheets of a workbook that Excel 2003 saved as XML."""
+    """Read the sheets of a workbook saved as XML by Excel 2003."""
     limits.check_file(path)
     root, _ = read_xml(path.read_bytes(), f"{path}: the file is damaged: it")
     sheets = list(root.iter(f"{_SS}Worksheet"))

@@ -1,4 +1,4 @@
-"""Workbooks (XLSX, XLSM, XLSB, XLS, ODS) and tables of text (CSV, TSV) -> parts of some rows under their header."""
+"""Workbooks (XLSX, XLSM, XLSB, XLS, ODS) and text tables (CSV, TSV) as parts of some rows with column headings."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from indexers.formats.office.xlsb import XlsbBook
 from indexers.formats.office.xlsx import XlsxBook, column_name
 
 _MOST_MERGED, _MOST_NOTES = 20_000, 2_000
-_SHIFTS = {1: 1, 2: -1}  # escapement of a font: above the line, below it
+_SHIFTS = {1: 1, 2: -1}  # escapement of a font: superscript, subscript
 _TEXT, _NUMBER, _DATE, _BOOLEAN, _ERROR = 1, 2, 3, 4, 5
 
 
 def open_xls(path: Path) -> Any:
-    """Open a workbook with its formats. Raise as ``xlrd`` does for damaged files, of many types."""
+    """Open a workbook with its formats. Raise many types for damaged files, like ``xlrd``."""
     import xlrd
 
     with Path(os.devnull).open("w", encoding="utf-8") as quiet:
@@ -42,7 +42,7 @@ def open_xls(path: Path) -> Any:
 
 
 def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) -> Iterator[tuple[str, Grid]]:
-    """Yield the sheets of an open workbook by name; note those that cannot be read."""
+    """Yield the sheets of an open workbook by name. Unreadable sheets are added to the warnings."""
     hidden = sum(visible != 0 for visible in book._sheet_visibility)
     if hidden:
         warnings.append(f"{hidden} of its {book.nsheets} sheets are hidden; they were read, too")
@@ -66,7 +66,7 @@ def read_xls(book: Any, path: Path, warnings: list[str], limits: ParseLimits) ->
 
 
 def _fill(grid: Grid, book: Any, sheet: Any) -> tuple[int, int]:
-    """Read a sheet's rows into a grid. Return how many rows and columns of them are hidden."""
+    """Read the rows of a sheet into a grid. Return the numbers of hidden rows and columns with cells."""
     hidden = 0
     columns = {at for at, look in sheet.colinfo_map.items() if look.hidden}
     seen: set[int] = set()
@@ -103,7 +103,7 @@ def _cell_text(book: Any, sheet: Any, cell: tuple[int, int], value: Any, kind: i
 
 
 def _format_runs(book: Any, font: Any, text: str, runs: Any) -> str:
-    """Return the words of a cell in their forms; ``runs`` are places from which on another font is used."""
+    """Return the text of a cell with its formats. ``runs`` are the offsets at which another font begins."""
     borders = [(0, font), *((at, book.font_list[number]) for at, number in runs if number < len(book.font_list))]
     ends = [*(at for at, _ in borders[1:]), len(text)]
     alone = len(borders) == 1
@@ -118,19 +118,21 @@ def _format_runs(book: Any, font: Any, text: str, runs: Any) -> str:
 
 
 _LEAST_ROWS, _MOST_ROWS = 50, 100
-_MANY = 4_000  # characters at which a page ends after so many rows
-_FULL = 12_000  # … and after any
+_MANY = 4_000  # characters at which a page ends after the minimum number of rows
+_FULL = 12_000  # characters at which a page ends after any row
 _LONGEST_CELL = 32_767
 _BEFORE_1993 = re.compile(rb"\x09[\0\x02\x04][\x04\x06]\0")
 _FLAT = re.compile(rb"<(?:\w+:)?document\s[^>]{0,4000}urn:oasis:names:tc:opendocument")
 _OLE = b"\xd0\xcf\x11\xe0"
 _HEAD = 4096
-_FILE_PASS = 0x2F  # the record that says how a workbook is encrypted
+_FILE_PASS = 0x2F  # the record with the encryption method of a workbook
 
 
 def read_workbook(path: Path, limits: ParseLimits) -> Flow:
-    """Read a workbook of any kind. Raise PasswordError if it is encrypted, LimitError if a sheet reaches too far,
-    DocumentError where it is damaged.
+    """Read a workbook of any format.
+
+    Raise PasswordError if it is encrypted, LimitError if a sheet has too many cells, and DocumentError if it is
+    damaged.
     """
     warnings: list[str] = []
     with path.open("rb") as file:
@@ -183,7 +185,7 @@ def _grids(grids: Iterable[tuple[str, Grid]]) -> Iterator[Part]:
 
 
 def _encryption_kind(path: Path) -> str:
-    """Return how a workbook of Excel 97 is encrypted, "" if its beginning does not say so."""
+    """Return the encryption method of an Excel 97 workbook, "" if its beginning does not state one."""
     import olefile
 
     try:
@@ -203,7 +205,7 @@ def _encryption_kind(path: Path) -> str:
 
 @contextmanager
 def _panics() -> Iterator[None]:
-    """Raise ValueError where a compiled reader panics, as it does for damaged files."""
+    """Raise ValueError if a compiled reader panics, which happens for damaged files."""
     try:
         yield
     except BaseException as error:
@@ -230,7 +232,7 @@ def _sheets(book: Any, unreadable: type[Exception], warnings: list[str], limits:
             warnings.append(str(error))
             continue
         except unreadable:
-            continue  # a sheet that is a chart, or a macro
+            continue  # a chart or macro sheet
         grid = Grid(limits, f"sheet '{name}'", [Span(a + 1, b, c + 1, d) for (a, b), (c, d) in _merged(sheet)])
         for at, row in enumerate(rows, 1):
             grid.add(top + at, {left + place: text for place, cell in enumerate(row) if (text := written(cell))})
@@ -241,11 +243,11 @@ def _merged(sheet: Any) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     try:
         return list(sheet.merged_cell_ranges or ())[:20_000]
     except (AttributeError, ValueError):
-        return []  # a kind of workbook whose reader does not list them
+        return []  # a kind of workbook for which the reader does not list them
 
 
 def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
-    """Yield a sheet's rows in parts, each under the names of the columns; titles stand above the first."""
+    """Yield the rows of a sheet in parts, each with the column headings. Titles are above the first part."""
     apart = sorted(grid.apart, key=lambda one: one[0])
     if not len(grid):
         if apart:
@@ -278,7 +280,7 @@ def sheet_parts(name: str, grid: Grid) -> Iterator[Part]:
 
 
 def _titles(rows: Sequence[Sequence[str]], place: str) -> Iterator[Block]:
-    """Yield the rows above the columns' names: lines of one cell are titles, others a table."""
+    """Yield the rows above the column headings: rows with one cell as titles, others as a table."""
     table: list[tuple[str, ...]] = []
     for row in [*rows, ("",)]:
         filled = [cell for cell in row if cell]
@@ -293,7 +295,7 @@ def _titles(rows: Sequence[Sequence[str]], place: str) -> Iterator[Block]:
 
 
 def read_table(path: Path, limits: ParseLimits) -> Flow:
-    """Read a CSV or TSV file with any sign between its cells."""
+    """Read a CSV or TSV file with any delimiter."""
     text, warnings = read_text(path)
     cells = 0
     grid = Grid(limits, f"{path}: it")
@@ -308,7 +310,7 @@ def read_table(path: Path, limits: ParseLimits) -> Flow:
 
 
 def written(value: Any) -> str:
-    """Return a cell as text: numbers without a needless decimal point, dates in ISO's form."""
+    """Return a cell as text: numbers without a needless decimal point, dates in ISO form."""
     if isinstance(value, str):
         return value[:_LONGEST_CELL].strip()
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Tables of text (CSV, TSV) -> rows: which sign stands between the cells, and quotes that do not close."""
+"""Rows of text tables (CSV, TSV): detection of the delimiter, and handling of unclosed quotes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from itertools import islice
 
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.I | re.S)
 _FORMULA = re.compile(r'="([^"]*)"')
-_DELIMITERS = "\t;|,^\x1f"  # of signs that cut equally well the first one counts
-_NO_SIGN = "\x1e"  # stands in no file: a table of one column
+_DELIMITERS = "\t;|,^\x1f"  # of equally good delimiters the first one is chosen
+_NO_SIGN = "\x1e"  # occurs in no file, so the table has one column
 _SAMPLE = 64 * 1024
-_MOST_LINES = 1_000  # that a cell in quotes reaches over
-_FEW = 3  # rows at the end of a sample that tell how a table below titles is cut
+_MOST_LINES = 1_000  # maximum lines of a quoted cell
+_FEW = 3  # rows at the end of a sample that identify the delimiter of a table below titles
 
 
 def table_rows(text: str) -> Iterator[list[str]]:
-    """Yield the rows of a table of text as lists of cells; a row that only names the sign between cells is left out.
+    """Yield the rows of a text table as lists of cells. A row that only declares the delimiter is empty.
 
-    Raise csv.Error where they cannot be told apart.
+    Raise csv.Error if the rows cannot be separated.
     """
     text = text.removeprefix("\ufeff")
     delimiter = find_delimiter(text[:_SAMPLE])
@@ -44,7 +44,7 @@ def table_rows(text: str) -> Iterator[list[str]]:
 
 
 def find_delimiter(text: str) -> str:
-    """Return the sign that cuts most of the first lines into the same number of cells."""
+    """Return the delimiter that splits most of the first lines into the same number of cells."""
     lines = list(islice(io.StringIO(text, newline=""), 50))
     if lines and (named := _SEPARATOR.fullmatch(lines[0].rstrip("\r\n"))):
         return named[1]
@@ -61,7 +61,7 @@ def find_delimiter(text: str) -> str:
 
 
 def _evenness(widths: list[int]) -> float:
-    """Return how many rows have as many cells as most of them; 0 where they are not cut as a table is."""
+    """Return the share of rows with the most frequent width, slightly more for wider tables; 0 if it is not a table."""
     common, times = max(Counter(widths).items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))
     below_titles = len(widths) > _FEW and set(widths[-_FEW:]) == {common}
     is_table = common > 1 and (2 * times > len(widths) or below_titles or min(widths) > 1)
@@ -69,7 +69,7 @@ def _evenness(widths: list[int]) -> float:
 
 
 def _careful_rows(lines: io.StringIO, delimiter: str) -> Iterator[list[str]]:
-    """Yield rows of lines with odd quotes: of a cell that goes on over lines, or that is not closed at all."""
+    """Yield the rows of lines with an odd number of quotes: cells over several lines, or with an unclosed quote."""
     waiting: list[str] = []
     width = 0
     while line := waiting.pop(0) if waiting else lines.readline():

@@ -1,4 +1,4 @@
-"""Word documents in other shapes: one XML text in the place of a package, and files that Word joins to a document."""
+"""Other forms of Word documents: flat XML in place of a package, and files embedded in a document (altChunk)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _HEAD = 1024
 
 
 def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
-    """Return a document that is one XML text as a package; None for a package. Pictures in it are left out.
+    """Convert a document in flat XML to a package; return None if it is a package. Pictures in it are left out.
 
-    Both the flat form of a package and the XML of Word 2003 have it. Raise DocumentError if it is damaged.
+    It reads the flat form of a package and the XML of Word 2003. Raise DocumentError if it is damaged.
     """
     with path.open("rb") as file:
         head = file.read(_HEAD)
@@ -53,7 +53,7 @@ def flat_package(path: Path, limits: ParseLimits) -> bytes | None:
 def chunk_blocks(
     data: bytes, name: str, path: Path, limits: ParseLimits, read_package: Callable[[Package], Iterator[Block]]
 ) -> Iterator[Block]:
-    """Yield the blocks of a file that Word joins to a document: by its content, whatever its name says."""
+    """Yield the blocks of an embedded file (altChunk). Its content decides the format, not its name."""
     head = data[:_HEAD].lstrip().lower()
     if data.startswith(b"PK"):
         package = Package(path, limits, data)
@@ -76,7 +76,7 @@ def chunk_blocks(
 
 
 def _web_page(data: bytes) -> bytes:
-    """Return the page that a web archive holds; the data itself where it holds none."""
+    """Return the HTML page in a web archive (MHT), or the data itself if it has none."""
     for part in message_from_bytes(data, policy=policy.default).walk():
         content = part.get_payload(decode=True)
         if part.get_content_type() in ("text/html", "application/xhtml+xml") and isinstance(content, bytes):

@@ -1,4 +1,4 @@
-"""Numbers of lists and notes in the scripts that Office files name."""
+"""Numbers of lists and notes in the numbering formats of Office files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BULLETS = frozenset(("bullet", "none"))
 
 
 def written(number: int, kind: str) -> str:
-    """Return a number as Word's format of that name shows it."""
+    """Return a number in the Word numbering format ``kind``."""
     if kind in ("lowerLetter", "upperLetter"):
         letter = chr(ord("a") + (number - 1) % 26) * min(((number - 1) // 26 + 1), 30) if number > 0 else ""
         return letter.upper() if kind == "upperLetter" else letter

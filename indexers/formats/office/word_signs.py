@@ -1,4 +1,4 @@
-"""Signs of fonts whose characters are no letters, check boxes and lists of forms: as they show on the page."""
+"""Characters of symbol fonts, check boxes and drop-down lists of forms, as they are shown on the page."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from lxml import etree
 
 from indexers.formats.office.ooxml import W
 
-_GREEK = (  # the font Symbol from 0x20 on; "\0" where it has no sign
+_GREEK = (  # the font Symbol from 0x20 on; "\0" for a missing character
     " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼"
 )
-_MATHS = (  # … from 0xA0 on
+_MATHS = (  # the same from 0xA0 on
     "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…|—↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪\0〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭"
 )
-_SIGNS = {  # by the last byte of a character
+_SIGNS = {  # by the last byte of the character code
     "symbol": {**dict(enumerate(_GREEK, 0x20)), **dict(enumerate(_MATHS, 0xA0))},
     "wingdings": {
         0x6F: "☐", 0xA8: "☐", 0x71: "☐", 0x72: "☐", 0xFE: "☒", 0xFD: "☒", 0x78: "☒", 0xFC: "✓", 0xFB: "✗", 0xE0: "→",
@@ -26,17 +26,17 @@ _SIGNS = {  # by the last byte of a character
     "webdings": {0x61: "✓", 0x63: "☐", 0x67: "■", 0x72: "✗", 0x3D: "●"},
 }  # fmt: skip
 _BULLET = {0xB7: "•"}
-_PRIVATE = range(0xF020, 0xF100)  # where the characters of such fonts are stored
+_PRIVATE = range(0xF020, 0xF100)  # private characters in which such fonts are stored
 
 
 def signs_of(font: str) -> dict[int, str] | None:
-    """Return the signs of a font by their last byte; None for a font of letters."""
+    """Return the characters of a symbol font by their last byte, None for a font of letters."""
     name = " ".join(font.lower().split())
     return _SIGNS.get(name) or (_SIGNS["symbol"] if name.startswith("symbol") else None)
 
 
 def symbol(sign: etree._Element) -> str:
-    """Return the sign that an element names by its font and code."""
+    """Return the character that an element specifies by font and code."""
     try:
         code = int(sign.get(f"{W}char") or "", 16)
     except ValueError:
@@ -48,7 +48,7 @@ def symbol(sign: etree._Element) -> str:
 
 
 def decode_signs(text: str, properties: etree._Element | None) -> str:
-    """Return a run's text with the private characters of its font as the signs that they show."""
+    """Return the text of a run with the private characters of its symbol font decoded."""
     if not any(ord(sign) in _PRIVATE for sign in text):
         return text
     fonts = properties.find(f"{W}rFonts") if properties is not None else None
@@ -58,7 +58,7 @@ def decode_signs(text: str, properties: etree._Element | None) -> str:
 
 
 def form_field(data: etree._Element) -> str:
-    """Return a check box or drop-down list as it shows; text typed into a field stands in the text."""
+    """Return a check box or drop-down list as it is shown. Text typed into a field is part of the normal text."""
     if (box := data.find(f"{W}checkBox")) is not None:
         state = box.find(f"{W}checked")
         state = state if state is not None else box.find(f"{W}default")

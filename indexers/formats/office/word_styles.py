@@ -1,4 +1,4 @@
-"""Word's styles and list numbers. The file holds counters and patterns, the reader of the page sees "3.1.2"."""
+"""Word's styles and list numbers. The file has counters and patterns; a reader of the page sees "3.1.2"."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from indexers.formats.office.word_numbers import written
 
 _CODE_STYLE = re.compile(r"\bcode\b|source ?code|sourcetext|verbatim|preformatted|listing|console|terminal", re.I)
 _MONOSPACED = re.compile(r"mono|courier|consol|menlo|inconsolata|typewriter|fixed", re.I)
-_HEADING_STYLE = re.compile(  # as files of other programs name Word's own styles, which store no outline level
+_HEADING_STYLE = re.compile(  # Word's own heading styles in files of other programs, which store no outline level
     r"(?:heading|überschrift|titre|título|titulo|encabezado|titolo|kop|rubrik|overskrift|otsikko|nagłówek|заголовок|nadpis|"
     r"címsor|başlık|επικεφαλίδα|标题|標題|見出し|제목|כותרת|عنوان)\s?([1-9])"
 )
 _SHIFTS = {"superscript": 1, "subscript": -1}
-_BODY = 9  # the outline level that stands for none
+_BODY = 9  # the outline level of body text
 
 
 _LEVELS = 9
@@ -32,16 +32,19 @@ class _Level:
     pattern: str = ""
     start: int = 1
     legal: bool = False
-    restart: int | None = None  # the level (from 0) above which a new number begins this one anew; None: any above
+    restart: int | None = None  # the level (from 0) whose numbers restart this one; None: any higher level
 
 
 @dataclass(slots=True)
 class Numbering:
-    """Counts as the paragraphs come. ``styles``: (list, level) of a paragraph style that is linked to a level."""
+    """The list numbers of a document, counted while its paragraphs are read.
+
+    ``styles``: (list, level) of paragraph styles that are linked to a level.
+    """
 
     styles: dict[str, tuple[str, int]] = field(default_factory=dict)
-    _levels: dict[str, list[_Level]] = field(default_factory=dict)  # by list
-    _abstract: dict[str, str] = field(default_factory=dict)  # lists with one abstract list count together
+    _levels: dict[str, list[_Level]] = field(default_factory=dict)  # by list id
+    _abstract: dict[str, str] = field(default_factory=dict)  # lists with the same abstract list share a count
     _counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0] * _LEVELS))
     _begun: set[tuple[str, int]] = field(default_factory=set)
     _overrides: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -111,7 +114,7 @@ class Numbering:
 
 
 class NoteMarks:
-    """The marks of footnotes and endnotes, counted as they come."""
+    """The marks of footnotes and endnotes, counted in order."""
 
     def __init__(self, roots: Sequence[etree._Element]) -> None:
         self._kinds: dict[str, str] = {"footnote": "decimal", "endnote": "lowerRoman"}
@@ -123,7 +126,7 @@ class NoteMarks:
                 self._counts[kind] = _int(attribute(how, "numStart"), 1) - 1
 
     def of(self, reference: etree._Element, kind: str) -> tuple[str, bool]:
-        """Return the mark of a note, and whether the writer typed it behind the reference."""
+        """Return the mark of a note, and whether it is custom text after the reference."""
         if reference.get(f"{W}customMarkFollows") in ("1", "true", "on"):
             run = reference.getparent()
             return ("" if run is None else "".join(node.text or "" for node in run.iter(f"{W}t"))).strip() or "*", True
@@ -135,7 +138,7 @@ class NoteMarks:
 
 
 def _level(level: etree._Element) -> tuple[int, _Level]:
-    kind = attribute(level, "numFmt") or next(  # a custom format stands in an alternative
+    kind = attribute(level, "numFmt") or next(  # a custom format is stored in an alternative
         (format.get(f"{W}val", "") for format in level.iter(f"{W}numFmt")), "decimal"
     )
     restart = attribute(level, "lvlRestart")
@@ -154,7 +157,7 @@ def _all(roots: Sequence[etree._Element], tag: str) -> Iterator[etree._Element]:
 
 
 def attribute(element: etree._Element | None, name: str) -> str | None:
-    """Return the value that a property below an element has; None where it has no such property."""
+    """Return the value of a property element below an element, None if it is missing."""
     child = None if element is None else element.find(f"{W}{name}")
     return None if child is None else child.get(f"{W}val")
 
@@ -174,18 +177,18 @@ class _Style:
     list_level: int | None = None
     parent: str = ""
     name: str = ""
-    mono: bool = False  # its font gives every character the same width
+    mono: bool = False  # its font is monospaced
 
 
 class WordStyles:
-    """The styles of a document: of paragraphs, with those they are based on, and of characters."""
+    """The styles of a document: paragraph styles with their base styles, and character styles."""
 
     def __init__(self, roots: Sequence[etree._Element]) -> None:
         self._styles, self._default = _paragraph_styles(roots)
         self._shifts = _character_shifts(roots)
 
     def is_code(self, paragraph: etree._Element) -> bool:
-        """Return whether a paragraph's style is one for code, or all its words are set in a monospaced font."""
+        """Return whether a paragraph has a code style, or all its words are in a monospaced font."""
         styles = self._lineage(paragraph.find(f"{W}pPr"))
         if any(_CODE_STYLE.search(style.name) or style.mono for style in styles):
             return True
@@ -193,7 +196,7 @@ class WordStyles:
         return bool(runs) and all(_is_monospaced(run.find(f"{W}rPr")) for run in runs)
 
     def level_and_list(self, paragraph: etree._Element, numbering: Numbering) -> tuple[int | None, tuple[str, int]]:
-        """Return a paragraph's outline level (None: body text) and its list ("": none) with the level in it."""
+        """Return a paragraph's outline level (None: body text), its list id ("": none) and its level in the list."""
         own = paragraph.find(f"{W}pPr")
         level, list_id, list_level = _outline_level(attribute(own, "outlineLvl")), None, None
         numbered = None if own is None else own.find(f"{W}numPr")
@@ -211,14 +214,14 @@ class WordStyles:
         return (None if level is None or level >= _BODY else level), (in_list or "", list_level or 0)
 
     def shift(self, properties: etree._Element) -> int:
-        """Return whether a run with these properties stands above (1), below (-1) or on its line (0)."""
+        """Return whether a run with these properties is superscript (1), subscript (-1) or neither (0)."""
         align = attribute(properties, "vertAlign")
         if align is None:
             return self._shifts.get(attribute(properties, "rStyle") or "", 0)
         return _SHIFTS.get(align, 0)
 
     def _lineage(self, properties: etree._Element | None) -> Iterator[_Style]:
-        """Yield a paragraph's style and those that it is based on, each once."""
+        """Yield a paragraph's style and its base styles, each once."""
         style_id = attribute(properties, "pStyle") or self._default
         seen: set[str] = set()
         while style_id in self._styles and style_id not in seen:
@@ -228,7 +231,7 @@ class WordStyles:
 
 
 def _paragraph_styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style], str]:
-    """Return paragraph styles by their ids, and the id of the one that is meant where none is named."""
+    """Return the paragraph styles by id, and the id of the default style."""
     styles: dict[str, _Style] = {}
     default = ""
     for style in (style for root in roots for style in root.iter(f"{W}style")):
@@ -259,14 +262,14 @@ def _paragraph_styles(roots: Sequence[etree._Element]) -> tuple[dict[str, _Style
 
 
 def _character_shifts(roots: Sequence[etree._Element]) -> dict[str, int]:
-    """Return whether a style of characters stands above (1) or below (-1) the line, by its id."""
+    """Return the character styles that are superscript (1) or subscript (-1), by id."""
     styles = (style for root in roots for style in root.iter(f"{W}style") if style.get(f"{W}type") == "character")
     shifts = ((style, attribute(style.find(f"{W}rPr"), "vertAlign")) for style in styles)
     return {style.get(f"{W}styleId", ""): _SHIFTS[align] for style, align in shifts if align in _SHIFTS}
 
 
 def _is_monospaced(properties: etree._Element | None) -> bool:
-    """Return whether characters are set in a font that gives all the same width, or in a style for code."""
+    """Return whether a run is in a monospaced font or in a code style."""
     fonts = None if properties is None else properties.find(f"{W}rFonts")
     named = "" if fonts is None else fonts.get(f"{W}ascii") or fonts.get(f"{W}hAnsi") or ""
     return bool(_MONOSPACED.search(named) or _CODE_STYLE.search(attribute(properties, "rStyle") or ""))
@@ -278,7 +281,7 @@ def _outline_level(text: str | None) -> int | None:
 
 
 def whole_number(text: str | None) -> int | None:
-    """Return the number that a text says; None where it says none."""
+    """Return a text as an integer, None if it is not one."""
     try:
         return None if text is None else int(text)
     except ValueError:

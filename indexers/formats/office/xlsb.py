@@ -1,4 +1,4 @@
-"""XLSB -> sheets: the records of Excel's binary workbooks (MS-XLSB), cells as their formats show them."""
+"""Reading of XLSB: the records of Excel's binary workbooks (MS-XLSB), with cells in their number formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMMENT, _COMMENT_TEXT = 635, 637
 _ERRORS = {0: "#NULL!", 7: "#DIV/0!", 15: "#VALUE!", 23: "#REF!", 29: "#NAME?", 36: "#NUM!", 42: "#N/A",
            43: "#GETTING_DATA"}  # fmt: skip
 _MOST_MERGED, _MOST_NOTES, _LONGEST_CELL, _MOST_COLUMNS = 20_000, 2_000, 32_767, 16_384
-_LEAST = {  # bytes of a record
+_LEAST = {  # minimum bytes of a record
     _ROW: 12, **dict.fromkeys((_RK, _SHARED, _STRING, _FORMULA_STRING), 12), _RICH: 13, _REAL: 16, _FORMULA_REAL: 16,
     **dict.fromkeys((_ERROR, _BOOLEAN, _FORMULA_BOOLEAN, _FORMULA_ERROR), 9), 1: 8, _MERGED: 16, _COLUMN: 18,
     _PROPERTIES: 4, _SHEET: 16, _ITEM: 5, _FORMAT: 6, _STYLE: 4, _COMMENT: 8, _COMMENT_TEXT: 5,
@@ -35,14 +35,14 @@ _UNREADABLE = (struct.error, IndexError, UnicodeDecodeError)
 
 
 class XlsbBook:
-    """An open workbook. Raises DocumentError where its list of sheets cannot be read."""
+    """An open XLSB workbook. Raises DocumentError if its list of sheets cannot be read."""
 
     def __init__(self, package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> None:
         self._package, self._path, self._limits, self._warnings = package, path, limits, warnings
         main = main_part(package, path, "xl/workbook.bin")
         related = relations(package, main)
         targets = dict(related.values())
-        self.sheets: list[tuple[str, str]] = []  # name and part
+        self.sheets: list[tuple[str, str]] = []  # name and part of each sheet
         self._since_1904 = False
         hidden = 0
         for kind, data in self._records(main, "its list of sheets"):
@@ -51,7 +51,7 @@ class XlsbBook:
             elif kind == _SHEET:
                 start = next(
                     (at for at in (8, 12) if _text(data, at)[0] in related), 8
-                )  # as betas of Excel 2007 have it
+                )  # beta versions of Excel 2007 store it there
                 relation, at = _text(data, start)
                 name, _ = _text(data, at)
                 _, target = related.get(relation, ("", ""))
@@ -67,7 +67,7 @@ class XlsbBook:
         self._formats = self._styles(targets.get("styles", ""))
 
     def read(self, name: str, target: str) -> Grid:
-        """Read a sheet. Leave out and note what cannot be read of it."""
+        """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
         grid = Grid(self._limits, f"{self._path}: a sheet")
         cells: dict[int, str] = {}
         number = rows = 0
@@ -96,7 +96,7 @@ class XlsbBook:
         return grid
 
     def _records(self, target: str, what: str) -> Iterator[tuple[int, bytes]]:
-        """Yield the kind and bytes of each record of a part; note where one is damaged."""
+        """Yield the kind and bytes of each record of a part. Damage adds a warning."""
         if target not in self._package:
             return
         try:
@@ -116,7 +116,7 @@ class XlsbBook:
             self._warnings.append(f"{what} is damaged, and was read only in part")
 
     def _styles(self, target: str) -> list[str]:
-        """Return the format's code of each cell style."""
+        """Return the number format code of each cell style."""
         codes, numbers, inside = dict(BUILT_IN), list[int](), False
         for kind, data in self._records(target, "its list of styles"):
             if kind == _FORMAT:
@@ -146,7 +146,7 @@ class XlsbBook:
         return ""
 
     def _apart(self, target: str, name: str) -> Iterator[tuple[int, Block]]:
-        """Yield notes, boxes and shapes of a sheet, each with the row at which it lies."""
+        """Yield the notes, boxes and shapes of a sheet, each with its row."""
         try:
             for kind, inner in relations(self._package, target).values():
                 if kind == "drawing" and inner in self._package:
@@ -163,7 +163,7 @@ class XlsbBook:
 
 
 def _seven_bit_number(data: bytes, at: int, limit: int) -> tuple[int, int]:
-    """Return a number of seven bits a byte, and the place after it."""
+    """Return an integer stored as seven bits per byte, and the offset after it."""
     value = 0
     for step in range(limit):
         byte = data[at]
@@ -175,7 +175,7 @@ def _seven_bit_number(data: bytes, at: int, limit: int) -> tuple[int, int]:
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
-    """Return a string as far as its record reaches, and the place after it; one without a length is empty."""
+    """Return a string, cut at the end of its record, and the offset after it. A string without a length is empty."""
     size = unpack_from("<I", data, at)[0] if at + 4 <= len(data) else 0xFFFFFFFF
     if size == 0xFFFFFFFF:
         return "", at + 4
@@ -184,7 +184,7 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 
 def _packed(data: bytes) -> float:
-    """Return a number of 30 bits: a whole one or the upper half of a real one, perhaps in hundredths."""
+    """Return a number stored in 30 bits: an integer or the upper half of a float, possibly in hundredths."""
     bits = unpack_from("<I", data, 8)[0]
     whole, hundredths = bits & 2, bits & 1
     number = float(unpack_from("<i", data, 8)[0] >> 2) if whole else _real(bits & 0xFFFFFFFC)

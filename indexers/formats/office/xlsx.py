@@ -1,4 +1,4 @@
-"""XLSX -> sheets, row by row as they are read: cells as their formats show them, merged blocks, notes and boxes."""
+"""Reading of XLSX row by row: cells in their number formats, merged blocks, notes and boxes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNREADABLE = (etree.XMLSyntaxError, zipfile.BadZipFile, zlib.error, EOFError, O
 
 
 class XlsxBook:
-    """An open workbook. Raises DocumentError where its list of sheets cannot be read."""
+    """An open XLSX workbook. Raises DocumentError if its list of sheets cannot be read."""
 
     def __init__(self, package: Package, path: Path, limits: ParseLimits, warnings: list[str]) -> None:
         self._package, self._path, self._limits, self._warnings = package, path, limits, warnings
@@ -49,7 +49,7 @@ class XlsxBook:
         self._related = dict(related.values())
         first = next(root.iter("{*}workbookPr"), None)
         self._since_1904 = first is not None and first.get("date1904") in ("1", "true")
-        self.sheets: list[tuple[str, str]] = []  # name and part
+        self.sheets: list[tuple[str, str]] = []  # name and part of each sheet
         hidden = 0
         for sheet in root.iter("{*}sheet"):
             _, target = related.get(sheet.get(f"{R}id") or "", ("", ""))
@@ -61,11 +61,11 @@ class XlsxBook:
         if hidden:
             warnings.append(f"{hidden} of its {len(self.sheets)} sheets are hidden; they were read, too")
         self._strings = self._shared()
-        self._struck: set[str] = set()  # styles of cells whose words are struck out
+        self._struck: set[str] = set()  # cell styles with struck-out words
         self._formats = self._styles()
 
     def read(self, name: str, target: str) -> Grid:
-        """Read a sheet. Leave out and note what cannot be read of it."""
+        """Read a sheet into a grid. Unreadable parts are skipped with a warning."""
         grid = Grid(self._limits, f"{self._path}: a sheet", self._merged(target))
         rows = _Rows(self._strings, self._formats, self._since_1904, self._struck)
         try:
@@ -100,7 +100,7 @@ class XlsxBook:
                         )
                     before = piece[-200:]
         except _UNREADABLE:
-            pass  # the reader of its rows says so
+            pass  # the reader of its rows reports it
         return list(spans)
 
     def _shared(self) -> list[str]:
@@ -114,7 +114,7 @@ class XlsxBook:
         return inner
 
     def _styles(self) -> list[str]:
-        """Return the format's code of each cell style."""
+        """Return the number format code of each cell style."""
         target = self._related.get("styles", "xl/styles.xml")
         if target not in self._package:
             return []
@@ -137,7 +137,7 @@ class XlsxBook:
         return [codes.get(int(number), "") if number.isdigit() else "" for number in numbers]
 
     def _read_apart(self, target: str) -> Iterator[tuple[int, Block]]:
-        """Yield notes, boxes, shapes and charts of a sheet, each with the row at which it lies."""
+        """Yield the notes, boxes, shapes and charts of a sheet, each with its row."""
         related = relations(self._package, target).values()
         threaded = any(kind == "threadedComment" for kind, _ in related)
         for kind, inner in related:
@@ -161,7 +161,7 @@ class XlsxBook:
 
 
 def drawn_blocks(package: Package, target: str) -> Iterator[tuple[int, Block]]:
-    """Yield the boxes, shapes and charts that a part draws on a sheet, each with its row."""
+    """Yield the boxes, shapes and charts in a drawing part of a sheet, each with its row."""
     related = relations(package, target)
     root = part(package, target)
     choose_alternatives(root)
@@ -198,10 +198,10 @@ class _Rows:
         self, strings: Sequence[str], formats: Sequence[str], since_1904: bool, struck: Collection[str]
     ) -> None:
         self._strings, self._formats, self._since_1904, self._struck = strings, formats, since_1904, struck
-        self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas, row and column, by their index
-        self._place = 0, 0  # row and column of the cell that is read
+        self._masters: dict[str, tuple[str, int, int]] = {}  # shared formulas with row and column, by their index
+        self._place = 0, 0  # row and column of the present cell
         self._ranges: list[tuple[int, int]] = []  # hidden columns
-        self.hidden_columns: set[int] = set()  # those of them that hold anything
+        self.hidden_columns: set[int] = set()  # hidden columns that have cells
         self.uncomputed = self.hidden = 0
         self.heads: list[tuple[int, Block]] = []
 
@@ -264,7 +264,7 @@ class _Rows:
         return show(number, code, self._since_1904, value)
 
     def _formula(self, formula: etree._Element) -> str:
-        """Return a formula as its cell has it; cells that share one name their own neighbours in it."""
+        """Return the formula of a cell. A shared formula is adjusted to the position of the cell."""
         text, shared = formula.text or "", formula.get("si") or ""
         if text and shared:
             self._masters[shared] = text, *self._place
@@ -278,7 +278,7 @@ class _Rows:
 
 
 def _moved(formula: str, down: int, right: int) -> str:
-    """Return a formula whose relative references are moved by rows and columns."""
+    """Return a formula with its relative references moved by rows and columns."""
 
     def move(part: re.Match[str]) -> str:
         if part["quoted"] or part["name"]:
@@ -291,7 +291,7 @@ def _moved(formula: str, down: int, right: int) -> str:
 
 
 def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
-    """Yield elements of some names, each freed when the next is asked for."""
+    """Yield elements with some names. Each is freed when the next one is requested."""
     with stream:
         steps = etree.iterparse(
             stream, events=("end",), tag=[f"{{*}}{name}" for name in names], resolve_entities=False, no_network=True,
@@ -306,7 +306,7 @@ def _elements(stream: Any, *names: str) -> Iterator[etree._Element]:
 
 
 def _string(item: etree._Element) -> str:
-    """Return the words of a string without their readings; raised and lowered ones as such."""
+    """Return the text of a string item without phonetic readings, with superscripts and subscripts marked."""
     pieces: list[Piece] = []
     for text in item.iter("{*}t", "{*}text"):
         parent: Any = text.getparent()
@@ -325,14 +325,14 @@ def _is_on(switch: etree._Element | None) -> bool:
 
 
 def unescaped(text: str) -> str:
-    """Decode escapes such as "_x000D_"; control characters, which XML cannot hold, become spaces."""
+    """Decode escapes such as "_x000D_". Control characters, which are invalid in XML, become spaces."""
     if "_x" not in text:
         return text
     return _ESCAPE.sub(lambda inner: chr(code) if (code := int(inner[1], 16)) >= 32 else " ", text)
 
 
 def column_name(number: int) -> str:
-    """Return the letters of a column, counted from 0."""
+    """Return the letters of a column number, which counts from 0."""
     letters = ""
     number += 1
     while number:
@@ -342,7 +342,7 @@ def column_name(number: int) -> str:
 
 
 def column(letters: str) -> int:
-    """Return a column's number from 0."""
+    """Return the number of a column, from 0."""
     number = 0
     for letter in letters:
         number = 26 * number + ord(letter) - ord("A") + 1

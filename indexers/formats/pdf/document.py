@@ -1,4 +1,4 @@
-"""An open PDF: password, document for viewing, bookmarks and embedded files."""
+"""An open PDF: password, cached document for viewing, bookmarks and embedded files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST_TITLE = 1_000  # characters
 
 
 class PatientDocument(pymupdf.Document):
-    """A document whose outline is not read when it is opened: MuPDF does that by recursion, and may crash."""
+    """A document that does not read its outline when it is opened. MuPDF reads it recursively and may crash."""
 
     outline_checked = False
 
@@ -33,7 +33,7 @@ class PatientDocument(pymupdf.Document):
 
 
 def read_bookmarks(document: pymupdf.Document, limits: ParseLimits) -> tuple[tuple[Bookmark, ...], list[str]]:
-    """Return the bookmarks in order, and warnings about what was left out."""
+    """Return the bookmarks in order, and warnings about skipped ones."""
     try:
         depth, count = _extent(document, limits.max_bookmarks)
         limits.check("max_bookmarks", count, f"its bookmarks were ignored, because there are at least {count:,}")
@@ -61,7 +61,7 @@ def _bookmarks(document: pymupdf.Document) -> Iterator[Bookmark]:
 
 
 def _extent(document: pymupdf.Document, limit: int) -> tuple[int, int]:
-    """Return the depth of the outline and the number of its entries; stop counting just over either limit."""
+    """Return the depth of the outline and the number of its entries. Stop counting above either limit."""
     if document.xref_length() <= min(limit, MAX_BOOKMARK_DEPTH):
         return 0, 0
     deepest = 0
@@ -79,7 +79,7 @@ def _extent(document: pymupdf.Document, limit: int) -> tuple[int, int]:
 
 
 def _follow(document: pymupdf.Document, entry: int, key: str) -> int:
-    """Return the object that an entry's key refers to, 0 where there is none."""
+    """Return the number of the object to which an entry's key refers, 0 if there is none."""
     if not 0 < entry < document.xref_length():
         return 0
     reference = _REFERENCE.fullmatch(document.xref_get_key(entry, key)[1])
@@ -141,12 +141,12 @@ def open_pdf(path: Path, password: str | None = None, limits: ParseLimits = Pars
 
 
 def _security_handler(path: Path) -> str:
-    """Return the name of the handler that a file is encrypted by, "" where none or the usual one; by its bytes."""
+    """Return the name of the file's security handler from its bytes, "" if there is none or only the standard one."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             reference = _ENCRYPT.search(data)
             start = data.find(b"%d %d obj" % (int(reference[1]), int(reference[2]))) if reference else -1
-            # the handler's name stands in the object, or in the trailer itself
+            # the handler's name is in the object, or in the trailer itself
             around = data[start : start + _ENCRYPT_BYTES] if start >= 0 else b""
             around = around or (
                 data[inline : inline + _ENCRYPT_BYTES] if (inline := data.find(b"/Encrypt")) >= 0 else b""
@@ -171,14 +171,14 @@ def too_large(what: str) -> LimitError:
     )
 
 
-_last: dict[tuple[object, ...], pymupdf.Document] = {}  # one at most: its next page is likely asked for
+_last: dict[tuple[object, ...], pymupdf.Document] = {}  # at most one, since its next page is likely to be requested
 
 
 @contextmanager
 def viewing(path: Path, password: str | None, limits: ParseLimits) -> Iterator[pymupdf.Document]:
-    """Open a PDF, which stays open until another is viewed or it fails. Raise as ``open_pdf`` does.
+    """Open a PDF, and leave it open until another one is viewed or an error occurs. Raise the errors of ``open_pdf``.
 
-    For a process that does one thing at a time, as workers do.
+    Only for a process that does one thing at a time, like a worker.
     """
     key = (path, _file_identity(path), password, limits)
     document = _last.pop(key, None)
@@ -204,8 +204,9 @@ def _file_identity(path: Path) -> tuple[int, ...]:
 
 @contextmanager
 def drawing(what: str, setting: str) -> Iterator[None]:
-    """Raise DocumentError if ``what`` cannot be drawn, LimitError if that takes too much memory: then
-    ``setting`` is to be lowered.
+    """Translate drawing errors: DocumentError if ``what`` cannot be drawn, LimitError if that takes too much memory.
+
+    The LimitError advises to lower ``setting``.
     """
     try:
         yield
@@ -220,11 +221,11 @@ def drawing(what: str, setting: str) -> Iterator[None]:
 
 
 _STREAM_REFERENCE = re.compile(r"(\d+) \d+ R")
-_NAMES = ("UF", "F", "DOS", "Unix", "Mac")  # keys of a file specification, best first
+_NAMES = ("UF", "F", "DOS", "Unix", "Mac")  # keys of a file specification, in the order of preference
 
 
 def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
-    """Yield the embedded files in the order of the file. Raise as ``open_pdf`` does."""
+    """Yield the embedded files in the order of the file. Raise the errors of ``open_pdf``."""
     document = open_pdf(path, None, limits)
     try:
         streams: set[int] = set()
@@ -235,7 +236,7 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
                     streams.add(stream)
                     names.add(name)
                     yield Member(_readable(name), partial(_read_embedded, partial(document.xref_stream, stream)))
-        for key in document.embfile_names():  # file specifications may stand within the tree of names
+        for key in document.embfile_names():  # some file specifications are only in the name tree
             info = document.embfile_info(key)
             name = info["ufilename"] or info["filename"] or key
             if name not in names:
@@ -245,7 +246,7 @@ def pdf_members(path: Path, limits: ParseLimits) -> Iterator[Member]:
 
 
 def _readable(name: str) -> str:
-    """Return a name as letters: PyMuPDF gives some as the bytes of UTF-8, letter by letter."""
+    """Return a file name decoded as UTF-8, since PyMuPDF returns some names as one character per byte."""
     try:
         return _named_as_text(name.encode("latin-1").decode("utf-8"))
     except UnicodeError:
@@ -253,12 +254,12 @@ def _readable(name: str) -> str:
 
 
 def _named_as_text(name: str) -> str:
-    """Return a name under which a file is read: an electronic invoice's XML (ZUGFeRD, Factur-X) as text."""
+    """Return a name by which the file is read: the XML of an electronic invoice (ZUGFeRD, Factur-X) is read as text."""
     return f"{name}.txt" if name.lower().endswith(".xml") else name
 
 
 def _specifications(document: pymupdf.Document, xref: int) -> Iterator[tuple[str, int]]:
-    """Yield the name and stream of a file specification, or of an attachment on a page with one in it."""
+    """Yield (name, stream) of a file specification, or of an attachment on a page that contains one."""
     for inside in ("", "FS/"):
         try:
             kind, _ = document.xref_get_key(xref, f"{inside}EF")

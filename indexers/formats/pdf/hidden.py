@@ -1,7 +1,7 @@
-"""Detect hidden text on a page: invisible, transparent, tiny, off the page, in the background colour, or covered.
+"""Detection of hidden text on a page: invisible, transparent, tiny, off the page, in the background colour, or covered.
 
-Invisible text over a picture is the text layer of a scan and does not count. If colours and drawing order do not
-decide, the page is drawn.
+Invisible text over a picture is the text layer of a scan and does not count as hidden. If colours and drawing order do
+not decide, the page is drawn.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
-_DRAWN = 16 | 32  # bits of a span's ``char_flags``: its glyphs are filled, stroked
-_CLIPS = 64  # the same: what is drawn next fills them
-_TRANSPARENT = 12  # of 255: an opacity below which nothing is seen
+_DRAWN = 16 | 32  # bits of a span's ``char_flags``: its glyphs are filled, or stroked
+_CLIPS = 64  # the same: its glyphs are a clipping path, which the next drawing fills
+_TRANSPARENT = 12  # of 255: opacity below which text is invisible
 _TINY = 1.0  # points
-_LIGHT = 0xD8  # of 255: the darkest channel of a colour that may vanish on paper
-_ALIKE = 24  # of 255: difference of two colours that no reader sees
-_LETTERS = 3  # in a row make a word; single signs are parts of formulas and boxes to tick
-_LEAST_SIDE = 3.0  # points of a shape that is no rule
-_SLACK = 1.0  # points by which a cover may be smaller than its text
+_LIGHT = 0xD8  # of 255: darkest channel of a colour that is hardly visible on paper
+_ALIKE = 24  # of 255: difference between colours that is not visible
+_LETTERS = 3  # minimum letters of a word; fewer are parts of formulas and check boxes
+_LEAST_SIDE = 3.0  # minimum side in points of a shape that is not a rule
+_SLACK = 1.0  # points by which a covering shape may be smaller than its text
 _DPI = 100
 _MOST_PIXELS = 8_000_000
-_VISIBLE_SHARE = 0.01  # share of pixels in the text's colour that shows the text is there
+_VISIBLE_SHARE = 0.01  # minimum share of pixels in the text's colour for visible text
 
 Box = tuple[float, float, float, float]
 
 
 class Visibility:
-    """Tells which spans of a page are hidden; the page is drawn only where nothing else tells."""
+    """A test for hidden spans of a page. The page is drawn only if nothing else decides."""
 
     def __init__(self, page: pymupdf.Page, blocks: Sequence[Mapping[str, Any]], pictured: bool) -> None:
         self._page, self._pictured = page, pictured
@@ -44,10 +44,10 @@ class Visibility:
         self._orders = [order for order, *_ in self._shapes]
         self._boxes = [_widened(box) for _, box, _, _ in self._shapes]
         self._fills = {fill for _, _, fill, _ in self._shapes}
-        self._suspects: dict[int, bool] = {}  # by colour of a text: whether it is light, or that of a shape
+        self._suspects: dict[int, bool] = {}  # by text colour: whether it is light, or the colour of a shape
 
     def hides(self, number: int, span: Mapping[str, Any]) -> bool:
-        """Return whether a span of a block, counted in the order of drawing, is text that nobody sees."""
+        """Return whether a span is hidden. ``number`` is the position of its block in the drawing order."""
         invisible = not span["char_flags"] & _DRAWN or span["alpha"] < _TRANSPARENT
         if not invisible and span["size"] >= _TINY and not self._doubtful(number, span):
             return False
@@ -60,7 +60,7 @@ class Visibility:
         return span["size"] < _TINY or not self._seen(span["bbox"], span["color"])
 
     def _doubtful(self, number: int, span: Mapping[str, Any]) -> bool:
-        """Return whether colours and the order of drawing leave it open that a span is seen."""
+        """Return whether colours and drawing order leave open whether a span is visible."""
         colour = span["color"]
         if (suspect := self._suspects.get(colour)) is None:
             suspect = min(_channels(colour)) >= _LIGHT or any(_alike(colour, fill) for fill in self._fills)
@@ -87,7 +87,7 @@ class Visibility:
         )
 
     def _on_picture(self, box: Box) -> bool:
-        """Return whether a picture, or letters drawn as curves, shows what an invisible text says."""
+        """Return whether a picture, or letters drawn as curves, shows the words of an invisible text."""
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
         return (self._pictured and any(_contains(picture, x, y) for picture in self._pictures)) or any(
             not is_rectangle and _contains(shape, x, y) for _, shape, _, is_rectangle in self._shapes
@@ -99,7 +99,10 @@ class Visibility:
 
     @cached_property
     def _covers(self) -> list[Box]:
-        """Return pictures drawn upon text. One of most of the page is a scan upon its own text layer."""
+        """Return the pictures that are drawn over text.
+
+        A picture that covers most of the page is ignored: it is a scan over its own text layer.
+        """
         whole = abs(self._page.rect)
         covers, texts = [], []
         for kind, box in self._page.get_bboxlog():
@@ -110,7 +113,7 @@ class Visibility:
         return covers
 
     def _seen(self, box: Box, colour: int) -> bool:
-        """Return whether the drawn page has the text's colour, and another one, where the text stands."""
+        """Return whether the drawn page has the text's colour and another colour within the text's box."""
         part = self._part(box)
         if not part.size:
             return True
@@ -119,7 +122,7 @@ class Visibility:
         return share > _VISIBLE_SHARE and not uniform
 
     def _blank(self, box: Box) -> bool:
-        """Return whether the drawn page has one colour alone where a text stands."""
+        """Return whether the drawn page has only one colour within a box."""
         part = self._part(box)
         return not part.size or int(np.ptp(part.reshape(-1, 3), axis=0).max()) <= _ALIKE
 
@@ -133,7 +136,7 @@ class Visibility:
 
     @cached_property
     def _drawn(self) -> npt.NDArray[np.uint8]:
-        """Return the page as it is drawn, before it is turned."""
+        """Return the page as an image, without its rotation."""
         turned = self._page.derotation_matrix if self._page.rotation else pymupdf.Identity
         matrix = turned * pymupdf.Matrix(self._scale, self._scale)
         drawn = self._page.get_pixmap(matrix=matrix, colorspace=pymupdf.csRGB, alpha=False)
@@ -141,12 +144,12 @@ class Visibility:
 
 
 def text_of(span: Mapping[str, Any]) -> str:
-    """Return the text of a span, whose glyphs may be listed one by one."""
+    """Return the text of a span, whose glyphs may be listed individually."""
     return str(span["text"]) if "text" in span else "".join([glyph["c"] for glyph in span["chars"]])
 
 
 def has_word(text: str) -> bool:
-    """Return whether a text has letters in a row, or a character that is a word by itself."""
+    """Return whether a text has a run of letters, or a character that is a word by itself."""
     run = 0
     for char in text:
         run = run + 1 if char.isalnum() else 0

@@ -1,4 +1,4 @@
-"""The text of a line in a PDF: character forms, superscripts, spaced letters, right-to-left scripts.
+"""The text of a line in a PDF: presentation forms, superscripts, spaced letters, right-to-left scripts.
 
 PDF stores glyphs in the producer's order, so a line with right-to-left words is sorted by the positions of its glyphs.
 """
@@ -18,13 +18,13 @@ from indexers.formats.word_boxes import around
 _UNKNOWN = "\ufffd"
 _FORMS = re.compile(
     "["
-    "\u2e80-\u2fdf"  # CJK and Kangxi radicals, which some producers give for the characters that look like them
+    "\u2e80-\u2fdf"  # CJK and Kangxi radicals, which some producers store in place of similar characters
     "\ufb05\ufb06\ufb13-\ufb17"  # Latin and Armenian ligatures
     "\ufb1d-\ufb28\ufb2a-\ufdff\ufe70-\ufefc"  # Hebrew and Arabic presentation forms
     "]+"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
-_SOUP = 0.25  # share of control characters above which a line is not text with a stray one in it
+_SOUP = 0.25  # share of control characters above which a line is unreadable
 
 
 def fold_forms(text: str) -> str:
@@ -33,9 +33,9 @@ def fold_forms(text: str) -> str:
 
 
 def keep_unknown(text: str) -> str:
-    """Return control characters as U+FFFD in a line full of them: its glyphs have unknown characters.
+    """Replace control characters by U+FFFD in a line full of them, since its glyphs have unknown characters.
 
-    A stray one is left for cleaning to remove.
+    A single control character stays, and is removed by the later cleaning.
     """
     controls = len(_CONTROLS.findall(text))
     if controls > 1 and controls > _SOUP * len(text):
@@ -43,27 +43,27 @@ def keep_unknown(text: str) -> str:
     return text
 
 
-_SMALL = 0.85  # of the size of the line's letters, that words above and below it have at most
-_RAISED, _LOWERED = 0.15, 0.08  # of that size, by which the foot of such words is higher or lower
-_OFF_LETTERS = 0.28  # the same, where a capital letter follows another: less is a logo, as that of LaTeX
-_LONGEST_MARK = 6  # characters of a raised piece that stands by itself
-_NEAR = 0.25  # font sizes between it and what it belongs to
-_DOUBTED = 2.0  # points: a size below which a font's letters are looked at
-_WIDE = 1.5  # of its size, that a letter has at most on average
-_ASIDE, _SPACE = 0.3, 0.17  # of the size: a step off the line, a gap between words
-_WORD = re.compile(  # a word, a number or a sign by itself, as a text has them
+_SMALL = 0.85  # maximum relative size of superscripts and subscripts
+_RAISED, _LOWERED = 0.15, 0.08  # minimum relative height and depth of their baseline
+_OFF_LETTERS = 0.28  # the same between capital letters: a smaller value is a logo, such as that of LaTeX
+_LONGEST_MARK = 6  # maximum characters of a separate superscript
+_NEAR = 0.25  # maximum distance from its base, in font sizes
+_DOUBTED = 2.0  # points: a font of a smaller size is examined
+_WIDE = 1.5  # maximum average width of a letter, relative to its size
+_ASIDE, _SPACE = 0.3, 0.17  # relative to the size: a step off the line, a gap between words
+_WORD = re.compile(  # a word, a number or a single sign of normal text
     r"[\"'(\[“‘«]*(?:[^\W\d_]{2,}(?:[-'’/.][^\W\d_]+)*|[$€£#]?\d[\d.,/:%-]*(?:st|nd|rd|th)?|"
     r"[^\W\d]|[^\W\d_]_\w{1,3})[)\]\"'”’»%.,;:!?]*"
 )
-_MOST_TORN, _FEWEST = 0.5, 20  # share of what is no word in a text that is rubbish, and its tokens
+_MOST_TORN, _FEWEST = 0.5, 20  # share of non-words in an unreadable text, and its minimum of tokens
 _SLASHES = ("/", "⁄")
 Glyph = tuple[float, float, str]  # left edge, right edge, character
 _SPACED = re.compile(r"(?:[^\W\d_] +){3,}[^\W\d_]")
-_LETTERS = 5  # of a spaced word
+_LETTERS = 5  # minimum letters of a spaced word
 
 
 def shift_words(spans: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str:
-    """Return the text of the spans of a level line; words that are small and off its foot are marked so."""
+    """Return the text of the spans of a horizontal line, with superscripts and subscripts marked."""
     main = max(zip(spans, texts, strict=True), key=lambda pair: (len(pair[1].strip()), pair[0]["size"]))[0]
     size, foot = main["size"], main["origin"][1]
     pieces: list[Piece] = []
@@ -84,9 +84,9 @@ def shift_words(spans: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> str
 
 
 def raised_mark(text: str, size: float, gap: float, rise: float, before: str, size_before: float) -> str:
-    """Return a piece beside a line as its raised mark; "" where it is none.
+    """Return the text of a separate piece as a superscript of the line before it, "" if it is not one.
 
-    ``gap`` and ``rise`` are the points by which it stands behind the line, and its foot above the line's.
+    ``gap`` is its distance from the line, ``rise`` the height of its baseline above the line's, both in points.
     """
     if len(text) > _LONGEST_MARK or not size or size > _SMALL * size_before or not 0 < rise < size_before:
         return ""
@@ -96,9 +96,9 @@ def raised_mark(text: str, size: float, gap: float, rise: float, before: str, si
 
 
 def close_up(texts: Sequence[str]) -> str:
-    """Return the words of spans whose letters stand apart: "S P A C E D" is "SPACED"; "" where they do not.
+    """Return the words of a line with spaced letters: "S P A C E D" is "SPACED". Return "" for other lines.
 
-    A space that the file does not write, but its letters leave, is a span of its own.
+    A gap that is not a space in the file is a span of its own.
     """
     if not _SPACED.fullmatch("".join(texts).strip()):
         return ""
@@ -108,18 +108,19 @@ def close_up(texts: Sequence[str]) -> str:
     return "" if len(letters) < _LETTERS or ordered else words
 
 
-_LEAST_SPACED, _SINGLE = 5, 0.7  # tokens of a spaced line, and share of them that are single letters
-_WIDEST_LETTER_GAP, _WORD_STEP = 0.6, 0.15  # of the size: the most between letters, the least that a word adds
+_LEAST_SPACED, _SINGLE = 5, 0.7  # minimum tokens of a spaced line, and minimum share of single letters
+# relative to the size: maximum gap between letters, minimum additional gap between words
+_WIDEST_LETTER_GAP, _WORD_STEP = 0.6, 0.15
 
 
 def is_spaced(text: str) -> bool:
-    """Return whether a line may have its letters set apart, so that its words cannot be told by its spaces."""
+    """Return whether a line may have spaced letters, so that its spaces do not separate words."""
     tokens = text.split()
     return len(tokens) >= _LEAST_SPACED and sum(len(t) == 1 and t.isalpha() for t in tokens) >= _SINGLE * len(tokens)
 
 
 def read_spaced(glyphs: Sequence[Glyph], size: float) -> str:
-    """Return the words of a level line whose letters stand apart, by the gaps; "" where it is no such line."""
+    """Return the words of a horizontal line with spaced letters, separated at wide gaps; "" for other lines."""
     letters = [glyph for glyph in glyphs if not glyph[2].isspace()]
     gaps = [after[0] - before[1] for before, after in pairwise(letters)]
     if len(gaps) < _LETTERS - 1:
@@ -135,20 +136,21 @@ def read_spaced(glyphs: Sequence[Glyph], size: float) -> str:
     return "" if ordered or max(map(len, text.split())) < _LETTERS - 1 else text
 
 
-_CODES = dict(zip("345678Hlnouq", "✓✔✕✖✗✘★●■❏◆❑", strict=True))  # of Zapf Dingbats
-_NAMES = dict(zip((19, 20, 21, 22, 23, 24, 35, 71, 73, 74, 75, 76, 77, 78), "✓✔✕✖✗✘★●■❏❑▲▼◆", strict=True))  # "a19"
+_CODES = dict(zip("345678Hlnouq", "✓✔✕✖✗✘★●■❏◆❑", strict=True))  # character codes of Zapf Dingbats
+# glyph names of Zapf Dingbats, such as "a19"
+_NAMES = dict(zip((19, 20, 21, 22, 23, 24, 35, 71, 73, 74, 75, 76, 77, 78), "✓✔✕✖✗✘★●■❏❑▲▼◆", strict=True))
 
 
 def dingbats(text: str) -> str:
-    """Return the signs of Zapf Dingbats, which MuPDF gives by their codes or by the numbers in their names."""
+    """Return the symbols of Zapf Dingbats, for which MuPDF returns codes or the numbers in glyph names."""
     return "".join(_CODES.get(sign) or _NAMES.get(ord(sign)) or sign for sign in text)
 
 
 def mend_sizes(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the blocks of a page with the words of fonts whose size says nothing put together.
+    """Return the blocks of a page with words joined in fonts whose stated size is wrong.
 
-    Fonts whose glyphs are programs (Type 3), as TeX's bitmaps are, may be set at a size of a tenth of a point. Then
-    their glyphs are torn apart: no gap between them is small against the size.
+    Type 3 fonts, such as TeX's bitmap fonts, may be set at a size of a tenth of a point. Their glyphs are then
+    separated, since every gap is large in relation to the size.
     """
     lines = [line for block in blocks for line in block.get("lines", ())]
     spans = [span for line in lines for span in line["spans"] if _is_understated(span)]
@@ -157,7 +159,8 @@ def mend_sizes(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     widths: dict[str, list[float]] = {}
     for span in spans:
         widths.setdefault(span["font"], []).append((span["bbox"][2] - span["bbox"][0]) / len(span["text"]))
-    sizes = {font: 2 * sum(advances) / len(advances) for font, advances in widths.items()}  # a letter is half an em
+    # assumes that an average letter is half an em wide
+    sizes = {font: 2 * sum(advances) / len(advances) for font, advances in widths.items()}
     for span in spans:
         span["size"] = sizes[span["font"]]
     for block in blocks:
@@ -173,7 +176,7 @@ def _is_understated(span: Mapping[str, Any]) -> bool:
 
 
 def _join_lines(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Put lines of these fonts together that go on at the same height."""
+    """Join lines in these fonts that continue at the same height."""
     joined: list[dict[str, Any]] = []
     for line in lines:
         spans = line["spans"]
@@ -195,7 +198,10 @@ def _join_lines(lines: list[dict[str, Any]], fonts: Mapping[str, float]) -> list
 
 
 def is_rubbish(text: str) -> bool:
-    """Return whether most of a text in Latin letters is no words and numbers, as bad text layers of scans are."""
+    """Return whether most tokens of a Latin text are not words or numbers.
+
+    Bad text layers of scans are like that.
+    """
     tokens = [token for token in text.split() if any(map(str.isalnum, token))]
     if len(tokens) < _FEWEST or sum(map(str.isascii, tokens)) < _MOST_TORN * len(tokens):
         return False
@@ -217,19 +223,19 @@ _NUMBER_RUN = re.compile(
 _MIRROR = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 
 _THIN, _TOUCH = 0.01, 0.5  # points
-_GAP = 0.2  # font sizes between glyphs that make a space where the file has none
+_GAP = 0.2  # minimum gap in font sizes that counts as a space if the file has none
 
 
 def is_right_to_left(text: str) -> bool:
-    """Return whether most letters of a text are of such a script."""
+    """Return whether most letters of a text are in a right-to-left script."""
     return len(_STRONG_RTL.findall(text)) > len(_STRONG_LTR.findall(text))
 
 
 def read_line(glyphs: Iterable[Glyph], size: float, from_right: bool) -> str:
-    """Return the text of one level line from its glyphs, in whatever order they are given.
+    """Return the text of one horizontal line from its glyphs in any order.
 
-    ``size`` is that of the font in points. ``from_right``: its page is read from the right, and so is it
-    even where most of its own letters are Latin.
+    ``size`` is the font size in points. ``from_right``: the page is read from right to left, so the line is too, even
+    if most of its letters are Latin.
     """
     visual = _visual(list(glyphs), _GAP * size)
     if from_right or is_right_to_left("".join(visual)):
@@ -239,9 +245,10 @@ def read_line(glyphs: Iterable[Glyph], size: float, from_right: bool) -> str:
 
 
 def _visual(glyphs: Sequence[Glyph], gap: float) -> list[str]:
-    """Return clusters from left to right: a letter with its marks and with the other letters of the same glyph.
+    """Return clusters from left to right: a letter with its marks and with the other letters of its glyph.
 
-    Where a glyph stands for several letters MuPDF gives the first one its width and the rest none, at its right edge.
+    For a glyph with several letters, MuPDF gives its width to the first one; the others have no width and are at its
+    right edge.
     """
     letters = sorted(
         ((x0 + x1) / 2, x0, x1, index)
@@ -266,7 +273,7 @@ def _visual(glyphs: Sequence[Glyph], gap: float) -> list[str]:
         else:
             home = min(near, key=lambda i: abs(letters[i][2] - x0))
         if not mark and index < letters[home][3]:
-            clusters[home].insert(1, char)  # MuPDF has turned the letters of this glyph round
+            clusters[home].insert(1, char)  # MuPDF has reversed the letters of this glyph
         else:
             clusters[home].append(char)
     for at in range(len(letters) - 1, 0, -1):
@@ -276,7 +283,7 @@ def _visual(glyphs: Sequence[Glyph], gap: float) -> list[str]:
 
 
 def _with_turned_phrases(visual: Sequence[str]) -> str:
-    """Return a line that reads from the left, with its right-to-left words turned."""
+    """Return a left-to-right line with its right-to-left words reversed."""
     out: list[str] = []
     run: list[str] = []
     for cluster in visual:
@@ -297,20 +304,23 @@ def _turned_run(run: list[str]) -> list[str]:
 
 
 def _unturned(run: str) -> str:
-    """Yield the parts of a turned line that read from the left: phrases as a whole, numbers one by one."""
+    """Reverse the parts of a reversed line that read from left to right.
+
+    These are a whole phrase, or single numbers.
+    """
     if _STRONG_LTR.search(run):
         return run[::-1]
     return _NUMBER_RUN.sub(lambda number: number.group()[::-1], run)
 
 
 def _faced(text: str) -> str:
-    """Return brackets as they are read: some fonts name a bracket by its shape, others by its meaning."""
+    """Return a text with brackets in reading direction, since some fonts name a bracket by shape, others by meaning."""
     mirrored = text.translate(_MIRROR)
     return mirrored if _strays(mirrored) < _strays(text) else text
 
 
 def _strays(text: str) -> int:
-    """Return closing brackets before anything was opened, and opening ones never closed."""
+    """Return the number of unmatched brackets."""
     depth = stray = 0
     for char in text:
         if char in "([{":

@@ -27,23 +27,23 @@ from indexers.formats.word_boxes import around, holder, line_words, tables
 
 _DPI = 150
 _MOST_PIXELS = 25_000_000
-_SPARE = 6  # gaps inside words that may be as wide as those between them
-_EDGE = 0.5  # points: white at the ends of a line parts no words
-_DARK = 0.5  # share of the way from white to the darkest
+_SPARE = 6  # additional gaps inside words that may be as wide as those between words
+_EDGE = 0.5  # points: white space at the ends of a line that is ignored
+_DARK = 0.5  # share of the way from white to the darkest value
 _PARTS = re.compile(r"\S+")
 
 _Gap = tuple[float, float]
 
 
 class Ink:
-    """The dark dots of a page, which is drawn for the first line that needs them."""
+    """The dark pixels of a page. The page is drawn for the first line that needs them."""
 
     def __init__(self, page: pymupdf.Page) -> None:
         self._page = page
         self._scale = min(_DPI / 72, (_MOST_PIXELS / max(1.0, abs(page.rect))) ** 0.5)
 
     def words(self, line: PlacedLine) -> list[WordBox]:
-        """Return a line's words, parted at its widest gaps; inside them characters share the width."""
+        """Return the words of a line, separated at its widest gaps. The characters of a word share its width."""
         text, (x0, y0, x1, y1) = line
         if x1 <= x0 or y1 <= y0:
             return []
@@ -58,7 +58,7 @@ class Ink:
         ]
 
     def _gaps(self, x0: float, y0: float, x1: float, y1: float) -> list[_Gap]:
-        """Return the white stretches inside a box, the widest first."""
+        """Return the white gaps inside a box, the widest first."""
         left, top, right, bottom = (round(side * self._scale) for side in (x0, y0, x1, y1))
         columns = self._dark[max(0, top) : bottom, max(0, left) : right].any(axis=0)
         edges = np.flatnonzero(np.diff(np.concatenate(([1], columns.view(np.int8), [1]))))
@@ -75,11 +75,11 @@ class Ink:
 
 
 def _fit_words(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: float) -> list[_Gap]:
-    """Return the stretches between gaps, widest gaps first, whose widths best fit the words' lengths."""
+    """Return the word boxes between gaps whose widths best fit the lengths of the words."""
     needed = len(letters) - 1
     unit = max(0.1, (x1 - x0 - sum(b - a for a, b in gaps[:needed])) / sum(letters))
     ordered = sorted(gaps)
-    best: dict[int, tuple[float, list[_Gap]]] = {-1: (0.0, [])}  # by the gap that the last word ended before
+    best: dict[int, tuple[float, list[_Gap]]] = {-1: (0.0, [])}  # by the gap before which the last word ended
     for number, count in enumerate(letters):
         last = number == needed
         after: dict[int, tuple[float, list[_Gap]]] = {}
@@ -94,11 +94,11 @@ def _fit_words(letters: Sequence[int], gaps: Sequence[_Gap], x0: float, x1: floa
     return best[len(ordered)][1]
 
 
-_MOST_SHAPES = 2_000  # of a page: a map has more, and is a figure by then
-_LEAST_SIDE = 6.0  # points; a filled bar that is thinner is a rule
-_SLANT = 2.0  # points in both directions: a line that is neither level nor upright
-_COLOUR = 0.1  # between the strongest and the weakest part of a colour that is no grey
-_WORDED = 0.25  # share of a shape that its words cover, above which it is a box around them
+_MOST_SHAPES = 2_000  # per page: a map has more, and is already a figure
+_LEAST_SIDE = 6.0  # points: a thinner filled bar is a rule
+_SLANT = 2.0  # points in both directions: a line that is neither horizontal nor vertical
+_COLOUR = 0.1  # difference between the strongest and the weakest channel of a colour other than grey
+_WORDED = 0.25  # share of a shape covered by words, above which it is a box around them
 
 
 def look(path: Path, password: str | None, start: int, stop: int, limits: ParseLimits) -> list[PageLook]:
@@ -141,7 +141,7 @@ def look_at(page: pymupdf.Page, number: int) -> PageLook:
 
 
 def _drawn(path: dict[str, Any], box: Bounds, lines: Sequence[pymupdf.Rect]) -> bool:
-    """Return whether a path is part of a figure: curved or slanting, or a filled bar; and not a box around words."""
+    """Return whether a path is part of a figure: curves, slanted lines or filled bars, but not a box around words."""
     fill = path.get("fill")
     filled = fill is not None and "f" in path["type"] and tuple(fill) != (1.0, 1.0, 1.0)
     bar = filled and box[2] - box[0] >= _LEAST_SIDE and box[3] - box[1] >= _LEAST_SIDE
@@ -177,14 +177,14 @@ def _bounds(rect: pymupdf.Rect) -> Bounds | None:
     return bounds if bounds[2] >= bounds[0] and bounds[3] >= bounds[1] else None
 
 
-_NEAR = 12.0  # points between parts of one figure
-_LEAST, _MOST = 0.01, 0.8  # shares of the page that a figure has; more is the page itself, as a scan's picture is
+_NEAR = 12.0  # maximum points between parts of one figure
+_LEAST, _MOST = 0.01, 0.8  # minimum and maximum share of the page; a larger figure is the page itself, such as a scan
 
 
 def pdf_layout(
     path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
 ) -> PageLayout:
-    """Return the layout of a page (1-based). ``lines`` are those stored. Raise as drawing it does."""
+    """Return the layout of a page (1-based). ``lines`` are the stored lines. Raise the errors of drawing the page."""
     with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "max_page_characters"):
         page = document[number - 1]
         glyphs, ink = _glyphs(page, lines), Ink(page)
@@ -230,7 +230,7 @@ def _place_box(box: Any, matrix: pymupdf.Matrix | None) -> Box:
 
 
 def figures(page: pymupdf.Page, number: int) -> Iterator[Box]:
-    """Yield the boxes of pictures, and of shapes that stand together."""
+    """Yield the boxes of pictures, and of groups of shapes."""
     look = look_at(page, number)
     whole = look.width * look.height
     parts = [tuple(map(float, box)) for box in (*(box for _, box in look.pictures), *look.shapes)]
@@ -260,17 +260,19 @@ _FEATURES = "rf"
 """What is measured of the text and its surroundings. With the page's picture too ("imf+rf") F1 is .006 better on the
 outlines written by hand, in four times the time.
 """
-_REGION_DPI = 100  # of the picture of a page that has no text of its own
-_MOST_COVERED = 0.5  # of a figure's box that what the model tells may cover
-_REASON = 200  # characters of what its runtime says
-_POLITE = 10  # how far the process that holds the model steps back behind others
+_REGION_DPI = 100  # resolution of the picture of a page without its own text
+_MOST_COVERED = 0.5  # maximum share of a figure's box that detected regions may cover
+_REASON = 200  # maximum characters of the model runtime's message
+_POLITE = 10  # niceness of the process with the model
 
 
 def page_regions(
     path: Path, password: str | None, number: int, lines: Sequence[PlacedLine], limits: ParseLimits
 ) -> tuple[Region, ...]:
-    """Return the regions of a page (1-based). ``lines``, if any, were read from its picture: the model is shown
-    them as text. Raise as drawing the page does, and ModelError if the model cannot be loaded.
+    """Return the regions of a page (1-based) that the layout model detects.
+
+    ``lines``, if any, were read by OCR; the model receives them as text. Raise the errors of drawing the page, and
+    ModelError if the model cannot be loaded.
     """
     _model()
     with viewing(path, password, limits) as document, drawing(f"{path}: page {number}", "max_page_characters"):
@@ -294,7 +296,7 @@ def _regions(page: pymupdf.Page) -> tuple[Region, ...]:
 
 
 def _figure_regions(page: pymupdf.Page, number: int, regions: Sequence[Region]) -> Iterator[Region]:
-    """Yield the file's own figures where the model sees no picture, no table and not mostly text."""
+    """Yield the file's own figures where the model detects no picture, no table and not mostly text."""
     for box in figures(page, number):
         seen = [
             overlap(region.box, box) > _MOST_COVERED * min(area(region.box), area(box))
@@ -310,12 +312,12 @@ def area(box: Box) -> float:
 
 
 def overlap(box: Box, other: Box) -> float:
-    """Return the area that two boxes share."""
+    """Return the area of the intersection of two boxes."""
     return area((max(box[0], other[0]), max(box[1], other[1]), min(box[2], other[2]), min(box[3], other[3])))
 
 
 def _with_text(target: pymupdf.Document, page: pymupdf.Page, lines: Sequence[PlacedLine]) -> pymupdf.Page:
-    """Return the page's picture with the lines as hidden text upon it."""
+    """Return a page with the picture of the page and the lines as hidden text over it."""
     copy = target.new_page(width=page.rect.width, height=page.rect.height)
     copy.insert_image(copy.rect, pixmap=page.get_pixmap(dpi=_REGION_DPI))
     for text, (x0, _, x1, y1) in lines:
@@ -328,17 +330,17 @@ def _with_text(target: pymupdf.Document, page: pymupdf.Page, lines: Sequence[Pla
 
 @cache
 def _model() -> Any:
-    """Loaded once in a process, which is to be one that does nothing else. Raise ModelError where it cannot be."""
+    """Load the model, once per process, which should do nothing else. Raise ModelError if it cannot be loaded."""
     os.nice(_POLITE)
-    sys.modules.pop("pymupdf.layout", None)  # which other workers keep out
-    pymupdf._get_layout = page_regions  # else importing it would load the model a second time
+    sys.modules.pop("pymupdf.layout", None)  # other workers block this import
+    pymupdf._get_layout = page_regions  # otherwise the import would load the model a second time
     try:
         from pymupdf.layout import DocumentLayoutAnalyzer
 
         with _one_core():
             model = DocumentLayoutAnalyzer.get_model(feature_set_name=_FEATURES, use_sort=False)
-        model._model.table_grid_extractor = None  # finds rows and columns, which takes a fifth of the time
-    except Exception as error:  # its runtime raises exceptions of its own
+        model._model.table_grid_extractor = None  # it detects rows and columns, which takes a fifth of the time
+    except Exception as error:  # its runtime raises its own exceptions
         if out_of_memory(error):
             raise
         reason = " ".join(str(error).split())[:_REASON]
@@ -348,7 +350,7 @@ def _model() -> Any:
 
 @contextmanager
 def _one_core() -> Iterator[None]:
-    """Load the model on one core: its runtime takes a thread per core, but workers already run in parallel."""
+    """Load the model on one core, since its runtime starts a thread per core, but workers already run in parallel."""
     if not hasattr(os, "sched_setaffinity"):  # macOS
         yield
         return

@@ -1,4 +1,4 @@
-"""Pictures of PDF pages: one page, a contact sheet of several, or a page with sharp tiles for a model."""
+"""Pictures of PDF pages: one page, a contact sheet of several, or a page with high-resolution tiles for a model."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from indexers.formats.pdf.document import drawing, viewing
 from indexers.formats.text_drawing import drawn
 
 _MOST_PIXELS = 40_000_000
-_QUALITIES = (80, 65, 50)  # of JPEG, tried until a picture is small enough; then it is drawn coarser
+# JPEG qualities, tried until the picture is small enough; after that the resolution is reduced
+_QUALITIES = (80, 65, 50)
 _COARSER = 0.8
-_NUMBER = 18.0  # pixels of the strip above a small page that says its number
-_GAP = 4.0  # pixels around a small page
+_NUMBER = 18.0  # pixels of the strip with the number above a small page
+_GAP = 4.0  # margin in pixels around a small page
 _GREY = (0.85, 0.85, 0.85)
 
 
 def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Picture, limits: ParseLimits) -> bytes:
-    """Draw one page (1-based), or several side by side with their numbers.
+    """Draw one page (1-based), or several side by side with their numbers, as an image file.
 
-    Raise DocumentError if it cannot be drawn, LimitError if that takes too much memory.
+    Raise DocumentError if a page cannot be drawn, LimitError if that takes too much memory.
     """
     with viewing(path, password, limits) as document, drawing(f"{path}: {_name_pages(pages)}", "image_dpi"):
         return _picture([(number, document[number - 1]) for number in pages], how)
@@ -35,7 +36,7 @@ def draw_picture(path: Path, password: str | None, pages: Sequence[int], how: Pi
 def draw_texts(
     texts: Sequence[tuple[int, str]], how: Picture, pictures: Sequence[Sequence[Illustration]] = ()
 ) -> bytes:
-    """Draw pages without a look as ``draw_picture`` does, each given by its number and text, with its pictures."""
+    """Draw pages of formats without layout like ``draw_picture``, each from its number, text and pictures."""
     with ExitStack() as opened, drawing(_name_pages([number for number, _ in texts]), "image_dpi"):
         shown = pictures or [()] * len(texts)
         pdfs = [drawn(text, with_text)[0] for (_, text), with_text in zip(texts, shown, strict=True)]
@@ -44,7 +45,7 @@ def draw_texts(
 
 
 def draw_page(page: pymupdf.Page, how: Picture) -> bytes:
-    """Draw a page of an open document as ``draw_picture`` does."""
+    """Draw a page of an open document like ``draw_picture``."""
     with drawing("the page", "image_dpi"):
         return _encoded(page, how)
 
@@ -80,7 +81,7 @@ def _encoded(page: pymupdf.Page, how: Picture) -> bytes:
 
 
 def _titled(target: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymupdf.Page:
-    """Add a page to ``target`` with a part or all of another below a strip that says what it is."""
+    """Add a page to ``target`` that shows a part or all of another page below a strip with the title."""
     part = page.rect if how.clip is None else pymupdf.Rect(how.clip) & page.rect
     if part.is_empty:
         part = page.rect
@@ -95,7 +96,7 @@ def _titled(target: pymupdf.Document, page: pymupdf.Page, how: Picture) -> pymup
 
 
 def _sheet(target: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], how: Picture) -> pymupdf.Page:
-    """Add a page to ``target`` whose points are pixels, with as many columns as let the pages be largest."""
+    """Add a contact sheet to ``target``, in pixels, with the number of columns that makes the pages largest."""
     side, titles = how.side, how.titles or [str(number) for number, _ in pages]
     wide, high = (max(float(getattr(page.rect, name)) for _, page in pages) for name in ("width", "height"))
 
@@ -117,8 +118,8 @@ def _sheet(target: pymupdf.Document, pages: Sequence[tuple[int, pymupdf.Page]], 
     return sheet
 
 
-_OVERLAP = 0.04  # of a tile's side: a line cut at its edge is whole on the next one
-_QUALITY = 85  # of JPEG
+_OVERLAP = 0.04  # relative to a tile's side, so that a line cut at the edge is complete on the next tile
+_QUALITY = 85  # JPEG quality
 
 
 def draw(path: Path, password: str | None, number: int, how: Drawing, limits: ParseLimits) -> tuple[bytes, ...]:

@@ -1,4 +1,4 @@
-"""PDF -> parsed pages, with PyMuPDF. Ranges of pages are read separately so that memory stays flat."""
+"""Parsing of PDF pages with PyMuPDF. Ranges of pages are read separately to limit the memory."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _UNTEXTED = frozenset(
         pymupdf.mupdf.PDF_ANNOT_WIDGET,
         pymupdf.mupdf.PDF_ANNOT_FREE_TEXT,
     }
-)  # whose text stands on the page, or who have none
+)  # annotations whose text is on the page, or that have none
 _UNSEEN = pymupdf.mupdf.PDF_ANNOT_IS_HIDDEN | pymupdf.mupdf.PDF_ANNOT_IS_NO_VIEW
-_MOST, _LONGEST = 1_000, 20_000  # comments of a page, characters of one
+_MOST, _LONGEST = 1_000, 20_000  # maximum comments per page, and characters per comment
 
 
 def comments(page: pymupdf.Page) -> Iterator[Line]:
-    """Yield a page's comments with their authors, in the order of the file; answers follow what they answer."""
+    """Yield a page's comments with their authors, in the order of the file. A reply follows its comment."""
     numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind not in _UNTEXTED][:_MOST]
     for xref in numbers:
         try:
@@ -71,19 +71,19 @@ def comments(page: pymupdf.Page) -> Iterator[Line]:
 TEXT_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_ACCURATE_BBOXES
 _WITH_SHAPES = pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_LAZY_VECTORS  # the latter leaves lines whole
 _BOLD, _ITALIC = pymupdf.TEXT_FONT_BOLD, pymupdf.TEXT_FONT_ITALIC
-_LONGEST_FIELD = 2_000  # characters of a metadata field
+_LONGEST_FIELD = 2_000  # maximum characters of a metadata field
 _EVERYWHERE = pymupdf.INFINITE_RECT()
 _HANGUL, _RUN_ON_HANGUL = re.compile("[\uac00-\ud7a3]"), re.compile("[\uac00-\ud7a3]{9}")
-_WORD_GAP = 0.18  # of the font's size, between syllables of Hangul: a space that the file draws as a gap
-_MOST_SIGNS = 4  # of a font of signs, one beside another
-_STAMP = 20  # characters below which the text on a page-wide picture is not the page's
-_RUNNING_HEAD = 400  # the same, where all of it stands at the page's edges or across the page
-_EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # of the page's height and width
-_MOST_OF_IT = 0.5  # of the page, that pictures cover on a scan
+_WORD_GAP = 0.18  # minimum gap in font sizes between Hangul syllables that counts as a space
+_MOST_SIGNS = 4  # maximum adjacent characters of a symbol font
+_STAMP = 20  # a shorter text on a page-wide picture does not count as the page's text
+_RUNNING_HEAD = 400  # the same for a text that is only at the page's edges or across the page
+_EDGE_ABOVE, _EDGE_BESIDE = 0.1, 0.06  # share of the page's height and width
+_MOST_OF_IT = 0.5  # minimum share of the page that pictures cover on a scan
 
 
 class PdfFile:
-    """An open PDF, as ``open_pdf`` opens it."""
+    """An open PDF as an ``OpenFile``."""
 
     def __init__(self, path: Path, password: str | None = None, limits: ParseLimits = ParseLimits()) -> None:
         self._document = open_pdf(path, password, limits)
@@ -106,7 +106,7 @@ class PdfFile:
 
 
 def read_info(document: pymupdf.Document, limits: ParseLimits = ParseLimits()) -> FileInfo:
-    """Read page count, bookmarks and metadata of an open PDF; warn of damaged parts."""
+    """Read the page count, bookmarks and metadata of an open PDF, with warnings on damaged parts."""
     warnings = []
     if document.is_repaired:
         warnings.append("the file is damaged and was repaired for reading; pages may be missing")
@@ -126,7 +126,7 @@ def read_pages(
     on_page: Callable[[int], None] = lambda _: None,
     limits: ParseLimits = ParseLimits(),
 ) -> Iterator[ParsedPage | DocumentError]:
-    """Parse pages by their 1-based numbers; a page that cannot be read comes as the error that says why."""
+    """Parse pages by their 1-based numbers. An unreadable page is yielded as an error."""
     labels = _page_labels(document)
     for number in numbers:
         try:
@@ -143,7 +143,7 @@ def _read_page(
     document: pymupdf.Document, number: int, limits: ParseLimits, labels: list[tuple[int, str]]
 ) -> ParsedPage:
     page = document.load_page(number - 1)
-    shown = page.rotation_matrix if page.rotation else None  # text comes in the page's unrotated space
+    shown = page.rotation_matrix if page.rotation else None  # text is in the unrotated space of the page
     whole = page.rect
     textpage, blocks, outside = _text_of(page, whole if shown is None else whole * page.derotation_matrix)
     pictures = len(page.get_images())
@@ -183,9 +183,9 @@ def _read_page(
 
 
 def _fields_beside_labels(page: pymupdf.Page, pieces: list[Piece]) -> list[Piece]:
-    """Return the pieces of a page with what its form's fields show after the words at their left.
+    """Return the pieces of a page, with the contents of form fields after the words to their left.
 
-    Fields are drawn after the page. Boxes to tick are a sign, ticked or not.
+    Fields are drawn after the page. A check box is one sign, ticked or not.
     """
     numbers = [xref for xref, kind, _ in page.annot_xrefs() if kind == pymupdf.mupdf.PDF_ANNOT_WIDGET][:_MOST]
     for xref in numbers:
@@ -232,10 +232,10 @@ def _is_right_of(line: Line, box: pymupdf.Rect) -> bool:
 def _text_of(
     page: pymupdf.Page, whole: pymupdf.Rect
 ) -> tuple[pymupdf.TextPage, list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a page's text, it and its shapes in the order in which they are drawn, and lines beside the page.
+    """Return a page's text, its texts and shapes in drawing order, and the lines outside the page.
 
-    ``whole`` is the page before it is turned. Glyphs without an outline have no box, so they are lost: then all boxes
-    are those of the fonts' lines.
+    ``whole`` is the page before rotation. Glyphs without an outline have no box and would be lost; in this case the
+    boxes are those of the font's lines.
     """
     flags = TEXT_FLAGS | _WITH_SHAPES
     textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
@@ -245,7 +245,7 @@ def _text_of(
         textpage = page.get_textpage(flags=flags & ~pymupdf.TEXT_MEDIABOX_CLIP, clip=_EVERYWHERE)
         blocks = textpage.extractDICT()["blocks"]
     left, top, right, bottom = (whole.x0, whole.y0, whole.x1, whole.y1)
-    for block in blocks:  # the box of a block holds those of its lines
+    for block in blocks:  # the box of a block contains those of its lines
         x0, y0, x1, y1 = block["bbox"]
         if "lines" in block and (x0 < left or y0 < top or x1 > right or y1 > bottom):
             break
@@ -262,7 +262,7 @@ def _block_lines(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _lacks_glyphs(textpage: pymupdf.TextPage, blocks: list[dict[str, Any]]) -> bool:
-    """Return whether a page has characters, white space aside, that its blocks lack since they have no box."""
+    """Return whether a page has characters other than white space that its blocks lack, since they have no box."""
     mupdf = pymupdf.mupdf
     buffer = mupdf.fz_new_buffer(4_096)
     output = mupdf.FzOutput(buffer)
@@ -280,7 +280,7 @@ def _unspaced(text: bytes) -> int:
 
 
 def _unread(page: pymupdf.Page, pieces: Sequence[Piece], pictured: bool) -> bool:
-    """Return whether a page's text is unreadable, or only the stamp, running head or number on a scan."""
+    """Return whether a page's text is unreadable, or only a stamp, a running head or a number on a scan."""
     text = "\n".join(piece.line.text for piece in pieces)
     if not readable(text):
         return True
@@ -292,13 +292,13 @@ def _unread(page: pymupdf.Page, pieces: Sequence[Piece], pictured: bool) -> bool
 
 
 def _is_scan(page: pymupdf.Page) -> bool:
-    """Return whether pictures cover most of a page; a scan may be strips."""
+    """Return whether pictures cover most of a page. A scan may consist of strips."""
     shown = sum(abs(pymupdf.Rect(image["bbox"]) & page.rect) for image in page.get_image_info())
     return bool(shown > _MOST_OF_IT * abs(page.rect))
 
 
 def _beside_text(page: pymupdf.Page, piece: Piece) -> bool:
-    """Return whether a piece stands where running heads and stamps do."""
+    """Return whether a piece is at a usual position of running heads and stamps."""
     line, width, height = piece.line, page.rect.width, page.rect.height
     x, y = (line.x0 + line.x1) / 2, (line.y0 + line.y1) / 2
     between = _EDGE_BESIDE * width < x < (1 - _EDGE_BESIDE) * width
@@ -306,7 +306,7 @@ def _beside_text(page: pymupdf.Page, piece: Piece) -> bool:
 
 
 def _page_labels(document: pymupdf.Document) -> list[tuple[int, str]]:
-    """Return the rules by which a document labels its pages, in order."""
+    """Return the page label rules of a document, in order."""
     try:
         return sorted(document._get_page_labels())
     except Exception:  # noqa: BLE001 - damaged labels must not cost the pages
@@ -321,7 +321,7 @@ def _label(index: int, labels: list[tuple[int, str]]) -> str:
 
 
 def _draws(page: pymupdf.Page) -> bool:
-    """Return whether anything at all is drawn on a page."""
+    """Return whether anything is drawn on a page."""
     mupdf = pymupdf.mupdf
     drawn = mupdf.FzRect(mupdf.FzRect.Fixed_EMPTY)
     device = mupdf.fz_new_bbox_device(drawn)
@@ -334,7 +334,10 @@ def _draws(page: pymupdf.Page) -> bool:
 def _text_pieces(
     blocks: list[dict[str, Any]], shown: pymupdf.Matrix | None, visibility: Visibility | None, from_right: bool = False
 ) -> Iterator[Piece]:
-    """Yield stretches of text as MuPDF gives them; from "rawdict" blocks if order needs the glyphs' places."""
+    """Yield the pieces of text from MuPDF.
+
+    "rawdict" blocks are needed if the order depends on the glyphs' positions.
+    """
     for block in blocks:
         for raw in block.get("lines", ()):
             along_x, along_y = raw["dir"]
@@ -379,7 +382,7 @@ def _text_of_span(span: dict[str, Any]) -> str:
 
 
 def _spaced(spans: list[dict[str, Any]]) -> str:
-    """Return the text of a level line with a space where its Hangul has a gap: MuPDF makes none between syllables."""
+    """Return the text of a horizontal line with spaces at gaps between Hangul syllables, where MuPDF adds none."""
     out: list[str] = []
     right = float("inf")
     for span in spans:
@@ -393,7 +396,7 @@ def _spaced(spans: list[dict[str, Any]]) -> str:
 
 
 def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) -> Iterator[Piece]:
-    """Yield words off the page, all hidden."""
+    """Yield the words off the page as hidden pieces."""
     blocks = [
         {"number": 0, "lines": [line]} for line in lines if any(has_word(text_of(span)) for span in line["spans"])
     ]
@@ -402,14 +405,17 @@ def _pieces_beside(lines: list[dict[str, Any]], shown: pymupdf.Matrix | None) ->
 
 
 def _unhidden(piece: Piece) -> Piece:
-    """Return a hidden piece as a shown one: the page shows its text at another place."""
+    """Return a hidden piece as visible, because the page shows its text elsewhere."""
     return piece if piece.line.role != "hidden" else replace(piece, line=replace(piece.line, role=""))
 
 
 def _parted(
     number: int, spans: list[dict[str, Any]], visibility: Visibility | None
 ) -> Iterator[tuple[list[dict[str, Any]], bool]]:
-    """Part the visible spans of a line from the hidden ones."""
+    """Separate the visible spans of a line from the hidden ones.
+
+    Yield runs of spans, each with whether it is hidden.
+    """
     if visibility is not None and len(spans) == 1:
         yield spans, visibility.hides(number, spans[0])
         return

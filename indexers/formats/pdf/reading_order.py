@@ -1,7 +1,7 @@
-"""Put pieces of text from a PDF in reading order.
+"""Reading order of the pieces of text on a PDF page.
 
-The file's own order is kept unless a page clearly shows otherwise: text columns that are stored row by row, vertical
-lines stored left to right, or characters set one below the other.
+The file's own order is used unless a page clearly needs another one: text columns that are stored row by row, vertical
+lines stored left to right, or characters placed below each other.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from statistics import median
 from hybrid_core.types.documents import Line
 from indexers.formats.pdf.line_text import RIGHT_TO_LEFT, is_right_to_left, raised_mark
 
-_CELL_GAP = "  "  # between pieces of one row; inside a piece white space is always single
-_LONG = 18  # characters of a piece that may be a line of running text in a column
-_LEAST_RISING = 4  # lines of a page that is stored from its foot
-_LARGE = 1.6  # font sizes of the text beside it that a large first letter has at least
+_CELL_GAP = "  "  # separator of the pieces of one row; inside a piece white space is always single
+_LONG = 18  # minimum characters of a piece that may be a line of running text in a column
+_LEAST_RISING = 4  # minimum lines of a page that is stored from bottom to top
+_LARGE = 1.6  # minimum relative size of a drop cap
 _WORDS_OF_A_LETTER = frozenset("AIYÀÉ")
-_STACK = 3  # single characters one below the other that make a vertical line
+_STACK = 3  # minimum stacked single characters that form a vertical line
 _BINS = 120
-_LEAST_ROWS = 2  # of a table that is as wide as a page of columns, and columns that a row of it stands in
-_WORDS = 5  # of a line of running text
-_LOOSE = 0.7  # share of a column's width that a row of it fills at most
+_LEAST_ROWS = 2  # minimum rows of a table as wide as a page of columns, and minimum columns that a row of it occupies
+_WORDS = 5  # minimum words of a line of running text
+_LOOSE = 0.7  # maximum share of a column's width that a table row fills
 _FIGURE = re.compile(r"[($€£¥+\-–−]*\s?\d[\d.,\s]*[)%]*")
-_ASIDE = 0.3  # font sizes between a text and its copy that is to look bold or like a shadow
-_COPIES = 8  # of one text, the nearest above, that a piece is compared with
+_ASIDE = 0.3  # maximum offset in font sizes of a copy that imitates bold type or a shadow
+_COPIES = 8  # maximum copies of one text that a piece is compared with, the nearest above
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of text as the file gives it. ``level``: it runs from left to right on the page as shown."""
+    """A piece of text in the file's order. ``level``: it runs horizontally from left to right on the page as shown."""
 
     line: Line
     level: bool
-    vertical: bool = False  # its characters stand one below the other
+    vertical: bool = False  # its characters are placed below each other
 
 
 def said_once(pieces: Sequence[Piece]) -> list[Piece]:
-    """Drop pieces that are drawn again a little aside, as bold letters and shadows are made.
+    """Remove pieces that are drawn again with a small offset, which imitates bold type or shadows.
 
-    One that is seen stands for its hidden copies.
+    If one copy is visible, hidden copies are removed.
     """
     copies: dict[str, list[Piece]] = {}
     for piece in pieces:
@@ -68,7 +68,7 @@ def _drawn_upon(line: Line, other: Line) -> bool:
 
 
 def arrange(pieces: Sequence[Piece]) -> list[Line]:
-    """Return the lines of a page: pieces side by side joined into rows, in reading order."""
+    """Return the lines of a page in reading order. Pieces side by side are joined into rows."""
     if any(len(piece.line.text) == 1 for piece in pieces):
         pieces = list(_stacks(pieces))
     if any(piece.vertical for piece in pieces):
@@ -82,7 +82,7 @@ def arrange(pieces: Sequence[Piece]) -> list[Line]:
 
 
 def _rises(pieces: Sequence[Piece]) -> bool:
-    """Return whether a page is stored from its foot to its head, line by line."""
+    """Return whether a page is stored from bottom to top, line by line."""
     if len(pieces) < _LEAST_RISING:
         return False
     steps = 0
@@ -104,7 +104,7 @@ def _from_the_top(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:
-    """Join pieces that stand side by side (the cells of a table row) into one line."""
+    """Join pieces side by side (the cells of a table row) into one line."""
     row: Line | None = None
     row_level = False
     for piece in pieces:
@@ -130,7 +130,7 @@ def _join_rows(pieces: Iterable[Piece]) -> Iterator[Line]:
 
 
 def _begins_word(initial: Line, line: Line, gap: float) -> bool:
-    """Return whether a large first letter, of a chapter for example, and a line beside it make one word."""
+    """Return whether a drop cap and the line next to it form one word."""
     return (
         len(initial.text) == 1 and initial.text.isupper() and initial.text not in _WORDS_OF_A_LETTER
         and initial.size >= _LARGE * line.size and line.text[:1].islower() and gap < line.size
@@ -138,7 +138,7 @@ def _begins_word(initial: Line, line: Line, gap: float) -> bool:
 
 
 def _rows_from_right(pieces: Sequence[Piece]) -> Iterator[Line]:
-    """Join rows of a page with right-to-left text, whose rows may be stored from either side."""
+    """Join the rows of a page with right-to-left text, whose rows may be stored from either side."""
     group: list[Line] = []
     group_level = False
     for piece in pieces:
@@ -176,7 +176,7 @@ def _join(row: Line, line: Line, gap: str) -> Line:
 
 
 def _joins(left: Line, right: Line) -> bool:
-    """Return whether two pieces are of one row: a hidden one is not of a row that is shown."""
+    """Return whether two pieces belong to one row. A hidden piece never belongs to a visible row."""
     return left.role == right.role and _same_height(left, right)
 
 
@@ -186,7 +186,7 @@ def _same_height(left: Line, right: Line) -> bool:
 
 
 def _stacks(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Join single East Asian characters set one below the other into one vertical piece."""
+    """Join single East Asian characters placed below each other into one vertical piece."""
     stack: list[Piece] = []
     for piece in pieces:
         if stack and not _continues(stack[-1].line, piece.line):
@@ -218,7 +218,7 @@ def _stacked(stack: list[Piece]) -> list[Piece]:
 
 
 def _from_the_right(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Sort vertical lines from the right if a page is full of them and stores them otherwise."""
+    """Sort vertical lines from right to left, if a page is full of them and stores them in another order."""
     upright = [piece.line for piece in pieces if piece.vertical]
     if len(upright) < 0.6 * len(pieces):
         return pieces
@@ -229,7 +229,7 @@ def _from_the_right(pieces: Sequence[Piece]) -> Sequence[Piece]:
 
 
 def _interleaved(pieces: Sequence[Piece]) -> bool:
-    """Return whether long pieces keep stepping aside to another column at about the same height."""
+    """Return whether long pieces frequently alternate between columns at about the same height."""
     steps = runs = 0
     for before, after in pairwise([p.line for p in pieces if len(p.line.text) >= _LONG and p.level]):
         if after.x0 >= before.x1 or after.x1 <= before.x0:
@@ -239,9 +239,9 @@ def _interleaved(pieces: Sequence[Piece]) -> bool:
 
 
 def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None:
-    """Return the pieces column by column; None where the page does not clearly have columns of running text.
+    """Return the pieces column by column, None if the page does not clearly have columns of running text.
 
-    What reaches over a gutter (titles, wide tables) divides the page into bands.
+    Pieces across a gutter (titles, wide tables) divide the page into bands.
     """
     left, right = min(p.line.x0 for p in pieces), max(p.line.x1 for p in pieces)
     width = right - left
@@ -271,7 +271,7 @@ def _by_columns(pieces: Sequence[Piece], from_right: bool) -> list[Piece] | None
 
 
 def _wide_tables(pieces: Sequence[Piece], edges: Sequence[float]) -> dict[int, int]:
-    """Return the rows of tables that are as wide as the page, by the ids of their pieces; ``edges`` are of columns."""
+    """Return the rows of page-wide tables by the ids of their pieces. ``edges`` are the edges of the columns."""
     rows: list[list[Piece]] = []
     for piece in sorted((p for p in pieces if p.level), key=lambda p: (p.line.y0 + p.line.y1, p.line.x0)):
         if rows and _same_height(rows[-1][0].line, piece.line):
@@ -291,12 +291,12 @@ def _wide_tables(pieces: Sequence[Piece], edges: Sequence[float]) -> dict[int, i
 
 
 def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
-    """Return whether a row has short pieces in several columns of the page, more than one in a column or figures."""
+    """Return whether a row has short pieces in several page columns, and several in one column or a number."""
     columns = [
         [line for line in row if left < line.x0 + line.x1 <= right] for left, right in pairwise(2 * x for x in edges)
     ]
     filled = [columns[at] for at in range(len(columns)) if columns[at]]
-    if len(filled) < _LEAST_ROWS:  # a table within one column keeps its place there
+    if len(filled) < _LEAST_ROWS:  # a table within one column stays there
         return False
     loose = all(
         sum(line.x1 - line.x0 for line in column) < _LOOSE * (right - left)
@@ -306,7 +306,7 @@ def _is_table_row(row: Sequence[Line], edges: Sequence[float]) -> bool:
 
 
 def _gutters(body: Sequence[Line], left: float, width: float) -> list[float]:
-    """Return the middles of empty strips between columns (x in points). One line in twenty may cross a strip."""
+    """Return the centres of empty strips between columns (x in points). At most one line in twenty crosses a strip."""
     if width <= 0 or not body:
         return []
     change = [0] * (_BINS + 1)
@@ -337,12 +337,12 @@ def _split(body: Sequence[Line], gutters: Sequence[float]) -> list[list[Line]]:
 
 
 def _worded(column: Sequence[Line]) -> bool:
-    """Return whether lines have as many words as running text, whatever they begin with; a cell of a table has few."""
+    """Return whether lines have as many words as running text. Table cells have fewer."""
     return median(len(line.text.split()) for line in column) >= _WORDS
 
 
 def _running_text(column: Sequence[Line]) -> bool:
-    """Return whether lines fill their column, close below each other, in mid-sentence, unlike cells of a table."""
+    """Return whether lines fill their column, closely spaced, in mid-sentence, unlike the cells of a table."""
     if len(column) < 6:
         return False
     widths = [line.x1 - line.x0 for line in column]

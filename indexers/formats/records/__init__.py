@@ -1,1 +1,1 @@
-"""Data and records: JSON, settings, calendars, cards, bibliographies, translations."""
+"""Data and records: JSON, settings, calendars, visiting cards, bibliographies, translations."""

@@ -1,4 +1,4 @@
-"""BibTeX -> entries with their fields in plain letters. Own code: the libraries drop what they do not understand."""
+"""Parsing of BibTeX into entries with plain-text fields. Existing libraries drop what they do not understand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MONTHS = {name: number for number, names in enumerate(
 
 
 def read_bibtex(text: str) -> tuple[list[dict[str, str]], list[str], bool]:
-    """Return entries by field, lines outside of them, and whether the last one ends."""
+    """Return the entries as fields, the lines outside of them, and whether the last entry is complete."""
     entries: list[dict[str, str]] = []
     strings: dict[str, str] = {name: name.capitalize() for name in _MONTHS}
     outside: list[str] = []
@@ -50,13 +50,13 @@ def read_bibtex(text: str) -> tuple[list[dict[str, str]], list[str], bool]:
 
 
 def _outside(text: str) -> list[str]:
-    """Return the lines between entries, without remarks."""
+    """Return the lines between entries, without comments."""
     lines = (line.strip() for line in text.split("\n"))
     return [line for line in lines if line.strip("}), @") and not line.startswith("%")]
 
 
 def _read_fields(text: str, at: int, opened: str, strings: dict[str, str]) -> tuple[dict[str, str], int, bool]:
-    """Return the fields of an entry, where it ends, and whether it does before the file."""
+    """Return the fields of an entry, the offset of its end, and whether the entry is complete."""
     fields: dict[str, str] = {}
     end = "}" if opened == "{" else ")"
     while at < len(text):
@@ -77,7 +77,7 @@ def _read_fields(text: str, at: int, opened: str, strings: dict[str, str]) -> tu
 
 
 def _value(text: str, at: int, strings: dict[str, str]) -> tuple[str, int, bool]:
-    """Return a value whose pieces are joined by "#", where it ends, and whether its brackets close."""
+    """Return a value of pieces joined by "#", the offset of its end, and whether its brackets are closed."""
     parts: list[str] = []
     while True:
         sign = text[at : at + 1]
@@ -98,7 +98,7 @@ _SIGNS = re.compile(r"[{}()\"\\]")
 
 
 def _braced(text: str, at: int, opened: str) -> tuple[str, int, bool]:
-    """Return what stands up to the bracket or quotation mark that closes, the place behind it, and if there is one."""
+    """Return the text up to the closing bracket or quotation mark, the offset after it, and whether it exists."""
     depth, start, end = 0, at, {"{": "}", "(": ")"}.get(opened, '"')
     while (step := _SIGNS.search(text, at)) is not None:
         sign, at = step[0], step.end()
@@ -131,7 +131,7 @@ _MATHS = re.compile(r"(\$[^$]{1,500}\$)")
 
 
 def plain(text: str) -> str:
-    """Return a LaTeX text in plain letters; formulas stay as they are."""
+    """Return a LaTeX text as plain text. Formulas stay unchanged."""
     parts = _MATHS.split(text)
     parts[::2] = map(_plain, parts[::2])
     return "\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", "".join(parts)) if part.strip())

@@ -1,4 +1,4 @@
-"""Calendars (ICS) and visiting cards (VCF) -> blocks: a section for each event or card, with its fields in words."""
+"""Calendars (ICS) and visiting cards (VCF) as blocks: a section for each event or card, with its fields in words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TYPES = frozenset("work home cell mobile fax voice pager office".split())
 
 
 def read_calendar(path: Path, limits: ParseLimits) -> Flow:
-    """Read a calendar. Raise DocumentError if it holds no component."""
+    """Read a calendar. Raise DocumentError if it has no component."""
     root, warnings = _components(path, limits, "calendar")
     calendars = [part for part in root.inner if part.name == "VCALENDAR"] or [root]
     name = next(filter(None, (calendar.text("NAME", "X-WR-CALNAME") for calendar in calendars)), "")
@@ -92,7 +92,7 @@ def _event(event: Component, place: str, level: int) -> Iterator[Block]:
 
 
 def _description(event: Component) -> str:
-    """Return what is said of an event, from HTML only where there is no plain text."""
+    """Return the description of an event. Its HTML is used only if there is no plain text."""
     text = event.text("DESCRIPTION")
     if not text and (source := event.text("X-ALT-DESC")):
         return "\n".join(str(getattr(block, "text", "")) for block in parse_html(source, whole=True).blocks)
@@ -100,7 +100,7 @@ def _description(event: Component) -> str:
 
 
 def _time_span(event: Component) -> str:
-    """Return when an event begins and ends, with its time zone; a whole day has no time."""
+    """Return the start and end of an event, with its time zone. A whole day has no time."""
     start, end = (next(iter(event.all(*names)), None) for names in (("DTSTART",), ("DTEND",)))
     if start is None:
         return ""
@@ -117,7 +117,7 @@ def _time_span(event: Component) -> str:
 
 
 def time_of(entry: Field, value: str) -> str:
-    """Return a point in time as "2026-03-03 09:00", or as it is written."""
+    """Return a point in time as "2026-03-03 09:00", or unchanged if it is in another form."""
     match = _TIME.fullmatch(value.strip().partition("/")[0])
     if match is None:
         return entry.text.strip() if value == entry.value else value.strip()
@@ -140,7 +140,7 @@ def _person(entry: Field) -> str:
 
 
 def _field_lines(record: Component) -> list[str]:
-    """Return the fields of a record that say something to people, a line each."""
+    """Return the fields of a record that are meant for people, one per line."""
     named = {
         entry.group: entry.text for entry in record.fields if entry.name in ("X-ABLABEL", "X-ABLABEL1") and entry.group
     }

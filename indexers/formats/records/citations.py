@@ -1,4 +1,4 @@
-"""Bibliographies (BibTeX, RIS, CSL JSON) -> blocks: a section for each entry, with readable fields."""
+"""Bibliographies (BibTeX, RIS, CSL JSON) as blocks: a section for each entry, with readable fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.records.bibtex import read_bibtex
 
 _RIS = re.compile(r"([A-Z][A-Z0-9])  ?-(?: (.*)|\s*)")
-_NAMES = {  # tags of RIS -> fields, as BibTeX calls them
+_NAMES = {  # RIS tags -> fields with their BibTeX names
     "AU": "author", "A1": "author", "A2": "editor", "ED": "editor", "TI": "title", "T1": "title", "CT": "title",
     "T2": "journal", "JO": "journal", "JF": "journal", "JA": "journal", "BT": "booktitle", "T3": "series",
     "PY": "year", "Y1": "year", "DA": "date", "VL": "volume", "IS": "number", "SP": "first page", "EP": "last page",
@@ -48,7 +48,7 @@ def read_citations(path: Path, limits: ParseLimits) -> Flow:
 
 
 def entry_blocks(entry: dict[str, str], place: str) -> Iterator[Block]:
-    """Yield an entry: who (when): title, then its fields, and its abstract."""
+    """Yield the blocks of an entry: a heading with author, year and title, then its fields and its abstract."""
     who = entry.get("author") or entry.get("editor") or ""
     when = entry.get("year") or entry.get("date") or ""
     year = next(iter(re.findall(r"\d{4}", when)), "")
@@ -70,7 +70,7 @@ def entry_blocks(entry: dict[str, str], place: str) -> Iterator[Block]:
 
 
 def read_ris(text: str) -> tuple[list[dict[str, str]], list[str], bool]:
-    """Return entries of RIS by field, lines outside of them, and whether the last one ends."""
+    """Return the entries of RIS as fields, the lines outside of them, and whether the last entry is complete."""
     entries: list[dict[str, str]] = []
     outside: list[str] = []
     field = ""
@@ -111,7 +111,7 @@ def read_ris(text: str) -> tuple[list[dict[str, str]], list[str], bool]:
 
 
 def is_csl(value: Any) -> bool:
-    """Return whether a value of JSON is a bibliography: an item, or a list of them."""
+    """Return whether a JSON value is a bibliography: one item, or a list of items."""
     items = _items(value)
     names = [{key for key, _ in item} if _is_object(item) else set() for item in items]
     return bool(items) and all({"type", "title"} <= keys and keys & {"author", "issued"} for keys in names)
@@ -138,7 +138,7 @@ def csl_blocks(value: Any) -> Iterator[Block]:
 
 
 def _csl_text(field: str, value: Any) -> str:
-    """Return a value in words: people, dates, and anything else as it stands."""
+    """Return a value as text. People and dates have a readable form."""
     if _is_object(value):
         parts = dict(value)
         if "family" in parts or "literal" in parts or "given" in parts:

@@ -1,4 +1,4 @@
-"""The lines of iCalendar (RFC 5545) and vCard (RFC 6350), which share a syntax: fields inside components."""
+"""Content lines of iCalendar (RFC 5545) and vCard (RFC 6350), which share a syntax: fields inside components."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_LINE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """``parameters`` have upper-case names; one without a value has "", as in vCard 2.1."""
+    """A field. ``parameters`` have upper-case names; the value is "" for one without a value, as in vCard 2.1."""
 
     name: str
     value: str
@@ -32,13 +32,13 @@ class Field:
         return unescaped(self.value)
 
     def parts(self, sign: str) -> list[str]:
-        """Return the values between commas or semicolons."""
+        """Return the values separated by ``sign``, a comma or a semicolon."""
         return [unescaped(part).strip() for part in _SPLIT[sign].split(self.value)]
 
 
 @dataclass(slots=True)
 class Component:
-    """``others`` are lines that are no fields."""
+    """A component with its fields and inner components. ``others`` are lines that are not fields."""
 
     name: str
     fields: list[Field] = field(default_factory=list)
@@ -49,12 +49,12 @@ class Component:
         return [entry for name in names for entry in self.fields if entry.name == name]
 
     def text(self, *names: str) -> str:
-        """Return the first value among fields of these names, "" where there is none."""
+        """Return the first non-empty value of fields with these names, "" if there is none."""
         return next((entry.text.strip() for entry in self.all(*names) if entry.value.strip()), "")
 
 
 def read_components(text: str) -> tuple[Component, bool]:
-    """Return what a file holds, below a component without a name, and whether each component ends."""
+    """Return the components of a file below a nameless root, and whether each component is complete."""
     root = Component("")
     stack = [root]
     for line in _unfolded(text):
@@ -82,7 +82,7 @@ def unescaped(value: str) -> str:
 
 
 def _unfolded(text: str) -> Iterator[str]:
-    """Yield whole lines: folded ones, and those that quoted-printable goes on in the next."""
+    """Yield unfolded lines, including quoted-printable lines that continue on the next line."""
     waiting = ""
     for line in _FOLD.sub("", text).split("\n"):
         whole = waiting + line

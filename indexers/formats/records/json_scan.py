@@ -1,4 +1,7 @@
-"""The values of JSON files, also of what a strict parser refuses: with comments, cut off, or nested beyond measure."""
+"""Read the values of JSON files, including those that a strict parser refuses.
+
+It accepts comments, truncated files and deep nesting.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,21 @@ _LITERALS = {"true": True, "false": False, "null": None}
 
 
 class Number(str):
-    """A number as it is written."""
+    """A number in its original spelling."""
 
     __slots__ = ()
 
 
 class Object(list[tuple[str, Any]]):
-    """An object as its pairs: a name may come twice."""
+    """An object as a list of pairs, since a name may occur twice."""
 
 
 @dataclass(slots=True)
 class Scan:
-    """``line`` is the first that is no strict JSON, 0 where all are; ``cut`` and ``deep``: why only a part is read."""
+    """The result of a tolerant scan. ``line`` is the first line that is not strict JSON, 0 if there is none.
+
+    ``cut`` and ``deep`` are reasons why only a part was read.
+    """
 
     values: list[Any] = field(default_factory=list)
     line: int = 0
@@ -41,10 +47,10 @@ class Scan:
 
 
 def scan_values(text: str) -> Scan:
-    """Read what can be read. No value is returned where the text does not begin as JSON does."""
+    """Read as many values as possible. Return no value if the text does not begin like JSON."""
     scan = Scan()
-    stack: list[list[Any]] = []  # containers that are open
-    keys: list[str | None] = []  # of objects among them, the name whose value comes next
+    stack: list[list[Any]] = []  # open containers
+    keys: list[str | None] = []  # for open objects, the name of the next value
     extra, wrong, first = 0, 0, True
     for token in _TOKEN.finditer(text):
         if token["gap"] is not None:
@@ -58,7 +64,7 @@ def scan_values(text: str) -> Scan:
             scan.deep = scan.deep or extra > 0
             if extra > 1:
                 continue
-            value = Object() if sign == "{" and not extra else []  # the last list takes all that lies deeper
+            value = Object() if sign == "{" and not extra else []  # the innermost list collects all deeper values
         elif sign in ("]", "}"):
             extra = max(0, extra - 1)
             if stack and not extra:
@@ -111,7 +117,7 @@ def _close(stack: list[list[Any]], keys: list[str | None]) -> None:
 
 
 def _unquoted(text: str) -> str:
-    """Return the words of a quoted text, also of one that is cut off."""
+    """Return the text of a quoted string, even if it is truncated."""
     body = text[1:-1] if len(text) > 1 and text[-1] == text[0] else text[1:]
     if "\\" not in body:
         return body
@@ -122,12 +128,12 @@ def _unquoted(text: str) -> str:
 
 
 def _loads(text: str) -> Any:
-    """Return a value with its numbers as written, and objects as their pairs. Raise ValueError or RecursionError."""
+    """Parse JSON with numbers in their original spelling and objects as pairs. Raise ValueError or RecursionError."""
     return json.loads(text, parse_float=Number, parse_int=Number, parse_constant=Number, object_pairs_hook=Object)
 
 
 def line_values(text: str, named: bool) -> tuple[list[Any], int] | None:
-    """Return the values of a file with one on each line, and how many lines are none; None if it is no such file."""
+    """Return the values of a file with one value per line, and the number of invalid lines; None for another file."""
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines or (len(lines) == 1 and not named):
         return None
@@ -146,7 +152,7 @@ def line_values(text: str, named: bool) -> tuple[list[Any], int] | None:
 
 
 def whole_values(text: str, path: Path) -> tuple[list[Any], str]:
-    """Return the values of a file and a note where it is no strict JSON."""
+    """Return the values of a file, and a note if it is not strict JSON. Raise BrokenFileError if it has no value."""
     try:
         return [_bounded(_loads(text), text)], ""
     except (ValueError, RecursionError):
@@ -163,7 +169,7 @@ def whole_values(text: str, path: Path) -> tuple[list[Any], str]:
 
 
 def _bounded(value: Any, text: str) -> Any:
-    """Return a value, read again without its deep levels where it has more than are read."""
+    """Return a value. Raise RecursionError if it is nested too deeply."""
     level, inner = 0, [value]
     while inner:
         level += 1

@@ -1,4 +1,7 @@
-"""JSON and JSON Lines -> blocks: values under their names, a section for each group or record, tables of flat ones."""
+"""JSON and JSON Lines as blocks: values under their names.
+
+Groups and records become sections, flat records become tables.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from indexers.formats.limits import ParseLimits
 from indexers.formats.records.citations import csl_blocks, is_csl
 from indexers.formats.records.json_scan import Object, children_of, line_values, whole_values
 
-_SECTIONS = 2_000  # of a file; a tree of more leads nowhere
+_SECTIONS = 2_000  # maximum sections of a file; a tree with more is not useful
 _LEVELS = 4
-_SMALL = 12, 1_500  # values and characters of a group that needs no heading of its own
+_SMALL = 12, 1_500  # maximum values and characters of a group without its own heading
 _WIDEST, _LONGEST_CELL, _MEAN_CELL, _FILLED = 20, 300, 80, 0.5
 _LONGEST_LABEL, _LONGEST_PLACE, _LONGEST_PATH = 120, 60, 300
-_SHORT = 80  # characters of values that stand in a row
+_SHORT = 80  # maximum characters of values that are written in one row
 _LABELS = ("title", "name", "headline", "heading", "label", "subject", "question", "summary")
 _INNER = ("properties", "attributes", "fields", "metadata", "info", "data")
 _ENCODED = re.compile(r"data:[\w/+.;=-]+,\S+|[A-Za-z0-9+/_=-]{600,}(?:\s[A-Za-z0-9+/_=-]+)*")
@@ -27,7 +30,7 @@ _LINES = (".jsonl", ".ndjson")
 
 
 def read_json(path: Path, limits: ParseLimits) -> Flow:
-    """Read a JSON file, or one with a value on each line. Raise DocumentError if it holds none."""
+    """Read a JSON file, or one with a value per line. Raise DocumentError if it has no value."""
     limits.check_file(path)
     text, warnings = read_text(path)
     text = text.removeprefix("\ufeff")
@@ -61,7 +64,7 @@ def read_json(path: Path, limits: ParseLimits) -> Flow:
 
 
 class _Writer:
-    """Writes values as lines "path: value". ``encoded`` counts values that are left out, as they are data."""
+    """A writer of values as lines "path: value". ``encoded`` counts omitted values that are encoded data."""
 
     def __init__(self) -> None:
         self.metadata: dict[str, str] = {}
@@ -94,7 +97,7 @@ class _Writer:
                 yield from self.items(key, child, level + 1, inner)
 
     def _is_group(self, value: Any, level: int) -> bool:
-        """Return whether a value is a section: an object or a list of some, large unless it is at the top."""
+        """Return whether a value becomes a section: a large or top-level object or list."""
         if not isinstance(value, list) or not value or level > _LEVELS:
             return False
         if not isinstance(value, Object) and not any(isinstance(child, list) and child for child in value):
@@ -104,7 +107,7 @@ class _Writer:
         return level == 1 or is_large(value)
 
     def items(self, name: str, values: Sequence[Any], level: int, place: str) -> Iterator[Block]:
-        """Yield a list: as a table, as sections, or as lines."""
+        """Yield a list as a table, as sections, or as lines."""
         if (table := self.table(values)) is not None:
             yield Table(table, place=place or "record 1")
         elif any(isinstance(value, list) and value for value in values) and level <= _LEVELS:
@@ -113,7 +116,7 @@ class _Writer:
             yield from self.inside(name, values, place or "value 1")
 
     def records(self, values: Sequence[Any], level: int, name: str, place: str = "") -> Iterator[Block]:
-        """Yield a section for each value, titled by its own name or its number."""
+        """Yield a section for each value, titled with its own name or its number."""
         for number, value in enumerate(values, 1):
             where = f"{place}/{number}"[-_LONGEST_PLACE:] if place else f"record {number}"
             if isinstance(value, list) and value:
@@ -131,7 +134,7 @@ class _Writer:
         yield Heading(level, text, place=place) if self.headings <= _SECTIONS else Paragraph(text, place)
 
     def inside(self, path: str, value: Any, place: str) -> Iterator[Block]:
-        """Yield a value as lines, and tables of the flat records in it."""
+        """Yield a value as lines, and the flat records in it as tables."""
         lines: list[str] = []
         for part in self._parts(path, value):
             if isinstance(part, str):
@@ -171,7 +174,7 @@ class _Writer:
                 yield from self._parts(f"{path}.{number}" if path else str(number), child)
 
     def compact(self, value: Any) -> str:
-        """Return a value in brackets, as lists of numbers are written."""
+        """Return a value in brackets on one line."""
         if isinstance(value, Object):
             return f"{{{', '.join(f'{key}: {self.compact(child)}' for key, child in value)}}}"
         return f"[{', '.join(map(self.compact, value))}]" if isinstance(value, list) else self.text(value)
@@ -186,7 +189,7 @@ class _Writer:
         return text
 
     def table(self, values: Sequence[Any]) -> tuple[tuple[str, ...], ...] | None:
-        """Return flat objects with the same names as rows; None where they are no table."""
+        """Return flat objects with the same names as table rows, None if they are not a table."""
         if len(values) < 2 or not all(isinstance(value, Object) and value for value in values):
             return None
         names: dict[str, None] = {}
@@ -208,7 +211,7 @@ class _Writer:
 
 
 def is_large(value: Any) -> bool:
-    """Return whether a value holds more than a few lines."""
+    """Return whether a value has more than a few lines."""
     values = characters = 0
     waiting = [value]
     while waiting and values <= _SMALL[0] and characters <= _SMALL[1]:
@@ -221,7 +224,7 @@ def is_large(value: Any) -> bool:
 
 
 def label_of(value: Object, names: Sequence[str] = _LABELS) -> str:
-    """Return what an object calls itself, "" where it has no short name."""
+    """Return the name of an object from its own fields, "" if it has no short name."""
     fields = {key.lower(): child for key, child in reversed(value)}
     for name in names:
         text = fields.get(name)

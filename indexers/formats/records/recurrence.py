@@ -1,4 +1,4 @@
-"""Rules of recurrence (RFC 5545) in words: "every 2 weeks on Monday and Friday, 10 times"."""
+"""Recurrence rules (RFC 5545) in words: "every 2 weeks on Monday and Friday, 10 times"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
 
 
 def in_words(rule: str) -> str:
-    """Return a rule in words, or as it is written where it is no rule."""
+    """Return a rule in words, or unchanged if it is invalid."""
     named = (part.partition("=") for part in rule.split(";"))
     parts = {name.strip().upper(): value.strip() for name, sign, value in named if sign}
     unit = _UNITS.get(parts.pop("FREQ", "").upper())

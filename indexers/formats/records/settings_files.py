@@ -1,4 +1,4 @@
-"""YAML and TOML -> blocks: the text as it is written, with its comments, under the names at the top."""
+"""YAML and TOML as blocks: the unchanged text including comments, in sections by top-level names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from indexers.formats.limits import ParseLimits, plain_reason
 
 _SECTIONS = 2_000
 _LONGEST_NAME = 120
-_MOST_CHECKED = 5_000_000  # characters up to which it is checked whether a file is valid
+_MOST_CHECKED = 5_000_000  # maximum characters of a file whose validity is checked
 _KEY = re.compile(
     r"""("(?:[^"\\\n]|\\.){1,200}"|'[^'\n]{1,200}'|[^\s\#&*!|>'"%@`,\[\]{}?-][^\n\#]{0,200}?)\s*:(?:\s+(.*))?"""
 )
@@ -26,7 +26,7 @@ _LONG_QUOTES = re.compile(r"\"\"\"|'''")
 
 
 def read_yaml(path: Path, limits: ParseLimits) -> Flow:
-    """Read a YAML file. Nothing in it is run, and no alias is expanded."""
+    """Read a YAML file. Nothing in it is executed, and no alias is expanded."""
     text, warnings = _text_of(path, limits)
     if len(text) <= _MOST_CHECKED:
         warnings += filter(None, [_yaml_fault(text)])
@@ -54,12 +54,12 @@ def _text_of(path: Path, limits: ParseLimits) -> tuple[str, list[str]]:
 
 
 def _yaml_fault(text: str) -> str:
-    """Return a note if a text is no valid YAML."""
+    """Return a warning if a text is not valid YAML, else ""."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        for _ in yaml.parse(text, Loader=loader):  # events: nothing is built, so aliases stay small
+        for _ in yaml.parse(text, Loader=loader):  # only events: no values are built, so aliases stay small
             pass
     except yaml.MarkedYAMLError as error:
         at = f" (line {error.problem_mark.line + 1:,}: {error.problem})" if error.problem_mark else ""
@@ -73,7 +73,7 @@ Sections = Sequence[tuple[int, str, int]]  # line (from 0), name, level
 
 
 def _yaml_sections(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Yield the names at the margin that hold others."""
+    """Yield the top-level names that have nested values."""
     for at, line in enumerate(lines):
         if line[:1].isspace() or (match := _KEY.fullmatch(line)) is None:
             continue
@@ -87,7 +87,7 @@ def _yaml_sections(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
 
 
 def _toml_sections(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
-    """Yield the tables, which are never inside a text of several lines."""
+    """Yield the headers of tables, except inside multi-line strings."""
     quotes = ""
     for at, line in enumerate(lines):
         if not quotes and (match := _TABLE.fullmatch(line)) is not None:
@@ -103,7 +103,7 @@ def _flow(lines: Sequence[str], sections: Sections, language: str, warnings: lis
 
 
 def _blocks(lines: Sequence[str], sections: Sections, language: str) -> Iterator[Block]:
-    """Yield the text in pieces: a section's heading, then its lines as they are written."""
+    """Yield the text in sections: a heading, then its unchanged lines."""
     starts = [0, *(line for line, _, _ in sections), len(lines)]
     for at, (first, end) in enumerate(pairwise(starts)):
         if at:
@@ -112,7 +112,7 @@ def _blocks(lines: Sequence[str], sections: Sections, language: str) -> Iterator
 
 
 def _pieces(lines: Sequence[str], first: int, end: int, language: str) -> Iterator[Block]:
-    """Yield lines as code, a piece for each stretch between blank lines, so that a page can end there."""
+    """Yield lines as code, in pieces between blank lines, so that a page can end there."""
     start = first
     for at in range(first, end + 1):
         if at == end or (not lines[at].strip() and at - start > 20):

@@ -1,4 +1,4 @@
-"""Translations (gettext PO, XLIFF) -> tables of source, translation and remarks."""
+"""Translations (gettext PO, XLIFF) as tables of source, translation and remarks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = ("Project-Id-Version", "Language", "Language-Team", "Last-Translator", 
 class _Entry:
     parts: dict[str, str] = field(default_factory=dict)  # "msgid", "msgstr", "msgstr1" …
     remarks: list[str] = field(default_factory=list)
-    others: list[str] = field(default_factory=list)  # words that are no part of the syntax
+    others: list[str] = field(default_factory=list)  # lines that are not valid syntax
 
     def row(self) -> tuple[str, ...]:
         sources = (self.parts.get("msgid", ""), self.parts.get("msgid_plural", ""))
@@ -38,7 +38,7 @@ class _Entry:
 
 
 def read_po(path: Path, limits: ParseLimits) -> Flow:
-    """Read translations of gettext. Raise DocumentError if there is none."""
+    """Read gettext translations. Raise DocumentError if there is none."""
     limits.check_file(path)
     data = path.read_bytes()
     if not data:
@@ -63,13 +63,13 @@ def read_po(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _table(rows: Sequence[tuple[str, ...]], names: tuple[str, ...], place: str) -> Table:
-    """Return rows below the names of the columns, without columns that hold nothing."""
+    """Return rows below the column names, without empty columns."""
     shown = [at for at in range(len(names)) if at < 2 or any(row[at] for row in rows)]
     return Table(tuple(tuple(row[at] for at in shown) for row in (names, *rows)), place=place)
 
 
 def _entries(text: str) -> tuple[list[_Entry], bool]:
-    """Return the entries, and whether the last one is whole."""
+    """Return the entries, and whether the last one is complete."""
     entries = [_Entry()]
     at, whole = "", True
     for line in text.split("\n"):
@@ -104,7 +104,7 @@ def _entries(text: str) -> tuple[list[_Entry], bool]:
     return entries, whole
 
 
-_INLINE = frozenset(("bpt", "ept", "it", "ph", "x", "bx", "ex"))  # codes of the format, not words
+_INLINE = frozenset(("bpt", "ept", "it", "ph", "x", "bx", "ex"))  # inline codes of the format, which are not words
 
 
 def xliff_blocks(root: etree._Element) -> Iterator[Block]:
@@ -133,7 +133,7 @@ def _unit_rows(unit: etree._Element) -> Iterator[tuple[str, str, str]]:
 
 
 def _words(element: etree._Element) -> str:
-    """Return the words of a text without the codes of its format."""
+    """Return the words of a text without inline codes."""
     parts = [element.text or ""]
     for child in children(element):
         parts += ("" if tag(child) in _INLINE else _words(child), child.tail or "")

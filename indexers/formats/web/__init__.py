@@ -1,1 +1,1 @@
-"""Pages of the web, and books that are made of them."""
+"""Web pages, and ebooks made of web pages."""

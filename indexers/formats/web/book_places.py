@@ -1,6 +1,6 @@
-"""Where the blocks of a book's file stand in it: nearest id, offset, and EPUB CFI (https://w3c.github.io/epub-specs).
+"""Positions of blocks in the files of an EPUB book: nearest id, offset, and CFI.
 
-The blocks are found again in the file's XML by their words, in order.
+The CFI follows https://w3c.github.io/epub-specs. Blocks are located in the file's XML by their words, in order.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from indexers.formats.flow.safety import read_xml
 
 _ENTITY = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)([A-Za-z][A-Za-z0-9]{1,31});")
 _DROPPED = frozenset(("script", "style"))
-_QUOTE = 40  # letters by which a block is found
-_WINDOW = 4_000  # letters that may stand before a block and in none
-_LEAST = 8  # letters of a block that is looked for beyond what comes next
+_QUOTE = 40  # letters by which a block is searched
+_WINDOW = 4_000  # letters of the file between two blocks that belong to no block
+_LEAST = 8  # minimum letters of a block that is searched for further on in the file
 
 
 def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[Block]:
-    """Return the blocks of a file with their places; unchanged if the file is no XML. ``spine`` begins its CFIs."""
+    """Return the blocks of a file with their positions; unchanged if it is no XML.
+
+    ``spine`` is the beginning of their CFIs.
+    """
     try:
         root, _ = read_xml(_ENTITY.sub(_character, data), name)
     except DocumentError:
@@ -50,7 +53,7 @@ def placed(blocks: Sequence[Block], data: bytes, name: str, spine: str) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A text node: how many letters and characters stand before it, and its CFI."""
+    """A text node: the number of letters and characters before it, and its CFI."""
 
     letter: int
     character: int
@@ -59,7 +62,7 @@ class _Node:
 
 
 class _Text:
-    """The text of a file's body, by its letters and digits."""
+    """The text of a file's body, searchable by its letters and digits."""
 
     def __init__(self, root: etree._Element) -> None:
         self._nodes: list[_Node] = []
@@ -70,10 +73,10 @@ class _Text:
         self._read(root)
         self.letters = "".join(self._said)
         self._starts = [node.letter for node in self._nodes]
-        self._passed = (0, 0, 0)  # of the place told last: node, its characters and letters before it
+        self._passed = (0, 0, 0)  # last position returned: node, and the characters and letters in the node before it
 
     def _read(self, root: etree._Element) -> None:
-        """Read the tree: CFIs count elements by even steps and the text between them by odd ones."""
+        """Read the tree. In a CFI, elements have even numbers and the texts between them odd ones."""
         body = next(root.iter("{*}body"), root)
         paths, counts, inside = [""], [0], False
         for event, element in etree.iterwalk(root, events=("start", "end")):
@@ -106,7 +109,7 @@ class _Text:
             self.length += len(text)
 
     def find(self, words: str, at: int) -> int | None:
-        """Return the letter at which words stand next."""
+        """Return the next position of some letters; None if they do not follow."""
         if not words:
             return None
         if self.letters.startswith(words[:_QUOTE], at):
@@ -115,8 +118,10 @@ class _Text:
         return index if index >= 0 else None
 
     def where(self, letter: int, is_found: bool) -> tuple[str, int, str]:
-        """Return (last id, characters before, CFI inside the file) of a letter; unless it ``is_found``, of the end of
-        the letter before it. Letters are asked for in order.
+        """Return (last id, number of characters before, CFI in the file) of a letter.
+
+        If ``is_found`` is False, the CFI is that of the end of the letter before it. The letters of successive calls
+        must ascend.
         """
         position = letter if is_found else max(0, letter - 1)
         number = max(0, bisect_right(self._starts, position) - 1)
@@ -147,6 +152,6 @@ def _keep_letters(text: str) -> str:
 
 
 def _character(named: re.Match[bytes]) -> bytes:
-    """Return HTML's name of a character in XML's form."""
+    """Return an XML character reference for an entity name of HTML."""
     text = html.unescape(named[0].decode())
     return "".join(f"&#{ord(character)};" for character in text).encode() if not text.startswith("&") else named[0]

@@ -10,12 +10,12 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from hybrid_core.text.identifiers import small_roman
 
-_DEEPEST = 200  # formulas inside formulas
+_DEEPEST = 200  # levels of nested formulas
 _LANGUAGE = re.compile(r"(?:language|lang|highlight-source|highlight)-([\w+#-]+)")
 
 
 def code_language(node: LexborNode) -> str:
-    """Return the language by the class of the element, the code in it, or the elements around it."""
+    """Return the language of code by the class of the element, its code element or its ancestors."""
     above = node.parent
     for element in (node, node.css_first("code"), above, None if above is None else above.parent):
         for name in ((element.attributes.get("class") or "") if element is not None else "").split():
@@ -38,7 +38,7 @@ def open_list(node: LexborNode, tag: str, kind: str) -> list[Any]:
 
 
 def next_mark(item: LexborNode, above: list[Any]) -> str:
-    """Count an item of a list, and return its number as it shows."""
+    """Count an item of a list, and return its number as it is displayed."""
     value = _whole_number(item.attributes.get("value"))
     above[1] = above[1] + above[2] if value is None else value
     number, kind = above[1], above[3]
@@ -62,7 +62,7 @@ def _whole_number(written: str | None) -> int | None:
 
 
 def field_text(node: LexborNode, tag: str) -> str:
-    """Return what a field of a form shows."""
+    """Return the displayed text of a form field."""
     if tag == "select":
         chosen = [option for option in node.css("option") if "selected" in option.attributes] or node.css("option")[:1]
         return " ".join(f" {' '.join(option.text().split())} " for option in chosen)
@@ -104,9 +104,9 @@ def _grouped(text: str) -> str:
     return text if text.isalnum() or (text[:1], text[-1:]) == ("(", ")") else f"({text})"
 
 
-_MOST_CSS = 1_000_000  # characters of style sheets that are looked at
+_MOST_CSS = 1_000_000  # characters of style sheets that are read
 _MOST_SELECTORS = 400
-_SHOWN_OF_PAGE = 0.5  # share of a page's words; a script shows later what hides more than this
+_SHOWN_OF_PAGE = 0.5  # share of a page's words; a rule that hides more is ignored, since a script will show them
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->", re.S)
 _RULE = re.compile(r"(@[^{};]*)[{;]|([^{}@;][^{}]*)\{([^{}]*)\}|\}")
 _EVERY_SCREEN = re.compile(r"@(?:media\s+(?:only\s+)?(?:screen|all)\s*|supports\b.*|layer\b.*)", re.I | re.S)
@@ -124,7 +124,7 @@ Style = dict[str, str]
 
 
 class Styles:
-    """The styles of a page's elements: those of its style sheets, then their own."""
+    """The styles of a page's elements, from style sheets and style attributes."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._of: dict[int, Style] = {}
@@ -139,7 +139,7 @@ class Styles:
         ordered = sorted(rules, key=lambda rule: _weight(rule[0]))[-_MOST_SELECTORS:]
         for selector, style in ordered:
             if _hides(style) and opened.intersection(_last(selector)):
-                continue  # a click opens it, as it does "details"
+                continue  # a click shows it, as with "details"
             if ":" in selector:
                 continue
             try:
@@ -151,7 +151,7 @@ class Styles:
                     self._of.setdefault(node.mem_id, {}).update(style)
 
     def of(self, node: LexborNode) -> Style:
-        """Return the properties of an element that change its words."""
+        """Return the properties of an element that affect its text."""
         own = node.attributes.get("style")
         sheet = self._of.get(node.mem_id)
         if not own:
@@ -165,25 +165,25 @@ def hidden(style: Mapping[str, str]) -> bool:
 
 
 def form(style: Mapping[str, str]) -> str:
-    """Return the HTML tag that an inline element of this style looks like: "del", "sup", "sub" or ""."""
+    """Return the HTML tag that corresponds to an inline style: "del", "sup", "sub" or ""."""
     if "line-through" in style.get("text-decoration", ""):
         return "del"
     return {"super": "sup", "sub": "sub"}.get(style.get("vertical-align", ""), "")
 
 
 def gap(style: Mapping[str, str]) -> str:
-    """Return the white space that sets an inline element of this style apart from what is beside it."""
+    """Return the white space around an inline element of this style."""
     display = style.get("display", "")
     return "\n" if display in _LINES else " " if display in _CELLS else ""
 
 
 def lays_out(style: Mapping[str, str]) -> bool:
-    """Return whether an element of this style sets out what is in it (flex, grid), each part by itself."""
+    """Return whether an element of this style arranges its children separately (flex, grid)."""
     return style.get("display", "").removeprefix("inline-") in ("flex", "grid")
 
 
 def in_order(children: Sequence[LexborNode], style: Mapping[str, str], styles: Styles) -> list[LexborNode]:
-    """Return what an element sets out, in the order in which it shows."""
+    """Return the children of a flex or grid element in the order in which they are displayed."""
     shown = [node for node in children if node.tag != "-text" or (node.text_content or "").strip()]
     places = {node.mem_id: _whole_number(styles.of(node).get("order")) or 0 for node in shown if node.tag != "-text"}
     shown.sort(key=lambda node: places.get(node.mem_id, 0))
@@ -192,7 +192,7 @@ def in_order(children: Sequence[LexborNode], style: Mapping[str, str], styles: S
 
 
 def preformatted(node: LexborNode) -> str:
-    """Return the text of an element whose line breaks count, those by elements too."""
+    """Return the text of an element with its line breaks, including those made by elements."""
     words: list[str] = []
     for child in node.traverse(include_text=True):
         if child.tag == "-text":
@@ -214,17 +214,17 @@ _FURNITURE = re.compile(
     r"cookie|recommend|comments?\b|trending|popular",
     re.I,
 )
-_MOST_LINKED = 0.5  # share of words in links, above which an aside is a list of other pages
+_MOST_LINKED = 0.5  # share of words in links; an aside with more is a list of other pages
 
 
 def opens_text(button: LexborNode) -> bool:
-    """Return whether a button is the title of a part that it opens, as in lists of questions."""
+    """Return whether a button is the title of a part that it opens, as in FAQ lists."""
     attributes = button.attributes
     return any(name in attributes for name in _SWITCH) or _FOLDED.search(attributes.get("class") or "") is not None
 
 
 def is_remark(aside: LexborNode) -> bool:
-    """Return whether an aside is a remark on the text, and no part of the site."""
+    """Return whether an aside belongs to the text, and is not navigation of the site."""
     name = f"{aside.attributes.get('class') or ''} {aside.attributes.get('id') or ''} "
     if _FURNITURE.search(name + (aside.attributes.get("aria-label") or "")) or aside.css_first("nav, form, iframe"):
         return False
@@ -233,7 +233,7 @@ def is_remark(aside: LexborNode) -> bool:
 
 
 def numbering(style: Mapping[str, str]) -> str:
-    """Return the type of an ordered list, as its attribute would give it; "" where the style gives none."""
+    """Return the type of an ordered list as in its ``type`` attribute; "" if the style has none."""
     return next((_NUMBERS[word] for word in style.get("list-style", "").split() if word in _NUMBERS), "")
 
 
@@ -247,8 +247,8 @@ def _for_screens(node: LexborNode) -> bool:
 
 
 def _rules(css: str) -> Iterator[tuple[str, Style]]:
-    """Yield the rules for every screen: one selector and its properties each, in order."""
-    outside: list[bool] = []  # of the groups that are open: whether their rules are for some screens alone
+    """Yield the rules for all screens in order, each with one selector and its properties."""
+    outside: list[bool] = []  # for each open group: whether its rules are only for some screens
     for rule in _RULE.finditer(_COMMENT.sub(" ", css)):
         group, selectors, body = rule.groups()
         if group is not None:
@@ -273,7 +273,7 @@ def _declared(body: str) -> Style:
 
 
 def _last(selector: str) -> list[str]:
-    """Return the classes and ids of the elements that a selector means, without their states."""
+    """Return the classes and ids of the elements that a selector matches, without states."""
     compounds = re.split(r"[\s>+~]+", _STATE.sub("", selector).strip())
     return _NAME.findall(compounds[-1])
 

@@ -1,6 +1,6 @@
-"""EPUB -> a part for each file of the spine, with the headings that the book's own contents names.
+"""EPUB as one part for each file of the spine, with the headings of the book's own contents.
 
-Where the book has a printed edition's page list, a page is called by it.
+If the book has a page list of a printed edition, pages are named by it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from indexers.formats.web.book_places import placed
 from indexers.formats.web.html import html_text, parse_html
 
 _CONTAINER = "META-INF/container.xml"
-_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # fonts, made hard to copy
+_FONTS = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")  # obfuscated fonts
 _TEXT = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document"))
 _MOST_ENTRIES = 20_000
-_SAME = 40  # characters by which a heading is told to be an entry of the contents
+_SAME = 40  # characters that a heading and an entry of the contents must share
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """``step`` is where the book's spine names it, as the CFIs of its places begin."""
+    """A file of the book. ``step`` is the CFI of its spine entry, with which its positions begin."""
 
     name: str
     kind: str
@@ -48,7 +48,7 @@ class _File:
 
 
 def read_epub(path: Path, limits: ParseLimits) -> Flow:
-    """Read a book. Raise PasswordError if it is protected, DocumentError if it is damaged beyond reading."""
+    """Read a book. Raise PasswordError if it is protected, DocumentError if it is too damaged."""
     package = Package(path, limits)
     name = _book(package, path)
     root = package.xml(name)
@@ -69,7 +69,7 @@ def read_epub(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) -> Iterator[_File]:
-    """Return the files to read, in order: those of the spine, or all texts where it names none that exists."""
+    """Return the files to read, in order: those of the spine, or all texts if the spine names no existing file."""
     is_named = False
     for at, spine in enumerate(root.iterchildren("*"), 1):
         if etree.QName(spine).localname == "spine":
@@ -85,7 +85,7 @@ def _spine(root: etree._Element, book: str, items: dict[str, etree._Element]) ->
 
 
 def _readable(items: dict[str, etree._Element], id: str) -> etree._Element | None:
-    """Return a file of the book, or the text that stands in for it where it is of a kind that readers need not know."""
+    """Return a file of the book, or its fallback if its type is not one that all readers support."""
     first = item = items.get(id)
     seen = set[str]()
     while item is not None and item.get("media-type", "") not in _TEXT and id not in seen:
@@ -96,12 +96,12 @@ def _readable(items: dict[str, etree._Element], id: str) -> etree._Element | Non
 
 
 def _pictured(package: Package, name: str, link: str) -> str:
-    """Return the picture that a file of the book shows by a link, "" where it is none that may show words."""
+    """Return the picture that a link of a file refers to; "" if it is not a picture that may contain words."""
     return "" if ":" in link else picture_in(package, _resolve_reference(name, link))
 
 
 def _book(package: Package, path: Path) -> str:
-    """Return the name of the file that lists the book's."""
+    """Return the name of the package document, which lists the book's files."""
     if _CONTAINER in package:
         for rootfile in package.xml(_CONTAINER).iter("{*}rootfile"):
             if (name := unquote(rootfile.get("full-path", ""))) in package:
@@ -131,7 +131,7 @@ def _book_parts(
     marks: dict[str, str],
     warnings: list[str],
 ) -> Iterator[Part]:
-    level = 0  # of the entry of the contents that was passed last
+    level = 0  # of the last entry of the contents before this place
     blocks: list[Block]
     for number, file in enumerate(files, 1):
         name, kind = file.name, file.kind
@@ -165,7 +165,7 @@ def _book_parts(
 
 
 def _drawn_words(package: Package, name: str) -> str:
-    """Return the words of a drawing; "" where it is damaged."""
+    """Return the words of a drawing; "" if it is damaged."""
     try:
         root = package.xml(name)
     except DocumentError:
@@ -177,7 +177,7 @@ def _drawn_words(package: Package, name: str) -> str:
 def titled(blocks: list[Block], entries: list[tuple[int, _Entry]], above: int) -> tuple[list[Block], int]:
     """Return blocks with the contents' entries as headings, and the level of the last entry.
 
-    A heading that an entry names takes its level; others go below the entry before them.
+    A heading that matches an entry takes its level; other headings go below the entry before them.
     """
     named: dict[int, list[_Entry]] = {}
     titles: dict[int, _Entry] = {}
@@ -190,7 +190,7 @@ def titled(blocks: list[Block], entries: list[tuple[int, _Entry]], above: int) -
         else:
             titles[near] = entry
     unchanged: list[Block] = []
-    base = 1  # the markup's level of a heading that stands right below the last entry
+    base = 1  # the HTML level of a heading directly below the last entry
     for at, block in enumerate([*blocks, None]):
         for entry in named.get(at, ()):
             unchanged.append(Heading(entry.level, entry.title, place=block.place if block is not None else entry.name))
@@ -258,7 +258,7 @@ def _nav(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _first_link(title: etree._Element) -> etree._Element | None:
-    """Return the first link below a title that is none itself; None for a span inside a link or without links."""
+    """Return the first link below a title without a link; None for a span in a link or without links."""
     item = title.getparent()
     if item is None or etree.QName(item).localname != "li":
         return None
@@ -281,7 +281,7 @@ def _ncx(root: etree._Element, name: str) -> tuple[list[_Entry], list[_Entry]]:
 
 
 def _resolve_reference(name: str, href: str) -> str:
-    """Return the name in the package of the file that a reference means."""
+    """Return the name of the file in the package that a reference refers to."""
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(name), unquote(href.partition("#")[0]))).lstrip("/")
 
 

@@ -1,4 +1,4 @@
-"""FB2 (FictionBook) -> blocks of its bodies: titles, paragraphs, verses, notes."""
+"""FB2 (FictionBook) as blocks of its bodies: titles, paragraphs, verses, notes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Reader:
                 yield from self.blocks(child, level + (tag == "section"), deep + 1)
 
     def pictures(self, element: etree._Element, place: str) -> Iterator[Block]:
-        """Yield the pictures that an element shows or is; a link names one that the file itself holds."""
+        """Yield the pictures of an element. A link names a picture that is stored in the file."""
         for image in element.iter("{*}image"):
             link = next((str(value) for key, value in image.attrib.items() if str(key).endswith("href")), "")
             name = link[1:] if link[:1] == "#" and link[1:] in self._binaries else ""
@@ -78,9 +78,9 @@ def _tag(element: etree._Element) -> str:
 
 
 def _table_rows(table: etree._Element) -> tuple[tuple[str, ...], ...]:
-    """Return the rows of a table, each cell in its column."""
+    """Return the rows of a table, with each cell in its column."""
     rows: list[tuple[str, ...]] = []
-    below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
+    below: dict[int, tuple[int, str]] = {}  # by column: number of rows that a cell above still spans, and its words
     for row in table.iter("{*}tr"):
         cells: list[str] = []
         waiting = [cell for cell in row if isinstance(cell.tag, str)]
@@ -105,7 +105,7 @@ def _span(cell: etree._Element, name: str) -> int:
 
 
 def _element_line(element: etree._Element | None) -> str:
-    """Return the words of an element in one line, in their forms."""
+    """Return the words of an element in one line, with superscripts and other marks."""
     return "" if element is None else " ".join(linear(_element_pieces(element, Piece(""))).split())
 
 

@@ -1,4 +1,4 @@
-"""HTML -> blocks: what a reader would call the page's text, without navigation, scripts and styles."""
+"""HTML as blocks: the text of a page without navigation, scripts and styles."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HIDDEN = frozenset(
     "script style template noscript head nav aside iframe object svg canvas button datalist dialog audio video map "
     "rp".split()
 )
-_FURNITURE = frozenset(("header", "footer"))  # of the page; inside an article they are its own
+_FURNITURE = frozenset(("header", "footer"))  # of the page; in an article they belong to the article
 _BLOCKS = frozenset(
     "address article blockquote body center dd details dir div dl dt fieldset figcaption figure footer h1 h2 h3 h4 h5 "
     "h6 header hgroup hr html li main menu ol p pre section summary table tbody td tfoot th thead tr ul "
@@ -53,7 +53,7 @@ _BLOCKS = frozenset(
 )
 _SECTIONS = frozenset(
     "article main section blockquote figure details dialog fieldset dd li td th".split()
-)  # which have heads and feet of their own
+)  # elements that have headers and footers of their own
 _PREFORMATTED = frozenset(("pre", "listing", "xmp", "plaintext"))
 _STRUCK = frozenset(("del", "s", "strike"))
 _GAZETTE = re.compile(r"(?:oj-)?ti-(?:(?P<art>art)|section-\d|grseq-\d)")  # titles in the Official Journal of the EU
@@ -68,13 +68,13 @@ _SELF_CLOSED = re.compile(r"<([A-Za-z][\w:.-]{0,60})((?:\s[^<>]{0,4000}?)?)/>")
 _MARKED_TEXT = re.compile(r"(?<!//)(?<!/\*)<!\[CDATA\[(.*?)\]\]>", re.S)
 _PREFIX = re.compile(r"""<([\w-]{1,40}):html\b[^>]{0,2000}\bxmlns:\1\s*=""")
 _VOID = frozenset("area base br col embed hr img image input link meta param source track wbr".split())
-_NESTING = re.compile(  # or a comment or script, in which "<" opens nothing
+_NESTING = re.compile(  # or a comment or script, in which "<" begins no element
     r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style|textarea|title)\b.*?(?:</(?P=raw)\b|\Z)|<(/?)([A-Za-z][^\s/<>]{0,60})",
     re.I | re.S,
 )
 _FOREIGN_END = re.compile(r"[^<>]{0,2000}/>")
-_FOREIGN = ("svg", "math")  # in which "/>" closes an element
-_NOT_NESTED = _VOID | frozenset(  # those that the next of their kind, or their parent's end, closes
+_FOREIGN = ("svg", "math")  # elements in which "/>" closes an element
+_NOT_NESTED = _VOID | frozenset(  # elements that the next of their kind, or their parent's end, closes
     "colgroup dd dt li optgroup option p rb rp rt rtc tbody td tfoot th thead tr".split()
 )
 _MOST_NESTED = 1_000
@@ -84,7 +84,7 @@ _MAIN = 0.3  # of the page's characters
 
 _INLINE = frozenset(("sup", "sub", "ruby", "rt", "math", "input", "select", "textarea")) | _STRUCK
 
-_Lists = tuple[list[Any], ...]  # tag, last number, step and kind of numbers of the lists that are open
+_Lists = tuple[list[Any], ...]  # tag, last number, step and kind of numbers of each open list
 
 
 def read_html(path: Path, limits: ParseLimits) -> Flow:
@@ -97,7 +97,7 @@ def read_html(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _split_at_breaks(page: HtmlPage) -> list[list[Block]]:
-    """Return the page's blocks, cut at the writer's page breaks."""
+    """Return the page's blocks, divided at the author's page breaks."""
     blocks = titled(page)
     more = len(blocks) - len(page.blocks)
     cuts = sorted({0, *(at + more for at in page.breaks if at), len(blocks)})
@@ -105,9 +105,10 @@ def _split_at_breaks(page: HtmlPage) -> list[list[Block]]:
 
 
 def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
-    """Decode an HTML file, by the encoding it declares if its bytes are not UTF-8.
+    """Decode an HTML file, by its declared encoding if its bytes are not UTF-8.
 
-    What XML closes in itself ("<title/>") is closed as HTML wants it: it would hold all that follows.
+    Elements that XML closes in their start tag ("<title/>") get an end tag; otherwise they would contain the rest of
+    the page.
     """
     if not data:
         raise EmptyFileError(f"{path}: the file is empty.")
@@ -117,13 +118,13 @@ def html_text(data: bytes, path: Path) -> tuple[str, list[str]]:
 
 
 def declared_label(data: bytes) -> str:
-    """Return the encoding that a page declares, "" where it does not."""
+    """Return the encoding that a page declares, "" if there is none."""
     declared = _CHARSET.search(data[:4096])
     return (declared[1] or declared[2]).decode() if declared else ""
 
 
 def _as_html(text: str) -> str:
-    """Return a page of XML as HTML: elements without a prefix, none closed in itself, marked texts as texts."""
+    """Return an XHTML page as HTML: no prefixes, no self-closing elements, CDATA as text."""
     text = _MARKED_TEXT.sub(lambda section: html.escape(section[1], quote=False), text)
     if (named := _PREFIX.search(text[:4_000])) is not None:
         text = re.sub(rf"(</?){re.escape(named[1])}:(?=[A-Za-z])", r"\1", text)
@@ -139,8 +140,9 @@ class HtmlPage:
     blocks: list[Block] = field(default_factory=list)
     metadata: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
-    ids: list[tuple[str, int]] = field(default_factory=list)  # an element's id, and the block it begins before
-    breaks: list[int] = field(default_factory=list)  # blocks before which the writer ends a page
+    # ids of elements, each with the number of the block that it begins before
+    ids: list[tuple[str, int]] = field(default_factory=list)
+    breaks: list[int] = field(default_factory=list)  # numbers of blocks before which the author ends a page
 
 
 def parse_html(
@@ -151,11 +153,11 @@ def parse_html(
     image: Callable[[str], str] = picture_in_link,
     framed: bool = False,
 ) -> HtmlPage:
-    """Read a page's blocks in order. ``whole``: of a book's file, where nothing is navigation.
+    """Read a page's blocks in order. ``whole`` is for files of books, which have no navigation.
 
-    ``place`` begins every block's; the block's number is put behind it. ``image`` gives the name of the picture that a
-    link means, "" where there is none that may show words. ``framed``: of a page inside another, whose own frames are
-    not read.
+    ``place`` is the beginning of each block's place, followed by the block's number. ``image`` returns the name of the
+    picture that a link refers to, "" if it cannot contain words. ``framed`` is for pages inside another page; their own
+    frames are not read.
     """
     tree = LexborHTMLParser(flattened(source))
     page = HtmlPage()
@@ -188,7 +190,10 @@ def parse_html(
 
 
 def flattened(source: str) -> str:
-    """Return HTML in which elements beyond a depth are breaks: a parser's time grows by the square of the depth."""
+    """Return HTML in which elements beyond a maximum depth are line breaks.
+
+    The time of a parser grows with the square of the depth.
+    """
     if source.count("<") <= _MOST_NESTED:
         return source
     stack: list[str] = []
@@ -217,14 +222,14 @@ def flattened(source: str) -> str:
 
 
 def titled(page: HtmlPage) -> list[Block]:
-    """Return the page's blocks, after its title where they do not show it."""
+    """Return the page's blocks, with its title first if they do not contain it."""
     title = page.metadata.get("title", "")
     shown = any(title in block.text for block in page.blocks[:20] if not isinstance(block, Table))
     return page.blocks if not title or shown else [Paragraph(title, "title"), *page.blocks]
 
 
 def _main(body: LexborNode) -> LexborNode:
-    """Return the element with the main text, if the page marks one and it holds a good part of the text."""
+    """Return the element marked as main text, if it contains a large part of the text."""
     for selector in ("main", "[role=main]", "article"):
         nodes = body.css(selector)
         if len(nodes) == 1 and len(nodes[0].text()) > _MAIN * len(body.text()):
@@ -235,14 +240,14 @@ def _main(body: LexborNode) -> LexborNode:
 class _Writer:
     def __init__(self, page: HtmlPage, place: str, whole: bool, image: Callable[[str], str], styles: Styles) -> None:
         self._page, self._before, self._whole, self._image, self._styles = page, place, whole, image, styles
-        self._images: list[str] = []  # in the block that is being gathered, after which they come
+        self._images: list[str] = []  # images in the current block, which follow it
         self._words: list[str] = []
-        self._readings: list[str] = []  # of the ruby in the block that is being gathered
-        self._rubies = 0  # that are open
-        self.unseen = 0  # hidden elements with words
-        self.framed = False  # whether frames are left out
-        self.scripts = True  # whether what stands for missing scripts is left out
-        self._kind: tuple[str, int, str] = ("p", 0, "")  # what the words being gathered are: tag, depth, mark
+        self._readings: list[str] = []  # ruby readings in the current block
+        self._rubies = 0  # open ruby elements
+        self.unseen = 0  # hidden elements that contain words
+        self.framed = False  # whether frames are not read
+        self.scripts = True  # whether the text shown without scripts is not read
+        self._kind: tuple[str, int, str] = ("p", 0, "")  # the current block: tag, depth, mark
 
     def _place(self) -> str:
         return f"{self._before}paragraph {len(self._page.blocks) + 1}"
@@ -273,7 +278,7 @@ class _Writer:
             self._page.blocks.append(Paragraph(text, self._place()))
 
     def put(self, page: HtmlPage) -> None:
-        """Put the blocks of a page inside the page here."""
+        """Insert the blocks of a page that is embedded here."""
         self.end()
         self._page.blocks += (replace(block, place=self._place()) for block in page.blocks)
 
@@ -341,7 +346,7 @@ class _Writer:
         return node.attributes.get("aria-hidden") == "true" and tag not in _BLOCKS and tag != "math"
 
     def _holds_text(self, node: LexborNode, tag: str, article: bool) -> bool:
-        """Return whether an element that seldom holds text of the page does."""
+        """Return whether an element of a kind that is usually not text is text of the page."""
         if tag == "noscript":
             return not self.scripts
         if tag == "aside":
@@ -354,7 +359,7 @@ class _Writer:
         )  # fmt: skip
 
     def _inline(self, node: LexborNode, tag: str, deep: int, lists: _Lists, article: bool) -> None:
-        """Gather words whose form carries meaning."""
+        """Read an inline element with a meaning, such as superscript."""
         if tag in ("input", "select", "textarea"):
             self._words.append(field_text(node, tag))
             return
@@ -372,7 +377,7 @@ class _Writer:
         if tag == "ruby":
             reading = " ".join(" ".join(rt.text(deep=True, separator=" ").split()) for rt in node.css("rt"))
             self._readings[readings:] = [f"{''.join(text.split())} {reading}".strip()] if reading else []
-        elif tag == "rt" or not text.strip():  # it is no reading of anything, or held blocks
+        elif tag == "rt" or not text.strip():  # it is not a reading of any text, or it contained blocks
             return
         else:
             core, written = text.strip(), text.strip()
@@ -432,18 +437,18 @@ class _Writer:
             self._words.append(f" {alt} ")
 
 
-_PARTS = {"thead": 0, "tfoot": 2}  # order in which the parts of a table show, wherever they stand
+_PARTS = {"thead": 0, "tfoot": 2}  # order in which the parts of a table are displayed
 
 
 def _read_table(node: LexborNode, styles: Styles) -> tuple[tuple[tuple[str, ...], ...], int, int] | None:
-    """Return rows of cells, spans filled, how many of them are heads, and how many rows and cells are hidden.
+    """Return a table's rows with spans filled, its heading rows, and its hidden rows and cells.
 
-    None where the table only lays out the page: it holds tables, or one column.
+    None for a table that only arranges the page: it contains tables, or has one column.
     """
     if node.css_first("table table") is not None or node.css_first("h1, h2, h3") is not None:
         return None
     rows: list[tuple[str, ...]] = []
-    below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its text
+    below: dict[int, tuple[int, str]] = {}  # by column: number of rows that a cell above still spans, and its text
     unseen = 0
     shown = sorted(node.css("tr"), key=lambda row: _PARTS.get((row.parent and row.parent.tag) or "", 1))
     for row in shown:
@@ -488,7 +493,7 @@ def _reach(below: dict[int, tuple[int, str]], cells: list[str]) -> None:
 
 
 def _cell(cell: LexborNode, styles: Styles) -> str:
-    """Return the words of a cell in one line, in their forms."""
+    """Return the words of a cell in one line, with superscripts and other marks."""
     page = HtmlPage()
     writer = _Writer(page, "", True, lambda _: "", styles)
     writer.walk(cell, 0)
@@ -500,6 +505,6 @@ def _cell(cell: LexborNode, styles: Styles) -> str:
 
 
 def _titles(header: LexborNode) -> bool:
-    """Return whether a header outside all sections is the document's title block, and no bar of the site."""
+    """Return whether a header outside all sections is the title block, not a bar of the site."""
     head = header.css_first("h1")
     return head is not None and header.css_first("nav") is None and head.css_first("a, img") is None

@@ -1,4 +1,7 @@
-"""JATS, DocBook, TEI and DITA -> blocks: sections as nested, notes after their paragraph, references as a section."""
+"""JATS, DocBook, TEI and DITA as blocks.
+
+Sections are nested, notes follow their paragraph, and references are a section.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from indexers.formats.xml.lines import LineWriter
 from indexers.formats.xml.tables import tables_of
 from indexers.formats.xml.vocabularies import children, tag
 
-_DEEPEST = 90  # each level takes up to four calls
+_DEEPEST = 90  # each level needs up to four calls
 _NUMBER = re.compile(r"[\dIVXLA-Z]{1,6}(?:\.\d{1,4}){0,6}\.?")
 _ORDERED = frozenset(("orderedlist", "procedure", "substeps", "ol", "steps", "calloutlist"))
 _ORDERS = frozenset("order ordered alpha-lower alpha-upper roman-lower roman-upper numbered 1".split())
@@ -24,7 +27,7 @@ _DEFAULT = {"abstract": "Abstract", "references": "References"}
 
 
 class DocumentWriter(LineWriter):
-    """Writes the blocks of a document of a vocabulary. ``metadata`` is filled as its front matter is read."""
+    """A writer of a document's blocks. It fills ``metadata`` from the front matter."""
 
     def blocks(self) -> Iterator[Block]:
         self._element(self._root, 0, 0)
@@ -64,7 +67,7 @@ class DocumentWriter(LineWriter):
         self._item = before
 
     def _titled_before(self, element: etree._Element) -> bool:
-        """Return whether the section that an element fills has a title itself."""
+        """Return whether the section that consists of this element has a title itself."""
         parent = element.getparent()
         inside = list(children(parent)) if parent is not None else []
         return any(self._kind(child) == "title" for child in inside) and len(inside) <= 2

@@ -1,4 +1,4 @@
-"""RSS, Atom and OPML -> blocks: an entry is a section with its date, its link and its text."""
+"""RSS, Atom and OPML as blocks: an entry is a section with its date, link and text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEEPEST = 60
 
 
 def feed_blocks(root: etree._Element, metadata: dict[str, str]) -> Iterator[Block]:
-    """Yield the head of a feed and its entries, in the order of the file."""
+    """Yield the description of a feed and its entries, in the order of the file."""
     entries = [element for element in root.iter() if tag(element) in _ENTRIES]
     inside = set(entries)
     channel = next((element for element in root.iter() if tag(element) == "channel"), root)
@@ -62,7 +62,7 @@ def _entry(entry: etree._Element, number: int, level: int) -> Iterator[Block]:
 
 
 def _field_lines(fields: list[etree._Element]) -> str:
-    """Return what the fields of a feed or an entry say beside its contents: date, people, subjects, links, others."""
+    """Return the fields of a feed or entry except its content: date, people, subjects, links, others."""
     dates = [read_date(words_of(field)) for name in _DATES for field in fields if tag(field) == name]
     people = [" ".join(words_of(field).split()) for field in fields if tag(field) in _PEOPLE]
     about = [text for field in fields if tag(field) in _SUBJECTS
@@ -74,7 +74,7 @@ def _field_lines(fields: list[etree._Element]) -> str:
 
 
 def _contents(fields: list[etree._Element], place: str, level: int) -> list[Block]:
-    """Return the texts of an entry, a summary before the whole, and none whose words another one holds."""
+    """Return the texts of an entry, the summary first, without texts that another one contains."""
     contents = sorted((field for field in fields if tag(field) in _CONTENTS), key=lambda it: _CONTENTS.index(tag(it)))
     written: list[tuple[set[str], list[Block]]] = []
     for field in contents:
@@ -88,7 +88,7 @@ def _contents(fields: list[etree._Element], place: str, level: int) -> list[Bloc
 
 
 def _set_below(block: Block, level: int) -> Block:
-    """Put a heading inside an entry below the entry's own."""
+    """Return a heading of an entry at a level below the entry's own."""
     return replace(block, level=level + max(1, block.level - 1)) if isinstance(block, Heading) else block
 
 
@@ -98,7 +98,7 @@ def _link(element: etree._Element) -> str:
 
 
 def content_blocks(element: etree._Element) -> list[Block]:
-    """Return what an element holds: XHTML, HTML as text, or plain text."""
+    """Return the content of an element that holds XHTML, HTML as text, or plain text."""
     if any(str(child.tag).startswith(_XHTML) or tag(child) == "div" for child in children(element)):
         source = "".join(etree.tostring(child, encoding="unicode") for child in children(element))
         return parse_html(re.sub(r"(</?)\w+:(?=[a-zA-Z])", r"\1", source), whole=True).blocks
@@ -109,7 +109,7 @@ def content_blocks(element: etree._Element) -> list[Block]:
 
 
 def plain_text(element: etree._Element) -> str:
-    """Return an element's words in a line, also where they are HTML written as text."""
+    """Return an element's words in a line, also if they are HTML as text."""
     text = words_of(element)
     if element.get("type") not in ("text", "text/plain"):
         text = html.unescape(_MARKUP.sub(" " if "<br" in text else "", text))
@@ -128,7 +128,7 @@ def read_date(text: str) -> str:
 
 
 def outline_blocks(root: etree._Element, metadata: dict[str, str]) -> Iterator[Block]:
-    """Yield an outline: what holds others at the top is a section, the rest are items."""
+    """Yield an outline. Top-level items with children are sections, the rest are list items."""
     head = next((child for child in children(root) if tag(child) == "head"), None)
     fields = {tag(child): " ".join(words_of(child).split()) for child in children(head)} if head is not None else {}
     if title := fields.pop("title", ""):

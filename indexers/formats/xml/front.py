@@ -1,4 +1,4 @@
-"""What stands before the text of an XML document: title, authors, date, key words, and fields with their names."""
+"""The front matter of an XML document: title, authors, date, key words, and named fields."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PAGES = (("fpage", "lpage"), ("first-page", "last-page"))
 
 @dataclass(slots=True)
 class Front:
-    """``fields`` are lines ("Volume: 12"), ``texts`` elements that are read as text, ``abstracts`` sections."""
+    """Front matter. ``fields`` are lines ("Volume: 12"), ``texts`` elements to read as text, ``abstracts`` sections."""
 
     title: etree._Element | None = None
     subtitles: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Front:
 
 
 def read_front(element: etree._Element, words: Callable[[etree._Element], str]) -> Front:
-    """Read what an element says of the document. ``words`` gives an element's words in one line."""
+    """Read front matter from an element. ``words`` returns an element's words in one line."""
     front = Front()
     _gather(element, front, words, 0)
     title = words(front.title) if front.title is not None else ""
@@ -56,7 +56,7 @@ def read_front(element: etree._Element, words: Callable[[etree._Element], str]) 
 
 
 def is_titled(element: etree._Element) -> bool:
-    """Return whether front matter says the title of its document."""
+    """Return whether front matter contains the title of its document."""
     return any(tag(inner) in _TITLES for inner in element.iterdescendants())
 
 
@@ -99,7 +99,7 @@ def _gather(element: etree._Element, front: Front, words: Callable[[etree._Eleme
 
 
 def _gather_beside(person: etree._Element, front: Front, words: Callable[[etree._Element], str]) -> None:
-    """Gather what stands with a person's name: where they work, how they are reached."""
+    """Add the details beside a person's name: affiliation and address."""
     for child in children(person):
         name = tag(child)
         if name in _BLOCKS:
@@ -120,7 +120,7 @@ def _first_person(element: etree._Element, words: Callable[[etree._Element], str
 
 
 def person(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
-    """Return a name as people write it: "Dr Ada Kelp Jr"; of several spellings the first."""
+    """Return a person's name in the usual order ("Dr Ada Kelp Jr"), in its first spelling."""
     if tag(element) == "name-alternatives":
         element = next(children(element), element)
     parts: list[list[str]] = [[], [], [], []]
@@ -133,7 +133,7 @@ def person(element: etree._Element, words: Callable[[etree._Element], str]) -> s
 
 
 def date_of(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
-    """Return a date as "2021-02-03" where its parts are numbers, else as it is written."""
+    """Return a date as "2021-02-03" if its parts are numbers, else as it is written."""
     parts = {tag(child): words(child) for child in children(element)}
     if "year" in parts:
         date = parts["year"]
@@ -151,7 +151,7 @@ def date_of(element: etree._Element, words: Callable[[etree._Element], str]) -> 
 
 
 def citation(element: etree._Element, words: Callable[[etree._Element], str]) -> str:
-    """Return a reference whose parts stand without signs between them as a line: people, title, source, year."""
+    """Return a reference without punctuation as a line: people, title, source, year."""
     parts: list[str] = []
     people: list[str] = []
     for name, text in _citation_parts(element, words, 0):
@@ -185,6 +185,6 @@ def _citation_parts(
 
 
 def _attribute_span(element: etree._Element) -> str:
-    """Return what an empty element says in attributes: a day, or pages from and to."""
+    """Return the text of an empty element with attributes: a day, or a range of pages."""
     first, last = element.get("from") or "", element.get("to") or ""
     return "–".join(filter(None, (first, last))) or element.get("when") or ""

@@ -1,4 +1,4 @@
-"""The words of a line in an XML document: forms that carry meaning, marks of notes, references, names and choices."""
+"""Text lines of XML documents: superscripts, formulas, note marks, references, names and choices."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from indexers.formats.xml.vocabularies import BLOCKS, KINDS, children, tag
 
 _RAISED = {"sup": "sup", "superscript": "sup", "sub": "sub", "subscript": "sub"}
 _ID = "{http://www.w3.org/XML/1998/namespace}id"
-_MOST_INSIDE = 8  # lines inside one another: cells in cells
+_MOST_INSIDE = 8  # levels of nested lines, such as cells in cells
 
 
 class LineWriter:
-    """Gathers words and writes them as blocks."""
+    """A writer that gathers words into blocks."""
 
     def __init__(
         self, vocabulary: str, root: etree._Element, metadata: dict[str, str], outer: LineWriter | None = None
@@ -24,14 +24,14 @@ class LineWriter:
         self._vocabulary, self._kinds, self._root, self._metadata = vocabulary, KINDS[vocabulary], root, metadata
         self._written: list[Block] = []
         self._pieces: list[Piece] = []
-        self._label = ""  # of the section, figure or item whose first words come next
-        self._item: tuple[str, int] | None = None  # mark and depth of the item that is being read
-        self._notes: list[tuple[str, etree._Element]] = []  # that the paragraph names
+        self._label = ""  # label of the section, figure or item whose first words follow
+        self._item: tuple[str, int] | None = None  # mark and depth of the current item
+        self._notes: list[tuple[str, etree._Element]] = []  # notes that the paragraph refers to
         self._placed: set[etree._Element] = set() if outer is None else outer._placed
         self._targets: dict[str, etree._Element] | None = None if outer is None else outer._all_targets()
         self._count, self._outer = 0, outer
-        self._inside: int = 0 if outer is None else outer._inside + 1  # how many lines are being read around this one
-        self._numbers: dict[etree._Element, int] = {}  # of the last item of a list
+        self._inside: int = 0 if outer is None else outer._inside + 1  # number of lines that contain this one
+        self._numbers: dict[etree._Element, int] = {}  # number of the last item by list
 
     def _kind(self, element: etree._Element) -> str:
         return self._kinds.get(tag(element), "")
@@ -44,7 +44,7 @@ class LineWriter:
         self._pieces.append(form._replace(text=text))
 
     def _flush(self) -> None:
-        """Write the words gathered so far as a block, and after it the notes that they name."""
+        """Write the words gathered so far as a block, followed by the notes that they refer to."""
         text, self._pieces = linear(self._pieces), []
         text = "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
         if text and self._label:
@@ -59,13 +59,13 @@ class LineWriter:
             self._write_notes()
 
     def _write_label(self) -> None:
-        """Write a label that no words followed."""
+        """Write a label that no words follow."""
         if self._label:
             self._written.append(Paragraph(self._label, self._place()))
         self._label = ""
 
     def _write_notes(self) -> None:
-        if self._outer is not None:  # of words inside a line, which the line's own paragraph writes
+        if self._outer is not None:  # notes in a line inside a paragraph are written with the paragraph
             self._outer._notes += self._notes
             self._notes = []
         while self._notes:
@@ -78,7 +78,7 @@ class LineWriter:
             self._written.append(Note(text, mark, self._place()))
 
     def _flat(self, element: etree._Element, skip: list[etree._Element] | None = None) -> str:
-        """Return the words of an element in one line, in their forms."""
+        """Return the words of an element in one line, with superscripts and other marks."""
         if self._inside > _MOST_INSIDE:
             return " ".join(words_of(element).split())
         inner = type(self)(self._vocabulary, self._root, {}, self)
@@ -89,7 +89,7 @@ class LineWriter:
 
     def _walk(self, element: etree._Element, level: int, lists: int, deep: int, form: Piece = Piece(""),
               skip: list[etree._Element] | tuple[()] = ()) -> None:  # fmt: skip
-        """Read what stands in an element: text, and elements by their kinds."""
+        """Read the content of an element: text, and elements by their kinds."""
         self._say(_one_line(element.text), form)
         for child in element:
             if isinstance(child.tag, str) and child not in skip:
@@ -101,7 +101,7 @@ class LineWriter:
         raise NotImplementedError
 
     def _stands_apart(self, element: etree._Element) -> bool:
-        """Return whether an element holds only elements, none of which is a block, with nothing between them."""
+        """Return whether an element contains only elements, without blocks and without text between them."""
         inside = list(children(element))
         plain = not any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
         return (
@@ -117,7 +117,7 @@ class LineWriter:
         return self._joined(element) if self._stands_apart(element) else self._flat(element)
 
     def _inline(self, element: etree._Element, kind: str, level: int, lists: int, deep: int, form: Piece) -> None:
-        """Read words inside a paragraph whose form carries meaning, or an element of no kind."""
+        """Read an inline element with a meaning, or an element of unknown kind."""
         names = kind in ("note", "cross") or element.get("rid") or element.get("target")
         if names and self._refers(element, kind, form):
             return
@@ -149,7 +149,10 @@ class LineWriter:
                 self._flush()
 
     def _choices(self, element: etree._Element) -> list[str]:
-        """Return the readings of a place, the corrected or full form first; of equations in two forms one."""
+        """Return the alternative texts of a place, the corrected or full form first.
+
+        Of equations in two forms, only one is returned.
+        """
         named = {tag(child): self._flat(child) for child in children(element)}
         if tag(element) == "alternatives":
             maths = [child for child in children(element) if self._kind(child) == "math"]
@@ -158,7 +161,10 @@ class LineWriter:
         return list(filter(None, (named[name] for name in order))) or [""]
 
     def _refers(self, element: etree._Element, kind: str, form: Piece) -> bool:
-        """Write a note's mark, or the title of what an empty reference names. Return whether that was all of it."""
+        """Write a note's mark, or the title of the target of an empty reference.
+
+        Return whether that was the whole element.
+        """
         links = (element.get(name) for name in ("rid", "target", "linkend"))
         name = next(filter(None, links), "").removeprefix("#").split(" ")[0]
         target = element if kind == "note" else self._target(name) if name else None

@@ -1,4 +1,4 @@
-"""XML files -> blocks, by the vocabulary that their root element names."""
+"""XML files as blocks, read by the vocabulary of their root element."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _OUTSIDE = re.compile(r"<!ENTITY\s{1,20}([\w:.-]{1,60})\s{1,20}(?:SYSTEM|PUBLIC)
 _INCLUDE = "{http://www.w3.org/2001/XInclude}include"
 _MAP_ENTRIES = frozenset(("topicref", "chapter", "appendix", "part", "mapref", "keydef", "notices", "glossarylist"))
 _MAPS = frozenset(("map", "bookmap", "subjectScheme"))
-_HEAD = 100_000  # characters in which entities are declared
+_HEAD = 100_000  # characters that may contain entity declarations
 
 
 def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
-    """Read an XML file. Raise DocumentError if it is empty, holds no element, or is over a limit."""
+    """Read an XML file. Raise DocumentError if it is empty, has no element, or exceeds a limit."""
     root, warnings = read_root(path, limits)
     vocabulary, metadata = vocabulary_of(root), dict[str, str]()
     if vocabulary in KINDS:
@@ -52,14 +52,14 @@ def read_xml_file(path: Path, limits: ParseLimits) -> Flow:
 
 
 def _never_empty(blocks: Iterator[Block], root: etree._Element) -> list[Block]:
-    """Return blocks, or the words of a file whose structure gives none."""
+    """Return the blocks, or all words of the file if there are none."""
     return list(blocks) or [
         Paragraph("\n".join(filter(None, map(str.strip, map(str, root.itertext())))), "paragraph 1")
     ]
 
 
 def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str]]:
-    """Return the root of a file, and warnings. What is not well-formed is mended where only ``&`` is wrong."""
+    """Return the root of a file, and warnings. A bare ``&`` in a malformed file is repaired."""
     limits.check_file(path)
     data = path.read_bytes()
     if not data:
@@ -89,7 +89,7 @@ def read_root(path: Path, limits: ParseLimits) -> tuple[etree._Element, list[str
 
 
 def _parts_outside(root: etree._Element, head: str, text: str) -> int:
-    """Return the number of places at which a file takes in another file."""
+    """Return the number of places at which a file includes another file."""
     parts = sum(1 for _ in root.iter(_INCLUDE))
     if names := set(_OUTSIDE.findall(head)):
         parts += sum(text.count(f"&{name};") for name in names)

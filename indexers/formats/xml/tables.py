@@ -1,4 +1,4 @@
-"""Tables in XML: those of HTML, of CALS (``tgroup``), and simple ones of rows and cells."""
+"""Tables in XML: HTML, CALS (``tgroup``), and simple tables of rows and cells."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from lxml import etree
 from indexers.formats.flow.blocks import Table
 from indexers.formats.xml.vocabularies import children, tag
 
-_WIDEST = 100  # columns or rows that a cell spans
+_WIDEST = 100  # maximum of columns or rows that a cell spans
 _HEADS = frozenset(("sthead", "prophead", "chhead"))
 _NAMES = ("namest", "nameend", "colname", "spanname")
 
 
 def tables_of(element: etree._Element, is_row: Callable[[etree._Element], bool],
               words: Callable[[etree._Element], str]) -> Iterator[Table]:  # fmt: skip
-    """Yield the tables of an element, each ``tgroup`` as its own. Merged cells stand on each of their rows."""
+    """Yield the tables of an element, one for each ``tgroup``.
+
+    A merged cell appears in each of its rows.
+    """
     groups = [child for child in children(element) if tag(child) == "tgroup"]
     for group in groups or [element]:
         rows = list(_rows(group, is_row))
@@ -26,7 +29,7 @@ def tables_of(element: etree._Element, is_row: Callable[[etree._Element], bool],
 
 
 def _rows(group: etree._Element, is_row: Callable[[etree._Element], bool], deep: int = 0) -> Iterator[etree._Element]:
-    """Yield the rows of a table in the order in which they show, without those of tables inside it."""
+    """Yield the rows of a table in display order, without those of nested tables."""
     last: list[etree._Element] = []
     for child in children(group):
         if is_row(child):
@@ -52,7 +55,7 @@ def _leading_heads(rows: list[etree._Element]) -> Iterator[etree._Element]:
 
 
 def _columns(group: etree._Element) -> dict[str, tuple[int, int]]:
-    """Return the columns (from 0) that the names of CALS stand for: first and last."""
+    """Return the first and last column (from 0) for each CALS name."""
     columns: dict[str, tuple[int, int]] = {}
     at = 0
     for child in children(group):
@@ -70,7 +73,7 @@ def _columns(group: etree._Element) -> dict[str, tuple[int, int]]:
 def _cells(rows: list[etree._Element], columns: dict[str, tuple[int, int]],
            words: Callable[[etree._Element], str]) -> tuple[tuple[str, ...], ...]:  # fmt: skip
     table: list[tuple[str, ...]] = []
-    below: dict[int, tuple[int, str]] = {}  # column: rows that a cell above reaches down to, and its words
+    below: dict[int, tuple[int, str]] = {}  # by column: number of rows that a cell above still spans, and its words
     for row in rows:
         cells: list[str] = []
         for cell in children(row):
@@ -89,7 +92,7 @@ def _cells(rows: list[etree._Element], columns: dict[str, tuple[int, int]],
 
 
 def _reach(below: dict[int, tuple[int, str]], column: int) -> str:
-    """Return the words of a cell that reaches down to this row, "" where none does."""
+    """Return the words of a cell above that spans this row, "" if there is none."""
     rows, text = below.pop(column, (0, ""))
     if rows > 1:
         below[column] = (rows - 1, text)
@@ -97,7 +100,7 @@ def _reach(below: dict[int, tuple[int, str]], column: int) -> str:
 
 
 def _cell_span(cell: etree._Element, columns: dict[str, tuple[int, int]], at: int) -> tuple[int, int]:
-    """Return the column at which a cell begins at the earliest, and how many it spans."""
+    """Return the first possible column of a cell, and how many columns it spans."""
     start, end, name, span = (columns.get(cell.get(attribute) or "") for attribute in _NAMES)
     if (both := span or ((start[0], end[1]) if start and end else None)) is not None and both[1] >= both[0]:
         return both[0], min(_WIDEST, both[1] - both[0] + 1)

@@ -1,4 +1,7 @@
-"""XML of no known vocabulary -> blocks: text in order, a tree of titles, tables of records. Names are no text."""
+"""XML of unknown vocabulary as blocks: text in order, titles as a tree, records as tables.
+
+Names of elements are not text.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _TITLES = frozenset("title heading head header headline caption name subject h h
 _TITLE_ATTRIBUTES = ("title", "heading", "headline", "caption", "label", "name")
 _LONGEST_TITLE, _LONGEST_CELL, _WIDEST = 160, 300, 20
 _LONGEST_RECORD = 400  # characters of a record that is one paragraph
-_FILLED = 0.5  # share of the cells of a table that hold something
+_FILLED = 0.5  # minimum share of the cells of a table that are not empty
 _WORDED = frozenset("title heading headline caption label name alt text summary description desc tooltip comment "
                     "note value content abstract displayname".split())  # fmt: skip
 _TECHNICAL = frozenset("class style id ref href src type rel path url uri xmlns d points transform viewbox lang space "
@@ -30,7 +33,7 @@ _INLINE = frozenset("a b i u em strong sub sup span tt q code abbr small big fon
 
 
 class TreeReader:
-    """Reads elements in order. An element with text between its elements is a paragraph."""
+    """A reader of elements in order. An element with text between its elements is a paragraph."""
 
     def __init__(self, root: etree._Element, metadata: dict[str, str]) -> None:
         self._root, self._metadata, self._count = root, metadata, 0
@@ -89,12 +92,12 @@ class TreeReader:
 
 
 def is_mixed(element: etree._Element) -> bool:
-    """Return whether text stands directly in an element that also holds elements."""
+    """Return whether an element contains both text and elements."""
     return any(text and text.strip() for text in (element.text, *(child.tail for child in element)))
 
 
 def inline(element: etree._Element, deep: int = 0) -> str:
-    """Return the words in an element in a row. Elements that meet without text are set apart."""
+    """Return the words of an element in order, with spaces between adjacent elements."""
     parts = [element.text or ""]
     for child in children(element):
         if deep > _DEEPEST:
@@ -107,13 +110,13 @@ def inline(element: etree._Element, deep: int = 0) -> str:
 
 
 def _before(element: etree._Element) -> str:
-    """Return the text that stands directly before an element."""
+    """Return the text directly before an element."""
     before, parent = element.getprevious(), element.getparent()
     return (before.tail if before is not None else parent.text if parent is not None else "") or ""
 
 
 def worded(element: etree._Element) -> list[str]:
-    """Return the values of attributes that carry words."""
+    """Return the values of attributes that contain words."""
     values = []
     for key, value in element.attrib.items():
         name = str(key).rpartition("}")[2].lower()
@@ -126,13 +129,13 @@ def worded(element: etree._Element) -> list[str]:
 
 
 def _is_section(element: etree._Element) -> bool:
-    """Return whether an element between text is no part of a line: it has a title, or paragraphs of its own."""
+    """Return whether an element between text is a section: it has a title, or its own paragraphs."""
     inside = list(children(element))
     return _title_of(element) is not None or (len(inside) > 1 and not is_mixed(element))
 
 
 def _title_of(element: etree._Element) -> etree._Element | None:
-    """Return the child that titles an element: named like a title, short, and before its other text."""
+    """Return the child that is the title of an element: named like a title, short, and before other text."""
     inside = list(children(element))
     for child in inside[:3]:
         text = words_of(child).strip()
@@ -155,7 +158,7 @@ def _is_short_record(element: etree._Element, inside: Sequence[etree._Element]) 
 
 
 def _record_titles(run: Sequence[etree._Element]) -> dict[etree._Element, etree._Element]:
-    """Return the first short child of each of several like elements, if it tells them apart."""
+    """Return the first short child of each of several similar elements, if all of these differ."""
     if len(run) < 2 or any(_title_of(element) is not None or is_mixed(element) for element in run):
         return {}
     titles = {}
@@ -171,7 +174,7 @@ def _record_titles(run: Sequence[etree._Element]) -> dict[etree._Element, etree.
 
 
 def _table(run: Sequence[etree._Element]) -> tuple[tuple[str, ...], ...] | None:
-    """Return several like elements as rows, if each holds short values alone; None if they are no table."""
+    """Return similar elements as rows if each contains only short values; None otherwise."""
     if len(run) < 2 or not (len(run[0]) or run[0].attrib):
         return None
     records: list[dict[str, str]] = []

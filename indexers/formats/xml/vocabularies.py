@@ -1,4 +1,4 @@
-"""What the elements of JATS, DocBook, TEI and DITA are, and by which marks a file's vocabulary is told."""
+"""Kinds of the elements of JATS, DocBook, TEI and DITA, and detection of a file's vocabulary."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _DITA_TITLES = frozenset(("title", "glossterm", "booktitle", "mainbooktitle"))
 
 
 def tag(element: etree._Element) -> str:
-    """Return an element's name without its namespace; "" for what is no element."""
+    """Return an element's name without its namespace; "" for comments and instructions."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 

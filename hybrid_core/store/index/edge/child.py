@@ -1,4 +1,4 @@
-"""Work on a closed shard in a child process, which may freeze, hang or die without harm to its parent.
+"""Operations on a closed shard in a child process, which may freeze, hang or crash without affecting its parent.
 
 ``python -P -m hybrid_core.store.index.edge.child optimize FOLDER``: exit status 0 when the shard was optimised and
 flushed. ``python -P -m hybrid_core.store.index.edge.child load FOLDER DIMENSION LEARNED``: any exit status means that
@@ -25,10 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
-    """Optimise the closed shard in ``folder`` in a child, because ``optimize`` freezes the process that calls it.
+    """Optimise the closed shard in ``folder`` in a child process, since ``optimize`` freezes its process.
 
-    Wait for it, and return whether it succeeded. A failure only costs speed: the caller checks the shard's count when
-    it loads it. ``handles`` are as in ``run_child``.
+    Wait for the child, and return whether it succeeded. A failure only costs speed: the caller checks the shard's count
+    when it loads it. ``handles`` are as in ``run_child``.
     """
     try:
         process = run_child(["optimize", str(folder)], handles, _OPTIMIZE_SECONDS)
@@ -42,15 +42,15 @@ def optimize_in_child(folder: Path, handles: Sequence[int]) -> bool:
 
 
 def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[int]) -> None:
-    """Raise ``IndexDamagedError`` where a child that loads the closed shard in ``folder`` dies or hangs.
+    """Raise ``IndexDamagedError`` if a child that loads the closed shard in ``folder`` crashes or hangs.
 
-    A child that only fails is no answer: the caller meets the same error, and reports it better. ``handles`` are as in
+    If the child only reports an error, nothing is raised: the caller will get the same error. ``handles`` are as in
     ``run_child``.
     """
     try:
         process = run_child(["load", str(folder), str(dimension), str(int(learned))], handles, _LOAD_SECONDS)
     except OSError:
-        return  # no child can be started
+        return  # the system cannot start a child
     except subprocess.TimeoutExpired as error:
         raise IndexDamagedError("a process that loads it hangs") from error
     if process.returncode < 0:
@@ -58,25 +58,25 @@ def try_in_child(folder: Path, dimension: int, learned: bool, handles: Sequence[
 
 
 def run_child(arguments: Sequence[str], handles: Sequence[int], seconds: float) -> subprocess.CompletedProcess[bytes]:
-    """Run this module with ``arguments`` and wait for its end; its stderr is captured.
+    """Run this module with ``arguments`` in a child process and wait for its end; stderr is captured.
 
-    ``handles`` are the lock descriptors that the child inherits, so that nobody opens a shard under a child whose
-    parent was killed. Raise OSError where no child can be started, ``subprocess.TimeoutExpired`` after ``seconds``.
+    ``handles`` are the lock descriptors that the child inherits. They keep the shard locked even if the parent is
+    killed. Raise OSError if the child cannot be started, and ``subprocess.TimeoutExpired`` after ``seconds``.
     """
     return subprocess.run(
         [sys.executable, "-P", "-m", __name__, *arguments],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,  # a stdio server's stdout carries its protocol only
+        stdout=subprocess.DEVNULL,  # stdout of a server over stdio may contain only its protocol
         stderr=subprocess.PIPE,
         pass_fds=tuple(handles),
         timeout=seconds,
         check=False,
-        process_group=0,  # Ctrl-C on the terminal is for us
+        process_group=0,  # Ctrl-C on the terminal must reach only the parent
     )
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Optimise, or load and close, the shard of the arguments."""
+    """Run the command in ``arguments``: optimise a shard, or load and close it. Return the exit status."""
     work, folder, *options = arguments
     if work == "optimize":
         opened = qdrant_edge.EdgeShard.load(folder)
@@ -92,5 +92,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    os.umask(0o077)  # what it writes lies in the home
+    os.umask(0o077)  # files in the home are private
     sys.exit(main(sys.argv[1:]))

@@ -3,17 +3,17 @@
 ::
 
     FOLDER/shard            the library's own shard
-    FOLDER/state.json       what it holds (``ShardState``)
-    FOLDER/owner.lock       held for life by the handle that owns the shard
-    FOLDER/loading          there while the shard is loaded: a process that finds it knows of one that died meanwhile
-    FOLDER/write.lock       held while the shard is loaded, written or copied, so that a copy is whole
-    FOLDER/private/<name>/  shard/, loading and a lock file, of every further handle, until its process is gone
-    FOLDER/private.lock     held while private folders are made and removed
+    FOLDER/state.json       the record of its content (``ShardState``)
+    FOLDER/owner.lock       locked as long as a handle owns the shard
+    FOLDER/loading          exists while the shard is loaded: if it is left over, a process died during a load
+    FOLDER/write.lock       locked while the shard is loaded, written or copied, so that copies are consistent
+    FOLDER/private/<name>/  shard/, loading and a lock file of every further handle, until its process ends
+    FOLDER/private.lock     locked while private folders are created and deleted
 
-Where FOLDER cannot be written, a handle has its private folder below the system's temporary folder, and takes
-FOLDER/write.lock for reading: what is copied is whole there too, should somebody else be able to write it.
+If FOLDER cannot be written, a handle has its private folder below the system's temporary folder. It then opens
+FOLDER/write.lock for reading, so that its copy is consistent even if another user can write FOLDER.
 
-All locks are flock: the system drops them when their process dies, however it dies.
+All locks use flock: the system releases them when their process ends for any reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hybrid_core.errors import BusyError, StoreError
 from hybrid_core.store.home import close_to_others, make_folder, scratch_folder, temporary_folder
 
 CHECKSUM = "crc32:"
-SPARE_BYTES = 64 << 20  # beside a copy of a shard: some file systems fill the holes of files that are mapped
+SPARE_BYTES = 64 << 20  # reserve for a copy of a shard, since some file systems allocate the holes of mapped files
 _POLL_SECONDS = 0.005
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
@@ -47,9 +47,9 @@ _JOURNAL = "_journal.dat"
 class ShardState:
     """The recorded content of a shard.
 
-    While ``writing``, the shard may hold more than ``position`` and ``count`` say. ``churn`` counts the points written
-    or deleted since the shard was last optimised. ``files`` is the checksum of its segments, after a write their
-    fingerprint, "" where neither was taken. ``mark`` is that of the change at ``position``, 0 where an older version
+    While ``writing``, the shard may contain newer points than ``position`` and ``count`` say. ``churn`` counts the
+    points written or deleted since the last optimisation. ``files`` is the checksum of its segments, or after a write
+    their fingerprint; "" if neither exists. ``mark`` is the mark of the change at ``position``, 0 if an older version
     recorded it.
     """
 
@@ -63,12 +63,12 @@ class ShardState:
 
     @property
     def checked(self) -> bool:
-        """Return whether there is a checksum of what the shard holds."""
+        """Return whether a checksum of the shard is recorded."""
         return not self.writing and self.files.startswith(CHECKSUM)
 
 
 def read_state(path: Path) -> ShardState | None:
-    """Return the recorded state, None where there is none or it cannot be read."""
+    """Return the recorded state, None if it is missing or unreadable."""
     try:
         raw = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -85,9 +85,9 @@ def read_state(path: Path) -> ShardState | None:
 
 
 def write_state(path: Path, state: ShardState) -> None:
-    """Replace the recorded state in one step. It is on the disk when this returns, but while ``writing``.
+    """Replace the recorded state atomically. It is durable when this returns, except while ``writing``.
 
-    After a loss of power, the older record that may then be found has an older position: it is replayed.
+    After a power failure an older record may reappear. Its position is older too, so the changes are replayed.
     """
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w", encoding="utf-8") as file:
@@ -102,7 +102,7 @@ def write_state(path: Path, state: ShardState) -> None:
 
 
 def forget_state(path: Path) -> None:
-    """Remove the recorded state, durably: from now on the shard is not to be trusted."""
+    """Delete the recorded state durably, so that the shard is not trusted any more."""
     path.unlink(missing_ok=True)
     sync_folder(path.parent)
 
@@ -117,9 +117,9 @@ def sync_folder(folder: Path) -> None:
 
 
 class FolderLock:
-    """An exclusive flock on a file of its own, also against other handles in this process.
+    """An exclusive flock on a separate file, which also excludes other handles in this process.
 
-    ``optional``: its file is not made, and where there is none, or it cannot be locked, the lock counts as taken.
+    An ``optional`` lock does not create its file. It counts as acquired if the file is missing or cannot be locked.
     """
 
     def __init__(self, path: Path, *, optional: bool = False) -> None:
@@ -128,7 +128,7 @@ class FolderLock:
         self._handle = -1
 
     def acquire(self, timeout: float = 0.0) -> bool:
-        """Take the lock, waiting ``timeout`` seconds at most; False where somebody else holds it."""
+        """Acquire the lock within ``timeout`` seconds. Return False if another handle has it."""
         try:
             handle = os.open(self.path, os.O_RDONLY if self._optional else os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:
@@ -144,7 +144,7 @@ class FolderLock:
                     os.close(handle)
                     return False
                 time.sleep(_POLL_SECONDS)
-            except OSError:  # some network file systems lock only what is open for writing
+            except OSError:  # some network file systems lock only files that are open for writing
                 os.close(handle)
                 if self._optional:
                     return True
@@ -157,14 +157,17 @@ class FolderLock:
                 return True
 
     def release(self) -> None:
-        """Let go; safe to call twice. The file stays: were it unlinked, two could hold "the" lock."""
+        """Release the lock; safe to call twice.
+
+        The file is not deleted: otherwise two processes could each lock a file of this name.
+        """
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
 
     @property
     def handle(self) -> int:
-        """The file descriptor, −1 while not held. A child that inherits it keeps the lock alive."""
+        """Return the file descriptor, −1 if the lock is not acquired. A child that inherits it keeps the lock."""
         return self._handle
 
     def __del__(self) -> None:
@@ -172,12 +175,12 @@ class FolderLock:
 
 
 class ShardPlace:
-    """The folder that one handle may write, and how to release it."""
+    """The folder that one handle may write, with its locks."""
 
     def __init__(
         self, folder: Path, home: Path, life: FolderLock, private: bool, borrowed: ExitStack | None = None
     ) -> None:
-        """Take a folder; ``borrowed`` gives back a ``home`` outside a folder that cannot be written."""
+        """Use a folder. ``borrowed`` closes a temporary ``home`` outside a folder that cannot be written."""
         self.shard = home / "shard"
         self.private = private
         self.borrowed = borrowed is not None
@@ -189,12 +192,12 @@ class ShardPlace:
 
     @property
     def own_shard(self) -> Path:
-        """The library's own shard, whoever owns it."""
+        """Return the folder of the library's own shard, whichever handle owns it."""
         return self._folder / "shard"
 
     @property
     def state(self) -> Path:
-        """The record of what the library's own shard holds."""
+        """Return the file with the state of the library's own shard."""
         return self._folder / "state.json"
 
     @property
@@ -219,7 +222,7 @@ class ShardPlace:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Mark this handle's folder while its shard is loaded, which may end the process."""
+        """Mark this handle's folder while its shard is loaded, since loading may crash the process."""
         marker = self._home / _LOADING
         _mark(marker)
         try:
@@ -229,9 +232,9 @@ class ShardPlace:
 
     @property
     def handles(self) -> tuple[int, ...]:
-        """The lock that a child working on the shard inherits, to keep it should this process be killed.
+        """Return the lock descriptors that a child working on the shard inherits, so that they survive this process.
 
-        Only the write lock: the next opener then owns the shard, and waits until the child has ended.
+        Only the write lock is included: the next process then owns the shard and waits until the child has ended.
         """
         return (self._write.handle,) if self._write.handle >= 0 else ()
 
@@ -239,7 +242,7 @@ class ShardPlace:
     def whole(self, timeout: float) -> Iterator[None]:
         """Keep every other process from writing or copying the library's own shard.
 
-        Raise ``BusyError`` where that is not possible within ``timeout`` seconds.
+        Raise ``BusyError`` if that is not possible within ``timeout`` seconds.
         """
         if self._write.handle >= 0:
             raise StoreError("This handle already holds the write lock of the search index.")
@@ -253,7 +256,7 @@ class ShardPlace:
             self._write.release()
 
     def release(self) -> None:
-        """Give the folder back, and remove it where it was private. Safe to call twice."""
+        """Release the folder, and delete it if it is private. Safe to call twice."""
         if self.private and self._life.handle >= 0:
             shutil.rmtree(self._home, ignore_errors=True)
         self._life.release()
@@ -270,7 +273,7 @@ def in_use(folder: Path) -> bool:
 
 
 def claim(folder: Path) -> ShardPlace:
-    """Take the library's own shard where it is free, else a new private folder. Remove those of dead processes."""
+    """Claim the library's own shard if it is free, else a new private folder. Delete the folders of dead processes."""
     make_folder(folder)
     owner = FolderLock(folder / "owner.lock")
     owned = owner.acquire()
@@ -293,9 +296,9 @@ def claim(folder: Path) -> ShardPlace:
 
 
 def borrow(folder: Path) -> ShardPlace:
-    """Make a private folder outside a folder that cannot be written, with room for a copy of its shard.
+    """Create a private folder outside a folder that cannot be written, with space for a copy of its shard.
 
-    Raise DiskFullError, which says how much room a copy takes, where no temporary folder has it.
+    Raise DiskFullError, which states the space needed, if no temporary folder has enough.
     """
     need = allocated_bytes(folder / "shard") + SPARE_BYTES
     parent = temporary_folder(need, f"A copy of the search index {folder}")
@@ -311,22 +314,22 @@ def _remove_abandoned(private: Path) -> None:
         lock = FolderLock(home / "lock")
         try:
             if lock.acquire():
-                if (home / _LOADING).exists():  # it died over a copy of the library's shard
+                if (home / _LOADING).exists():  # the process died while it loaded a copy of the library's shard
                     _mark(private.parent / _LOADING)
                 shutil.rmtree(home, ignore_errors=True)
         except OSError:
-            continue  # not ours to remove, or vanishing; the next opener looks again
+            continue  # another user's folder, or already deleted; the next process tries again
         finally:
             lock.release()
 
 
 def _mark(path: Path) -> None:
-    with suppress(OSError):  # on a full disk the shard is loaded without
+    with suppress(OSError):  # on a full disk the shard is loaded without the mark
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def copy_shard(source: Path, target: Path) -> None:
-    """Copy a shard folder. Its files are mostly holes (pre-allocated pages), and stay so."""
+    """Copy a shard folder. Holes in its pre-allocated files stay holes."""
     for path in sorted(source.rglob("*")):
         place = target / path.relative_to(source)
         if path.is_dir():
@@ -347,12 +350,15 @@ def _copy_sparse(source: Path, target: Path) -> None:
 
 
 def allocated_bytes(folder: Path) -> int:
-    """Return the bytes on the disk (not counting holes) of all files below a folder."""
+    """Return the disk usage in bytes, without holes, of all files below a folder."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
 def fingerprint(shard: Path) -> str:
-    """Return the sizes and times of a shard's id trackers, which change with a flush: a quick look at a shard."""
+    """Return the sizes and times of a shard's id trackers, which change with each flush.
+
+    It is a cheap substitute for ``checksum``.
+    """
     trackers = sorted(shard.glob("segments/*/*id_tracker*"))
     return " ".join(
         f"{path.parent.name}/{path.name}:{status.st_size}:{status.st_mtime_ns}"
@@ -361,11 +367,11 @@ def fingerprint(shard: Path) -> str:
 
 
 def checksum(shard: Path) -> str:
-    """Return the checksum of a shard's segments, which says whether they are as they were written.
+    """Return the checksum of a shard's segments, which shows whether their content is unchanged.
 
-    A wrong byte can make Edge abort the process that loads it, or never end. Holes and zeros count alike, so that a
-    copy has the checksum of its original. The log and the journals are left out: Edge begins them anew when it loads a
-    shard. All files are read: times tell nothing, since writes to mapped files need not change them.
+    A wrong byte can make Edge abort or hang the process that loads the shard. Holes and zeros count alike, so that a
+    copy has the checksum of its original. The log and the journals are excluded, since Edge recreates them when it
+    loads a shard. All files are read, since writes to mapped files need not change their times.
     """
     whole = 0
     for path in sorted((shard / "segments").rglob("*")):
@@ -388,8 +394,9 @@ def _checksum(path: Path) -> int:
 
 
 def _next_data(handle: int, position: int, size: int) -> int:
-    """Return where the hole at a position ends."""
+    """Return the offset of the end of a hole that begins at ``position``; ``position`` itself if there is no hole."""
     try:
         return os.lseek(handle, position, os.SEEK_DATA)
     except OSError as error:
-        return size if error.errno == errno.ENXIO else position  # a hole up to the end, or no holes are told
+        # a hole up to the end, or a file system that reports no holes
+        return size if error.errno == errno.ENXIO else position

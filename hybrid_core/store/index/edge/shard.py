@@ -1,9 +1,9 @@
-"""One Qdrant Edge shard and its guards; nothing else of ours calls Edge's data methods.
+"""One Qdrant Edge shard and its safety checks. Only this module calls Edge's data methods.
 
-Edge is a beta. So every vector is checked before it is written, since a bad one can make the shard unreadable. Only
-whole points are written, and only by id, in small batches, since a call holds the GIL. Free space is checked first,
-since a full disk kills the process. Rust panics, which are no ``Exception``, become ``IndexDamagedError``. Never fork a
-process that holds a shard: the child hangs.
+Edge is a beta version. So every vector is checked before it is written, since an invalid one can make the shard
+unreadable. Only whole points are written, by id, in small batches, since a call holds the GIL. Free space is checked
+first, since a full disk kills the process. Rust panics, which are not an ``Exception``, become ``IndexDamagedError``.
+Never fork a process with an open shard: the child hangs.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from hybrid_core.store.index.points import (
     vector_names,
 )
 
-LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # another release or another config: built anew
+LAYOUT = "qdrant-edge-py 0.9.0, layout 6"  # an index of another release or configuration is rebuilt
 _SCROLL = 1000
 _SCROLL_POINTS = 10_000
-HEADROOM_BYTES = 96 << 20  # two write-ahead-log files and the pages Edge allocates ahead
-_LOAD_BYTES = 32 << 20  # some file systems (tmpfs) fill the holes of a file that is only mapped
-_POINT_BYTES = 2048  # payload, ids and keyword indexes, generously
+HEADROOM_BYTES = 96 << 20  # two files of the write-ahead log and the pages that Edge pre-allocates
+_LOAD_BYTES = 32 << 20  # some file systems (tmpfs) allocate the holes of mapped files
+_POINT_BYTES = 2048  # payload, ids and keyword indexes, estimated high
 _TERM_BYTES = 32  # index and value, in the write-ahead log, the storage and the inverted index
 _DOC_IDS = edge.KeywordIndexParams(memory=edge.Memory.Cached)
 
@@ -46,11 +46,11 @@ _DOC_IDS = edge.KeywordIndexParams(memory=edge.Memory.Cached)
 def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
     """Return the configuration of a shard.
 
-    ``dimension`` 0 is without dense vectors, ``learned`` with learned sparse ones. Exact search (m=0) is fast enough,
-    loses nothing and needs no graph. Postings and ids are mapped from the disk: in memory they take 3 KB a page in each
-    process, load more slowly, and are searched no faster.
+    ``dimension`` 0 means no dense vectors, ``learned`` adds learned sparse vectors. Exact search (m=0) is fast enough,
+    lossless and needs no graph. Postings and ids are mapped from the disk: in memory they take 3 KB per page in each
+    process, load more slowly, and are not faster to search.
     """
-    dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # rows have unit length
+    dense = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)  # vectors have unit length
     words = edge.EdgeSparseVectorParams(on_disk=True)
     sparse: dict[str, edge.EdgeSparseVectorParams] = {SPARSE: words}
     return edge.EdgeConfig(
@@ -62,7 +62,7 @@ def shard_config(dimension: int, learned: bool = False) -> edge.EdgeConfig:
 
 
 class Batch(NamedTuple):
-    """Points that are written by one call, and at most how many bytes that takes."""
+    """Points for one write, with an upper bound of the bytes it needs."""
 
     points: Sequence[edge.Point]
     ids: Sequence[str]
@@ -70,14 +70,14 @@ class Batch(NamedTuple):
 
 
 class Shard:
-    """A shard that is open in this process. Not thread-safe: its owner serialises the calls."""
+    """A shard that is open in this process. It is not thread-safe, so its owner serialises the calls."""
 
     def __init__(self, folder: Path, shard: edge.EdgeShard, dimension: int, learned: bool = False) -> None:
         self.folder = folder
         self.dimension, self.learned = dimension, learned
         self._shard = shard
         self._process = os.getpid()
-        self._counts: dict[VectorName, int] = {}  # since the last write
+        self._counts: dict[VectorName, int] = {}  # counts of vectors since the last write
 
     @classmethod
     def create(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
@@ -91,15 +91,17 @@ class Shard:
 
     @classmethod
     def load(cls, folder: Path, dimension: int, learned: bool = False) -> Shard:
-        """Open a shard. Raise ``IndexDamagedError``, ``BusyError`` where another process has it open, and
-        ``StoreError`` where the disk is full.
+        """Open a shard.
+
+        Raise ``IndexDamagedError``, ``BusyError`` if another process has it open, and ``StoreError`` if the disk is
+        full.
         """
         require_space(folder, _LOAD_BYTES)
         with _translated(folder):
             return cls(folder, edge.EdgeShard.load(str(folder)), dimension, learned)
 
     def prepared(self, points: Iterable[Point]) -> Iterator[Batch]:
-        """Yield whole points in batches as the shard takes them."""
+        """Yield whole points in batches in the form that Edge accepts."""
         for some in parts(points, BATCH):
             ids, vectors = [point_id(point) for point in some], [point.vectors(self.dimension) for point in some]
             numbers = sum(
@@ -119,15 +121,15 @@ class Shard:
             )
 
     def upsert(self, batch: Batch) -> None:
-        """Write some points. Raise ``StoreError`` where the disk is too full."""
+        """Write a batch of points. Raise ``StoreError`` if the disk is too full."""
         require_space(self.folder, HEADROOM_BYTES + batch.bytes)
         self._update(edge.UpdateOperation.upsert_points([*batch.points]))
 
     def delete_others(self, doc_id: str, keep: Collection[str]) -> int:
-        """Delete every point of a document but those with an id in ``keep``; how many they were."""
+        """Delete every point of a document except those with ids in ``keep``. Return the number of deleted points."""
         stale = [key for key in self._ids(doc_id) if key not in keep]
         for some in parts(stale, BATCH):
-            # By id and not by filter: replayed after a crash it cannot match anything else.
+            # By id, not by filter: when the log is replayed after a crash, an id cannot match other points.
             self._update(edge.UpdateOperation.delete_points([*some]))
         return len(stale)
 
@@ -154,14 +156,14 @@ class Shard:
                 return ids
 
     def listed(self, start: str | None) -> tuple[list[str], str | None]:
-        """Return the ids of points from ``start`` on, in ascending order, and that of the next one, None at the end."""
+        """Return the ids of points from ``start`` on in ascending order, and the next id, None at the end."""
         request = edge.ScrollRequest(offset=start, limit=_SCROLL_POINTS, with_payload=False, with_vector=False)
         with self._calling() as shard:
             records, following = shard.scroll(request)
         return [str(record.id) for record in records], None if following is None else str(following)
 
     def nearest(self, query: Query) -> list[Found]:
-        """Return the best points of a checked query."""
+        """Return the best points for a checked query."""
         request = edge.QueryRequest(
             limit=query.limit,
             query=edge.Query.Nearest(_vector(query.vector), using=query.using),
@@ -178,9 +180,9 @@ class Shard:
         return {str(record.id): record.payload or {} for record in records}
 
     def count(self, *kinds: VectorName) -> int:
-        """Return the exact number of vectors of these kinds, or of all.
+        """Return the exact number of vectors of these kinds, by default of all.
 
-        Points are not counted, since a damaged shard may lose one without the other.
+        Points are not counted, since a damaged shard may lose vectors but not their points.
         """
         return sum(map(self._count, kinds or vector_names(self.dimension, self.learned)))
 
@@ -213,7 +215,7 @@ class Shard:
 
 
 def require_space(folder: Path, need: int) -> None:
-    """Raise ``DiskFullError`` where the disk of ``folder`` has fewer than ``need`` bytes free."""
+    """Raise ``DiskFullError`` if the disk of ``folder`` has fewer than ``need`` bytes free."""
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     free = shutil.disk_usage(existing).free
     if free < need:

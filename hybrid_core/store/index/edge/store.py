@@ -1,7 +1,7 @@
-"""A shard with the record of its content: loaded, copied, written and optimised together.
+"""Storage of points in an Edge shard, with a record of its content.
 
 The first handle owns the library's shard; every other handle, even in this process, has a private copy. Changes are
-recorded only after a flush, so a kill causes at most a harmless replay.
+recorded only after a flush, so a killed process causes at most a harmless replay.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ from hybrid_core.store.index.points import (
 )
 
 CHANGED = "its files have changed or are damaged"
-_OPTIMIZE_POINTS = 2_000  # unoptimised, they add 30 ms to a load; optimising takes about a second
+_OPTIMIZE_POINTS = 2_000  # more unoptimised points add 30 ms to a load; optimising takes about a second
 _OPTIMIZE_SHARE = 0.1
-_HURRY_FACTOR = 5  # times as many where somebody waits for the first search
+_HURRY_FACTOR = 5  # factor for these limits if a user waits for the first search
 _CHECKPOINT_POINTS = 20_000
 _COPY_SECONDS = 10.0
 _COPY_TRIES = 4
@@ -69,16 +69,16 @@ def open_edge(
     follow: bool = True,
     lasting: bool = False,
 ) -> VectorIndex:
-    """Open the index in ``folder`` and bring it up to date, making, copying or rebuilding it as needed.
+    """Open the index in ``folder`` and bring it up to date. Create, copy or rebuild it as needed.
 
-    Without ``follow`` it stays where its record says that it stands, unless it has to be made anew. ``manifest`` says
-    how the vectors were made (tokeniser, average length, …); an index made otherwise is rebuilt. ``dimension`` is that
-    of the dense vectors, 0 without; ``learned`` says whether there are learned sparse ones.
+    Without ``follow`` the index stays at its recorded position, unless it has to be rebuilt. ``manifest`` describes how
+    the vectors were computed (tokeniser, average length, …); an index with another manifest is rebuilt. ``dimension``
+    is the dimension of the dense vectors, 0 without them; ``learned`` says whether there are learned sparse vectors.
 
-    Where the folder cannot be written, a copy outside the home serves, and ends with this handle. With ``follow`` or
-    ``lasting`` there is no such copy, since writes are meant to stay. Raise ``DiskFullError`` where no disk has room,
-    ``ReadOnlyError`` where no copy is made, and ``BusyError`` where another process copies the shard for longer than a
-    minute.
+    If the folder cannot be written, the index is a copy outside the home, which is deleted with this handle. With
+    ``follow`` or ``lasting`` there is no such copy, since writes must persist. Raise ``DiskFullError`` if no disk has
+    enough space, ``ReadOnlyError`` if no copy is allowed, and ``BusyError`` if another process copies the shard for
+    longer than a minute.
     """
     try:
         with translated():
@@ -111,11 +111,11 @@ def _opened(store: EdgeStore, source: PointSource, follow: bool) -> VectorIndex:
 
 
 class EdgeStore:
-    """A ``PointStore`` over one shard. The library's own is recorded in state.json, a private copy only here."""
+    """A ``PointStore`` in one shard. state.json records the library's own shard; private copies are not recorded."""
 
     shared = False
     replicated = False
-    documents_at_once = 1  # a search sees every document whole
+    documents_at_once = 1  # so that a search never sees half a document
 
     def __init__(
         self, place: ShardPlace, manifest: Mapping[str, str | int], dimension: int = 0, learned: bool = False
@@ -123,11 +123,11 @@ class EdgeStore:
         self.dimension, self.learned = dimension, learned
         self.amiss = NEW
         self.closed = False
-        self.trusted, self.doubted = Head(), set[Head]()  # nobody else writes it
-        self._lock = threading.Lock()  # around every use of the shard, which is not thread-safe
+        self.trusted, self.doubted = Head(), set[Head]()  # no other process writes this store
+        self._lock = threading.Lock()  # protects every use of the shard, which is not thread-safe
         self._manifest = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
         self._position = self._mark = 0
-        self._churn = 0  # points written or deleted since the shard was optimised
+        self._churn = 0  # points written or deleted since the last optimisation
         self._unsaved = 0
         self._recorded: ShardState | None = None
         self._shard: Shard | None = None
@@ -136,14 +136,14 @@ class EdgeStore:
 
     @property
     def private(self) -> bool:
-        """True where another handle owns the library's shard and this one has a copy."""
+        """Return whether another handle owns the library's shard, so that this one has a copy."""
         return self._place.private
 
     def open(self, newest: Callable[[], int], *, hurried: bool = False) -> None:
-        """Load or copy what is recorded; ``amiss`` says why that cannot be trusted, "new" where there is nothing.
+        """Load or copy the recorded shard. ``amiss`` is the reason if it cannot be trusted, "new" if there is none.
 
-        ``newest`` is the position of the source, asked for after the record was read, since another process may
-        move both.
+        ``newest`` returns the position of the source. It is called after the record was read, since another process may
+        change both.
         """
         if self.private:
             self.amiss = self._open_copy(newest)
@@ -166,7 +166,7 @@ class EdgeStore:
         if self.private:
             yield
         else:
-            with self._place.whole(_WRITE_SECONDS):  # nobody copies the shard meanwhile
+            with self._place.whole(_WRITE_SECONDS):  # no other process copies the shard meanwhile
                 yield
 
     def replace(self, doc_ids: Collection[str], points: Iterable[Point], at: int) -> None:
@@ -226,16 +226,16 @@ class EdgeStore:
         self.amiss = reason
         if not self.private:
             self._recorded = None
-            with suppress(OSError):  # the error that led here is the one to tell
+            with suppress(OSError):  # report the error that led here, not this one
                 forget_state(self._place.state)
 
     def clear(self, latest: Mapping[str, int]) -> None:
         """Do nothing: a single process writes a single copy."""
 
     def settle(self, *, hurried: bool = False) -> None:
-        """Optimise after many changes, since many unoptimised points load slowly, and record what is new.
+        """Optimise the shard after many changes, since unoptimised points load slowly, and record its state.
 
-        Not for a private copy: nobody will ever load it.
+        A private copy is left as it is, since no other handle will load it.
         """
         if self.private:
             return
@@ -258,9 +258,9 @@ class EdgeStore:
                     self._seal()
 
     def close(self) -> None:
-        """Give the shard and its folder back; safe to call twice."""
+        """Close the shard and release its folder; safe to call twice."""
         if os.getpid() != self._process:
-            return  # a forked child must not touch its parent's shard, nor remove the folder
+            return  # a forked child must not close its parent's shard or delete the folder
         with self._lock:
             self.closed = True
             opened = self._shard is not None
@@ -271,17 +271,20 @@ class EdgeStore:
             self._place.release()
 
     def _unseal(self, state: ShardState) -> None:
-        """Record a quick look instead of a checksum: loading and optimising may change files, and be interrupted."""
+        """Record a fingerprint in place of the checksum, since loading and optimising may change files.
+
+        If they are interrupted, the record is still valid.
+        """
         if state.checked:
-            with suppress(OSError, StoreError):  # on a full disk nothing is changed either
+            with suppress(OSError, StoreError):  # a full disk prevents such changes too
                 self._record(replace(state, files=fingerprint(self._place.shard)))
 
     def _seal(self) -> None:
-        """Record the checksum of the shard, where a quick look is recorded. Called within ``writing``."""
+        """Record the checksum of the shard in place of a fingerprint. Call it within ``writing``."""
         state = self._recorded
         if self.private or state is None or state.writing or state.checked:
             return
-        with suppress(OSError, StoreError):  # without it the next opener looks quickly
+        with suppress(OSError, StoreError):  # without a checksum the next handle compares the fingerprint
             self._record(replace(state, files=checksum(self._place.shard)))
 
     def _open_shard(self) -> Shard:
@@ -292,7 +295,7 @@ class EdgeStore:
         return self._shard
 
     def _begin(self) -> Shard:
-        """Record that from now on the shard may hold more than is recorded."""
+        """Record that the shard may contain newer points than recorded from now on."""
         if self._recorded is None or not self._recorded.writing:
             self._record(self._state(writing=True))
         return self._open_shard()
@@ -302,9 +305,9 @@ class EdgeStore:
         self._unsaved += points
 
     def _save(self, position: int, mark: int, *, more: bool = False) -> None:
-        """Make everything written durable, then record it as at ``position`` (``more``: writing goes on)."""
+        """Flush all writes, then record ``position`` as the shard's state. With ``more``, further writes follow."""
         self._open_shard().flush()
-        close_below(self._place.shard)  # Edge makes files as the umask lets it
+        close_below(self._place.shard)  # Edge creates files with the rights of the umask
         self._position, self._mark, self._unsaved = position, mark, 0
         self._record(self._state(writing=more))
 
@@ -322,7 +325,7 @@ class EdgeStore:
             return error.message
         self._unseal(state)
         if (state.writing or state.churn > _optimize_above(state.count, hurried)) and self._optimize():
-            doubtful = False  # what a killed writer left is put in order before it is used
+            doubtful = False  # optimising repairs the leftovers of a killed writer
         try:
             self._load(state, doubtful)
         except IndexDamagedError as error:
@@ -341,7 +344,7 @@ class EdgeStore:
             except IndexDamagedError as error:
                 reason = error.message
             except BusyError as error:
-                return error.message  # its owner writes for long: building one takes no longer
+                return error.message  # the owner writes for a long time: building a new shard is no slower
             else:
                 return ""
         return reason
@@ -356,7 +359,7 @@ class EdgeStore:
             try:
                 require_space(self._place.shard, allocated_bytes(self._place.own_shard) + SPARE_BYTES)
                 copy_shard(self._place.own_shard, self._place.shard)
-            except FileNotFoundError as error:  # a thread of Edge's makes the log's next file, and then renames it
+            except FileNotFoundError as error:  # a thread of Edge creates the next file of the log and renames it
                 raise IndexDamagedError("it changed while it was copied") from error
             if read_state(self._place.state) != state:
                 raise IndexDamagedError("it changed while it was copied")
@@ -376,7 +379,7 @@ class EdgeStore:
         return ""
 
     def _doubtful(self, state: ShardState, shard: Path) -> bool:
-        """Return whether loading a shard may end the process. Raise IndexDamagedError where its files were changed."""
+        """Return whether loading a shard may crash the process. Raise IndexDamagedError if its files were changed."""
         if state.checked and checksum(shard) != state.files:
             raise IndexDamagedError(CHANGED)
         return self._place.suspect or not (state.checked or fingerprint(shard) == state.files)
@@ -397,14 +400,14 @@ class EdgeStore:
         try:
             try_in_child(self._place.shard, self.dimension, self.learned, self._place.handles)
         except IndexDamagedError as error:
-            self._place.accuse()  # until it was built anew
+            self._place.accuse()  # the mark stays until the shard is rebuilt
             _log.warning("the search index %s is damaged: %s", self._place.shard, error.message)
             raise
 
     def _optimize(self) -> bool:
-        """Optimise the closed shard in a child process; whether that was done."""
+        """Optimise the closed shard in a child process. Return whether it succeeded."""
         try:
-            # Optimising writes the shard a second time beside the first.
+            # Optimising writes the shard a second time.
             require_space(self._place.shard, 2 * allocated_bytes(self._place.shard) + SPARE_BYTES)
         except StoreError as error:
             _log.warning("the search index was not optimised: %s", error)
@@ -416,7 +419,7 @@ class EdgeStore:
         return optimized
 
     def _state(self, writing: bool) -> ShardState:
-        """Return what to record, with a quick look at the files."""
+        """Return the present state of the shard, with a fingerprint of its files."""
         if writing:
             return ShardState(self._manifest, self._position, 0, self._churn, writing, mark=self._mark)
         count, files = self._open_shard().count(), fingerprint(self._place.shard)

@@ -1,21 +1,21 @@
-"""One collection on a Qdrant server and the calls it needs; nothing else of ours calls the server's data methods.
+"""One collection on a Qdrant server. Only this module calls the server's data methods.
 
-Several processes write a collection at the same time, and any of them may be slow or be killed. So every point
-carries ``at``, a position of the change log: it was read from the source when the log stood there or further.
-A write never replaces a point with a higher ``at``, and a deletion names the ``at`` below which points are old;
-the server does both as one step. Whatever a slow process does, it cannot undo what a faster one did. Replicas may
-apply writes in different orders (a leader that orders them would be one that has to be alive): what a slow process
-wrote too late may then stay on one of them alone. If it lives it clears that away itself; else the others' count tells
-nothing of it, so whoever checks the count deletes again what recent changes made old (``clear``).
+Several processes write a collection at the same time, and any of them may be slow or be killed. So every point carries
+``at``, a position of the change log: the point was read from the source when the log was at this position or later. A
+write never replaces a point with a higher ``at``, and a deletion names the ``at`` below which points are outdated; the
+server performs each as one step. So a slow process cannot undo the writes of a faster one. Replicas may apply writes in
+different orders, since a leader that orders them would be a single point of failure. A late write of a slow process may
+then remain on one replica only. A live process deletes such points itself. Otherwise the count on another replica does
+not show them, so the process that checks the count deletes again what recent changes outdated (``clear``).
 
-Beside the pages lie two points without vectors. The record says up to which position everything is applied. The
-announcement names the newest change, by number and mark, of which something may be written. Both move forward only.
-Having no vector they are in no search and no count. Of a shared collection each library has its own points, record
-and announcement (``Tenant``).
+Two more points without vectors belong to the collection. The record contains the position up to which all changes are
+applied. The announcement contains the newest change, by number and mark, that may be partly written. Both only
+increase. Without vectors they do not occur in searches and counts. In a shared collection each library has its own
+points, record and announcement (``Tenant``).
 
-A catalog and a copy of it that was restored elsewhere begin with the same collections. Whoever writes announces the
-change first, and only in place of one that its own log has. So of two histories one gets past the last change that
-they share; the other meets a change that it does not know, writes nothing, and takes collections of its own.
+A catalog and a copy of it that was restored elsewhere begin with the same collections. A writer announces each change
+first, and only replaces an announcement that its own log contains. So only one of two histories gets past their last
+common change. The other finds an unknown change, writes nothing, and creates its own collections.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ else:
 LAYOUT = 4
 """Of the points and of the collection; another layout is another collection."""
 _TOUCH_SECONDS = 3600.0
-_OVERSAMPLING = 3.0  # points found by their short form for one that is wanted
-_SLOW_REPLICA_MS = 300  # after which another one is asked as well
-_SCROLL_POINTS = 10_000  # points whose ids are read by one call
-_ANNOUNCEMENTS = 20  # tries: others of the same history may announce theirs in between, or replicas lag
+_OVERSAMPLING = 3.0  # candidates by quantised vectors per requested point
+_SLOW_REPLICA_MS = 300  # delay after which a second replica is queried too
+_SCROLL_POINTS = 10_000  # point ids per read
+_ANNOUNCEMENTS = 20  # attempts: other processes of the same history may announce changes in between, or replicas lag
 
 
 class CollectionStore:
-    """A ``PointStore`` in a collection, known by its name, there or not. Safe for several threads where the client is.
+    """A ``PointStore`` in a collection, which may not exist yet. Safe for several threads if the client is.
 
-    Nobody owns a collection: several processes may apply the same change, in any order.
+    No process owns a collection: several may apply the same change, in any order.
     """
 
     shared = True
@@ -103,7 +103,7 @@ class CollectionStore:
         return position
 
     def stand(self) -> tuple[Head, Head]:
-        record, announced = self._records()  # at once: another process may move them
+        record, announced = self._records()  # in one read, since another process may change both
         if (stand := _head(record)) is None:
             raise IndexMissingError(NEW)
         return stand, _head(announced) or stand
@@ -120,16 +120,17 @@ class CollectionStore:
         raise UnreachableError(f"{self.server.url}: {self.name} refuses the points to be written.", "Try again.")
 
     def _put_announcement(self, head: Head, before: Head | None) -> None:
-        """Write it where there is none, or in place of the one ``before``.
+        """Write the announcement if there is none, or replace the announcement ``before``.
 
-        Replicas take it in the order of their leader. Where that node is away, each that is there compares for itself.
+        Replicas apply it in the order of their leader. If the leader is unavailable, each replica compares for itself.
         """
         if before is None:
             self.create()
         seq, mark = before or Head(-1, -1)
         payload = self.tenant.payload(position=head.seq, mark=head.mark)
         point = models.PointStruct(id=self.tenant.announced, vector={}, payload=payload)
-        same = models.FieldCondition(key="mark", match=models.MatchAny(any=[mark]))  # a number too long for a range
+        # the mark is too large for a range condition
+        same = models.FieldCondition(key="mark", match=models.MatchAny(any=[mark]))
         only = models.Filter(must=[in_range("position", gte=seq, lte=seq), same])
 
         def put(order: models.WriteOrdering) -> None:
@@ -144,7 +145,7 @@ class CollectionStore:
         return put(models.WriteOrdering.WEAK)
 
     def begin(self) -> None:
-        """Let it be there, filled or not: what it lacks is applied like any other change."""
+        """Create the collection if it is missing. Missing documents are applied like any other change."""
         if self.recorded() is None:
             self.create()
             self.advance(0)
@@ -157,7 +158,7 @@ class CollectionStore:
         self._delete_older(at, doc_ids)
 
     def refill(self, points: Iterable[Point], at: int, *, anew: bool = False) -> None:
-        """Write over the old points, so that others' searches go on meanwhile, unless ``anew``."""
+        """Replace all points one by one, so that other searches continue. With ``anew`` recreate the collection."""
         if anew:
             with keep_aliases(self.server, self.name):
                 self.drop()
@@ -203,11 +204,11 @@ class CollectionStore:
         self.closed = True
 
     def create(self) -> None:
-        """Make the collection where it is missing; another process may do so at the same time."""
+        """Create the collection if it is missing. Another process may do so at the same time."""
         if not self._exists():
             try:
                 self._create()
-            except StoreError:  # made by another process, or by a node that said so too late?
+            except StoreError:  # either another process created it, or the response came too late
                 if not self._exists():
                     raise
         keyword = models.PayloadSchemaType.KEYWORD
@@ -218,7 +219,7 @@ class CollectionStore:
                 ),
                 writes=True,
             )
-        self.advance(-1)  # a record from the beginning, so that its age is known
+        self.advance(-1)  # a record from the start, so that the age of the collection is known
 
     def _exists(self) -> bool:
         return self.name in self.server.collections()
@@ -227,7 +228,7 @@ class CollectionStore:
         layout = self.server.layout
         dense = models.VectorParams(
             size=self.dimension or 1,
-            distance=models.Distance.DOT,  # rows of unit length
+            distance=models.Distance.DOT,  # vectors have unit length
             on_disk=layout.on_disk,
             quantization_config=quantization_config(layout.quantization),
         )
@@ -238,7 +239,7 @@ class CollectionStore:
                 self.name,
                 vectors_config={DENSE: dense} if self.dimension else {},
                 sparse_vectors_config=sparse | ({LEARNED: words} if self.learned else {}),
-                # Exact search (m=0), as embedded: it loses nothing and needs no graph.
+                # Exact search (m=0), like in the embedded index: it is lossless and needs no graph.
                 hnsw_config=models.HnswConfigDiff(m=0, ef_construct=100, full_scan_threshold=10_000),
                 shard_number=layout.shards,
                 replication_factor=layout.replicas,
@@ -251,7 +252,7 @@ class CollectionStore:
             self.server.call(lambda client: client.update_collection(self.name, collection_params=slow), writes=True)
 
     def drop(self) -> None:
-        """Delete the collection, or of a shared one the library's points; nothing happens where it is missing."""
+        """Delete the collection, or the library's points in a shared one. Do nothing if it is missing."""
         if not self.tenant.library:
             self.server.call(lambda client: client.delete_collection(self.name), writes=True)
             return
@@ -259,34 +260,35 @@ class CollectionStore:
             self._delete(models.Filter())
 
     def empty(self) -> bool:
-        """Return whether nobody has a point in it."""
+        """Return whether the collection exists and contains no points."""
         try:
             return not self.server.call(lambda client: client.count(self.name, exact=True)).count
         except IndexMissingError:
             return False
 
     def recorded(self) -> int | None:
-        """Return the position up to which everything is applied, None where the collection is not built."""
+        """Return the position up to which all changes are applied, None if the collection is not built."""
         stand = _head(self._records()[0])
         return None if stand is None else stand.seq
 
     def head(self) -> Head | None:
-        """Return the newest change of which something may be written, None where the collection is not built."""
+        """Return the newest change that may be partly written, None if the collection is not built."""
         record, announced = self._records()
         return _head(announced) or _head(record)
 
     def used(self) -> float | None:
-        """Return when somebody last opened or wrote the collection (Unix time), None where nothing says."""
+        """Return the last use of the collection (Unix time), None if unknown."""
         used: float | None = self._records()[0].get("used")
         return used
 
     def _records(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Return the payloads of the record and of the announcement, empty where there is none."""
+        """Return the payloads of the record and of the announcement, each empty if it is missing."""
         ids = [self.tenant.record, self.tenant.announced]
 
         def read(client: QdrantClient) -> Mapping[str, Mapping[str, Any]]:
             payloads = _payloads(client, self.name, ids)
-            if not payloads:  # so says, too, a node that has just joined and knows the collection before its points
+            # a node that has just joined knows the collection before its points, and returns nothing too
+            if not payloads:
                 raise IndexMissingError(f"There is no record of the collection '{self.name}'.")
             return payloads
 
@@ -298,13 +300,13 @@ class CollectionStore:
         return record, announced
 
     def advance(self, position: int, mark: int = 0, *, more: bool = False) -> None:
-        """Record that everything up to a position is applied, unless a later one is recorded."""
+        """Record that all changes up to a position are applied, unless a later position is recorded."""
         payload = self.tenant.payload(position=position, mark=mark, used=time.time())
         record = models.PointStruct(id=self.tenant.record, vector={}, payload=payload)
         self._upsert([record], models.Filter(must=[in_range("position", lt=position)]))
 
     def _touch(self) -> None:
-        """Note now and then that the collection is in use, while the search that uses it goes on."""
+        """Record once an hour that the collection is in use, in a thread, so that the search does not wait."""
         if time.monotonic() > self._touched + _TOUCH_SECONDS:
             self._touched = time.monotonic()
             self.touching = threading.Thread(target=self._note_use, daemon=True)
@@ -312,11 +314,11 @@ class CollectionStore:
 
     def _note_use(self) -> None:
         used = {"used": time.time()}
-        with suppress(StoreError):  # a note that failed is missing for an hour
+        with suppress(StoreError):  # after a failure the next attempt follows in an hour
             self.server.call(lambda client: client.set_payload(self.name, used, points=[self.tenant.record], wait=True))
 
     def _write(self, points: Iterable[Point], at: int) -> None:
-        """Write whole points, read when the source was at ``at`` or later, except over what is newer."""
+        """Write whole points that were read when the source was at ``at`` or later. Do not replace newer points."""
         for some in parts(points, BATCH):
             batch = [
                 models.PointStruct(
@@ -331,14 +333,14 @@ class CollectionStore:
             self._upsert(batch, models.Filter(must_not=[in_range("at", gt=at)]))
 
     def _upsert(self, points: list[models.PointStruct], only: models.Filter) -> None:
-        """Insert points, and replace those that are there and fulfil ``only``."""
+        """Insert points, and replace existing ones that match the filter ``only``."""
         self.server.call(
             lambda client: client.upsert(self.name, points, update_filter=only, wait=True),
             writes=True,
         )
 
     def _delete_older(self, at: int, doc_ids: Many[str] | None = None) -> None:
-        """Delete the points, of these documents or of all, that were read before the source was at ``at``."""
+        """Delete points, of these documents or of all, that were read before the source was at ``at``."""
         records = models.HasIdCondition(has_id=[self.tenant.record, self.tenant.announced])
         old = models.Filter(must_not=[in_range("at", gte=at), records])
         if doc_ids is not None:
@@ -350,7 +352,7 @@ class CollectionStore:
         self.server.call(lambda client: client.delete(self.name, selected, wait=True), writes=True)
 
     def clear(self, latest: Mapping[str, int]) -> None:
-        """Delete outdated points on every replica, whatever it applied before."""
+        """Delete outdated points on every replica, whichever writes it has applied."""
         for some in parts(latest, self.documents_at_once):
             old: list[models.Condition] = [
                 models.Filter(must=[of_any([doc_id]), in_range("at", lt=latest[doc_id])]) for doc_id in some
@@ -372,7 +374,7 @@ class CollectionStore:
                 return
 
     def settle(self) -> None:
-        """Do nothing: the server keeps itself in order."""
+        """Do nothing: the server optimises itself."""
 
     def count(self, *kinds: VectorName) -> int:
         return sum(map(self._count, kinds or vector_names(self.dimension, self.learned)))
@@ -388,7 +390,7 @@ class CollectionStore:
 def _query_batch(
     client: QdrantClient, name: str, request: models.QueryRequest, announcement: models.QueryRequest
 ) -> tuple[list[Found], Head | None]:
-    """Return what two queries of one call find, without the client's models, which take it 10 µs a point."""
+    """Return the results of two queries in one request, without the client's models, which take 10 µs per point."""
     answer: dict[str, Any] = client.http.client.request(
         type_=dict,
         method="POST",
@@ -399,7 +401,8 @@ def _query_batch(
     )
     try:
         points, records = (result["points"] for result in answer["result"])
-        scores = np.array([point["score"] for point in points], np.float32).tolist()  # JSON has their digits only
+        # the JSON has only the digits of float32
+        scores = np.array([point["score"] for point in points], np.float32).tolist()
         scored = [(str(point["id"]), score) for point, score in zip(points, scores, strict=True)]
         return scored, _head(records[0]["payload"]) if records else None
     except (KeyError, TypeError, ValueError) as error:
@@ -413,6 +416,6 @@ def _payloads(client: QdrantClient, name: str, ids: list[str]) -> Mapping[str, M
 
 
 def _head(payload: Mapping[str, Any]) -> Head | None:
-    """Return the change that a record or an announcement names."""
+    """Return the change in the payload of a record or an announcement, None if there is none."""
     position = payload.get("position", -1)
     return Head(position, payload.get("mark", 0)) if position >= 0 else None

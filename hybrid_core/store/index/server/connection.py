@@ -1,7 +1,7 @@
-"""A Qdrant server or cluster: addresses and nodes, errors as ours, collections and aliases.
+"""A Qdrant server or cluster: addresses and nodes, error translation, collections and aliases.
 
-The nodes are asked in turn. Aliases are names for people, and nothing of ours searches by them: one that cannot be set
-is logged and costs nothing else.
+Requests go to one node; if it fails, to the next. Aliases are names for administrators and are not used for searches. A
+failure to set an alias is only logged.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 EXTRA = "qdrant"
 _SECONDS = 60
-_READ_SECONDS = 5  # that a node may take for what it is only asked, where there are others
+_READ_SECONDS = 5  # timeout for reads if there are other nodes
 _AGAIN = "Check that the server runs and can be reached from this machine, then try again."
-_MIN_VERSION = (1, 19)  # the oldest that is tested; conditional writes came with 1.16
+_MIN_VERSION = (1, 19)  # the oldest tested version; conditional writes exist since 1.16
 Quantization = Literal["none", "scalar", "binary"]
-_REFUSED_SIGNS = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')  # in names of collections, which aliases stand for
+# characters that names of collections, and so aliases, may not contain
+_REFUSED_SIGNS = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
 _log = logging.getLogger(__name__)
 
 
 class Node:
-    """A node of a Qdrant server. Its address never contains a key or password. Clients differ by timeout."""
+    """A node of a Qdrant server, with one client per timeout. Its ``url`` contains no key or password."""
 
     def __init__(self, url: str, client: Callable[[int], QdrantClient]) -> None:
         self.url = url
@@ -42,9 +43,9 @@ class Node:
         self._clients: dict[int, QdrantClient] = {}
 
     def call(self, work: Callable[[QdrantClient], _T], seconds: int) -> _T:
-        """Run work with a client.
+        """Run a function with a client.
 
-        Convert its errors to ``StoreError``, a missing collection to ``IndexMissingError``.
+        Convert its errors to ``StoreError``, and a missing collection to ``IndexMissingError``.
         """
         client = self._clients.get(seconds)
         if client is None:
@@ -53,27 +54,27 @@ class Node:
             return work(client)
 
     def alone(self) -> bool:
-        """Return whether it knows of no other node: of several addresses only one may be in use."""
+        """Return whether the node knows no other node. Of several addresses only one may be in use then."""
         return len(getattr(self.call(lambda client: client.cluster_status(), _READ_SECONDS), "peers", ())) <= 1
 
     def close(self) -> None:
-        while self._clients:  # none is kept: at the end of the interpreter they would be closed again, with a traceback
+        while self._clients:  # remaining clients would be closed again at interpreter exit, with a traceback
             self._clients.popitem()[1].close()
 
 
 class Nodes:
-    """The nodes of a cluster, each of which can answer for all. Safe for several threads if their clients are."""
+    """The nodes of a cluster, each of which can answer every request. Safe for several threads if their clients are."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = tuple(nodes)
-        self._first = 0  # which answered last
+        self._first = 0  # index of the node that answered last
 
     def call(self, work: Callable[[QdrantClient], _T], *, writes: bool = False) -> _T:
-        """Return the answer of the first node that can be reached; ``work`` may be done more than once.
+        """Return the result of the first reachable node; ``work`` may run more than once.
 
-        A node that has just joined knows no collection yet. A collection is missing where two nodes say so, or one that
-        is no other's. Raise ``IndexMissingError`` then, and ``UnreachableError`` where none can be reached or agree on
-        it.
+        A node that has just joined knows no collection yet. So a collection counts as missing only if two nodes say so,
+        or a node that knows no other node. Raise ``IndexMissingError`` then, and ``UnreachableError`` if no node can be
+        reached or confirms it.
         """
         seconds = _SECONDS if writes or len(self._nodes) == 1 else _READ_SECONDS
         first, failures = self._first, list[StoreError]()
@@ -124,7 +125,7 @@ def _translated(url: str, seconds: int) -> Iterator[None]:
         raise UnreachableError(f"{url}: the Qdrant server is overloaded ({error}).", "Try again.") from error
     except json.JSONDecodeError as error:
         raise _unanswered(url, seconds, error) from error
-    except (ValueError, RuntimeError) as error:  # the client's local mode raises these
+    except (ValueError, RuntimeError) as error:  # raised by the client's local mode
         if "not found" in str(error):
             raise IndexMissingError(f"{url}: {error}.") from error
         raise StoreError(f"{url}: {error}") from error
@@ -157,7 +158,7 @@ def _unanswered(url: str, seconds: int, cause: Exception) -> StoreError:
 
 
 def _error_message(content: bytes) -> str:
-    """Return the message inside an error's JSON, else its first words."""
+    """Return the message in an error's JSON, else the beginning of its text."""
     try:
         message = str(json.loads(content)["status"]["error"])
     except (ValueError, KeyError, TypeError):
@@ -167,11 +168,11 @@ def _error_message(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of new collections: divided into ``shards``, each of which ``replicas`` nodes hold.
+    """The layout of new collections: number of ``shards``, and of ``replicas`` of each shard on different nodes.
 
-    A write has to reach ``write_consistency`` of these; the others make up for it before they answer again.
-    ``on_disk``: vectors are read from the disk when they are needed. ``quantization``: dense ones are compared in a
-    short form, "scalar" (a byte a number) or "binary" (two bits), and the best of these by the vectors themselves.
+    A write has to reach ``write_consistency`` replicas; the others catch up before they answer again. ``on_disk``:
+    vectors are read from the disk. ``quantization``: dense vectors are compared in a short form, "scalar" (one byte per
+    number) or "binary" (two bits), and the best candidates again with the full vectors.
     """
 
     shards: int = 1
@@ -183,7 +184,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The nodes, and how collections are made from now on."""
+    """The nodes of a server, and the layout of new collections."""
 
     nodes: Nodes
     layout: Layout = Layout()
@@ -197,10 +198,10 @@ class Server:
         return self.nodes.call(work, writes=writes)
 
     def version(self) -> str:
-        """Return the server's version. Raise ``StoreError`` where it cannot be used."""
+        """Return the server's version. Raise ``StoreError`` if it cannot be used."""
         try:
             version = self.call(lambda client: client.info().version)
-        except IndexMissingError as error:  # 404: something answers there
+        except IndexMissingError as error:  # 404: another service answers at the address
             raise StoreError(
                 f"{self.url}: the server at this address is not Qdrant.", "Check the setting qdrant_url."
             ) from error
@@ -217,12 +218,13 @@ class Server:
         return version
 
     def collections(self) -> list[str]:
-        """Return the names of all collections, whoever made them."""
+        """Return the names of all collections, including those of other catalogs."""
 
         def listed(client: QdrantClient) -> list[str]:
             names = [collection.name for collection in client.get_collections().collections]
             if not names:
-                raise IndexMissingError("The collection does not exist.")  # as a node that has just joined says too
+                # a node that has just joined also returns none
+                raise IndexMissingError("The collection does not exist.")
             return names
 
         try:
@@ -231,7 +233,7 @@ class Server:
             return []
 
     def aliases(self) -> dict[str, str]:
-        """Return the collection of each alias, whoever set it."""
+        """Return the collection of each alias, including those of other catalogs."""
         return {
             alias.alias_name: alias.collection_name for alias in self.call(lambda client: client.get_aliases()).aliases
         }
@@ -244,8 +246,8 @@ class Server:
 def connect(urls: str, api_key: str = "", layout: Layout = Layout()) -> Server:
     """Connect to one or several ``http(s)://HOST[:PORT][/PATH]``, separated by commas; the default port is 6333.
 
-    Raise ``StoreError`` where an address or the key is invalid, no server can be reached, or it does not accept the key
-    or has a version that does not fit. Raise ``UnreachableError`` where trying again may help.
+    Raise ``StoreError`` if an address or the key is invalid, the key is refused, or the server's version is not
+    supported. Raise ``UnreachableError`` if no server can be reached and a retry may help.
     """
     addresses = [url.strip() for url in urls.split(",")]
     shown = [_redact_url(url) for url in addresses]
@@ -265,8 +267,8 @@ def connect(urls: str, api_key: str = "", layout: Layout = Layout()) -> Server:
 
 
 def _client(url: str, api_key: str) -> Callable[[int], QdrantClient]:
-    # A server holds back the end of an answer until what it sent is acknowledged, and a system acknowledges at once on
-    # new connections only, else after 40 ms. With TLS a new connection would cost more than that.
+    # A server delays the end of a response until the data before is acknowledged. Operating systems acknowledge at once
+    # only on new connections, else after 40 ms. With TLS a new connection would cost more than that.
     each_new = require("httpx", EXTRA).Limits(max_connections=None, max_keepalive_connections=0)
     limits = {} if url.startswith("https:") else {"limits": each_new}
 
@@ -274,9 +276,9 @@ def _client(url: str, api_key: str) -> Callable[[int], QdrantClient]:
         client: QdrantClient = require("qdrant_client", EXTRA).QdrantClient(
             url=url,
             timeout=seconds,
-            # As a header: given as a key, the client warns on stderr where the address is not https.
+            # As a header: with a key as argument, the client warns on stderr if the address is not https.
             headers={"api-key": api_key} if api_key else None,
-            check_compatibility=False,  # done by ``version``, with an error instead of a warning
+            check_compatibility=False,  # ``version`` checks this, with an error instead of a warning
             **limits,
         )
         return client
@@ -285,7 +287,7 @@ def _client(url: str, api_key: str) -> Callable[[int], QdrantClient]:
 
 
 def _redact_url(url: str) -> str:
-    """Return the address without user, password and query. Raise ``StoreError`` where it is none."""
+    """Return the address without user, password and query. Raise ``StoreError`` for an invalid address."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -302,16 +304,19 @@ def _redact_url(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CollectionAlias:
-    """``name`` is what people call the library, ``library`` its id, ``beginning`` that of all names of its catalog."""
+    """The alias of a library's collection.
+
+    ``name`` is the library's name and ``library`` its id. ``beginning`` is the prefix of all names of its catalog.
+    """
 
     beginning: str
     name: str
     library: str
 
     def give(self, server: Server, collection: str, own: Callable[[str], bool]) -> None:
-        """Let it stand for a collection, and nothing else for any of which are the library's ``own``.
+        """Set the alias for a collection, and remove other aliases of the library's collections (``own``).
 
-        Where another library's collection has the name, this one's id follows it.
+        If another library's collection has the name, the library's id is appended to it.
         """
         with _logged(collection):
             targets = server.aliases()
@@ -323,7 +328,7 @@ class CollectionAlias:
                 _change(server, {chosen: collection}, old)
 
     def change(self, server: Server, own: Callable[[str], bool]) -> None:
-        """Let the collection that has an alias of the library have this one."""
+        """Replace the present alias of the library's collection by this one."""
         with _logged(self.library):
             for collection in {of for of in server.aliases().values() if own(of)}:
                 self.give(server, collection, own)
@@ -335,7 +340,7 @@ class CollectionAlias:
 
 @contextmanager
 def keep_aliases(server: Server, collection: str) -> Iterator[None]:
-    """Keep the aliases of a collection that is deleted and made again meanwhile."""
+    """Preserve the aliases of a collection that is deleted and recreated within the context."""
     names: dict[str, str] = {}
     with _logged(collection):
         names = {name: of for name, of in server.aliases().items() if of == collection}
@@ -347,7 +352,7 @@ def keep_aliases(server: Server, collection: str) -> Iterator[None]:
 
 @contextmanager
 def _logged(named: str) -> Iterator[None]:
-    """Log what fails."""
+    """Log a StoreError instead of raising it."""
     try:
         yield
     except StoreError as error:
@@ -355,7 +360,7 @@ def _logged(named: str) -> Iterator[None]:
 
 
 def _change(server: Server, added: dict[str, str], removed: list[str]) -> None:
-    """Set and delete aliases in one step."""
+    """Set and delete aliases in one request."""
     models = require("qdrant_client.models", EXTRA)
     away = [models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=name)) for name in removed]
     to = [

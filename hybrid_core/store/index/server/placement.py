@@ -1,11 +1,11 @@
 """Placement of a library's points on a Qdrant server: in its own collections, or in shared ones.
 
-A collection's name ends in a hash of how its points are made. Another tokeniser or embedder is another collection, so
-building it disturbs nobody; one that nobody has used for a day is deleted. In a shared collection only the library's
-points are deleted, and the collection once it holds none.
+A collection's name ends in a hash of its index settings. Another tokeniser or embedder uses another collection, so
+building it does not affect searches. A collection that was not used for a day is deleted. In a shared collection only
+the library's points are deleted, and the collection itself when it is empty.
 
-The name begins with the catalog's id and epoch. A copy of a catalog has the same id. Once the two differ, whichever
-finds the collections taken by the other chooses a new epoch, and so has collections of its own.
+The name begins with the catalog's id and epoch. A copy of a catalog has the same id. When the two differ, the one that
+finds the collections used by the other chooses a new epoch, and so has its own collections.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ def library_collection(beginning: str, library: str) -> str:
 
 
 def shared_collection(beginning: str) -> str:
-    """Return how the names of the collections that libraries share begin."""
+    """Return the prefix of the names of collections that libraries share."""
     return f"{beginning}shared"
 
 
 def catalog_collections(server: Server, beginning: str) -> list[str]:
-    """Return all collections that hold points of a catalog, by name."""
+    """Return the sorted names of all collections with points of a catalog."""
     return sorted(name for name in server.collections() if name.startswith(beginning))
 
 
 def other_epochs(server: Server, prefix: str, catalog_id: str, beginning: str) -> list[str]:
-    """Return the collections that catalogs of the same id made in other epochs, by name."""
+    """Return the sorted names of collections that catalogs with the same id created in other epochs."""
     same = (of_catalog(prefix, catalog_id), f"{prefix}{catalog_id[:12]}.")
     return sorted(name for name in server.collections() if name.startswith(same) and not name.startswith(beginning))
 
 
 def of_catalog(prefix: str, catalog_id: str, epoch: str = "") -> str:
-    """Return how the names of all collections of a catalog's epoch, and their aliases, begin; "" is the first."""
+    """Return the prefix of all collection names and aliases of a catalog's epoch; "" is the first epoch."""
     return f"{prefix}{catalog_id[:12]}{f'.{epoch}' if epoch else ''}-"
 
 
@@ -69,13 +69,13 @@ def open_server(
     follow: bool = True,
     tenant: str = "",
 ) -> VectorIndex:
-    """Open a library's index on a server and bring it up to date, making or repairing it as needed.
+    """Open a library's index on a server and bring it up to date. Create or repair it as needed.
 
-    Without ``follow`` it is left where its record says that it stands, empty where it was not there.
-    ``collection`` is from ``library_collection``, or from ``shared_collection`` with the library as ``tenant``.
-    ``manifest`` says how the vectors were made, ``dimension`` is that of the dense vectors, 0 without; ``learned`` says
-    whether there are learned sparse ones. Raise ``StoreError`` where the server refuses, ``UnreachableError`` where
-    it does not answer, ``OtherHistoryError`` where a copy of the source writes into the collection.
+    Without ``follow`` it stays at its recorded position, or is empty if it is new. ``collection`` is from
+    ``library_collection``, or from ``shared_collection`` with the library as ``tenant``. ``manifest`` describes how the
+    vectors were computed. ``dimension`` is the dimension of the dense vectors, 0 without them; ``learned`` says whether
+    there are learned sparse vectors. Raise ``StoreError`` if the server refuses, ``UnreachableError`` if it does not
+    answer, and ``OtherHistoryError`` if a copy of the source writes the collection.
     """
     how = {**manifest, **vectors_manifest(dimension, learned), "layout": LAYOUT}
     record = json.dumps(how, sort_keys=True, ensure_ascii=False)
@@ -91,7 +91,7 @@ def open_server(
 
 
 def made_of(collection: str) -> Callable[[str], bool]:
-    """Return a test for the names of a library's collections, however their points are made."""
+    """Return a predicate for the names of a library's collections with any index settings."""
     named = re.compile(re.escape(collection) + "-[0-9a-f]{10}")
     return lambda name: named.fullmatch(name) is not None
 
@@ -103,9 +103,9 @@ def drop_collections(
     unless: Callable[[CollectionStore], bool] = lambda _: False,
     tenant: str = "",
 ) -> list[str]:
-    """Delete a library's collections, whatever made with, or its points in shared ones; the names of these.
+    """Delete a library's collections of any index settings, or its points in shared ones. Return their names.
 
-    One into which a copy of the source writes is left.
+    A collection that a copy of the source writes is not deleted.
     """
     own = made_of(collection)
     dropped = []
@@ -113,7 +113,7 @@ def drop_collections(
         store = CollectionStore(server, name, 0, tenant=Tenant(tenant))
         if not own(name) or (tenant and store.used() is None) or unless(store):
             continue
-        head = store.head()  # before the source is asked: others may move both
+        head = store.head()  # read before the source, since other processes may change both
         if head is not None and not holds(source, head):
             continue
         store.drop()
@@ -124,7 +124,7 @@ def drop_collections(
 
 
 def unused(collection: CollectionStore) -> bool:
-    """Return whether nobody has used it for a day."""
+    """Return whether the collection was not used for a day."""
     used = collection.used()
     return used is not None and used < time.time() - _UNUSED_SECONDS
 
@@ -132,10 +132,10 @@ def unused(collection: CollectionStore) -> bool:
 @dataclass(frozen=True, slots=True)
 class Places:
     server: Server
-    beginning: str  # of the names of the catalog's collections, from ``of_catalog``
+    beginning: str  # prefix of the catalog's collections, from ``of_catalog``
     library: str
     source: PointSource
-    alias: str = ""  # what people call the library
+    alias: str = ""  # the library's name
 
     def open(
         self,
@@ -146,9 +146,10 @@ class Places:
         *,
         follow: bool = True,
     ) -> VectorIndex:
-        """Call ``open_server`` at one of the two places. Delete what nobody used at the other for a day.
+        """Open the index by ``open_server`` in an own or a shared collection.
 
-        A library that has collections of its own keeps them, so that it does not go to and fro.
+        Delete the points in the other place if they were not used for a day. A library with own collections keeps them,
+        so that it does not alternate.
         """
         shared = shared and not any(name.startswith(f"{self._own}-") for name in self.server.collections())
         place, tenant = (self._shared, self.library) if shared else (self._own, "")
@@ -159,11 +160,11 @@ class Places:
         return index
 
     def rename(self) -> None:
-        """Let a collection of the library's own that has an alias have the one that it has now."""
+        """Rename the alias of the library's own collection to the present alias."""
         self._named.change(self.server, made_of(self._own))
 
     def drop(self) -> list[str]:
-        """Delete the library's points wherever they are; the names of the collections that held them."""
+        """Delete the library's points in all collections. Return the names of these collections."""
         return [*self._drop(True), *self._drop(False)]
 
     def _drop(self, shared: bool, *, in_use: bool = True) -> list[str]:
@@ -184,10 +185,10 @@ class Places:
 
 
 def complete(server: Server, collection: str, seconds: float = 3600) -> int:
-    """Copy each shard of a collection to more nodes, until as many hold it as the collection was made for.
+    """Copy each shard of a collection to more nodes, until it has the collection's number of replicas.
 
-    Searches go on meanwhile. Return how many copies were made, after all of them answer. Raise ``UnreachableError``
-    where there are too few nodes, or copies take longer than ``seconds``.
+    Searches continue meanwhile. Return the number of copies, when all of them are active. Raise ``UnreachableError`` if
+    there are too few nodes, or copies take longer than ``seconds``.
     """
     replicas = int(server.call(lambda client: client.get_collection(collection)).config.params.replication_factor or 1)
     copies = 0
@@ -215,7 +216,7 @@ def _shard_nodes(server: Server, collection: str) -> dict[int, dict[int, bool]]:
 
 
 def _emptiest(server: Server, collection: str, shard: int) -> int | None:
-    """Return the node without this shard that holds the fewest others."""
+    """Return the node that has the fewest other shards, among nodes without this shard."""
     shards = _shard_nodes(server, collection)
     status: Any = server.call(lambda client: client.cluster_status())
     free = [int(node) for node in status.peers if int(node) not in shards[shard]]

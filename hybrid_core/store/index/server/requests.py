@@ -1,7 +1,7 @@
 """Parts of requests to a Qdrant server: the tenant, filters, vectors and parameters.
 
-A library has a collection alone or shares it with others. In a shared one every call names the library: otherwise a
-search, a count or a deletion would reach another's points.
+A library has its own collection or shares one with others. In a shared collection every request must filter by the
+library, so that it does not reach points of another library.
 """
 
 from __future__ import annotations
@@ -27,22 +27,25 @@ _KEY = "library"
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """``library`` is "" where it has the collection alone."""
+    """The library as tenant of a shared collection. ``library`` is "" if it has the collection alone."""
 
     library: str = ""
 
     @property
     def record(self) -> str:
-        """The id of the point that says how far the library's points are."""
+        """Return the id of the point with the position up to which the library's changes are applied."""
         return self._own(RECORD)
 
     @property
     def announced(self) -> str:
-        """The id of the point that names the newest change of which something may be written."""
+        """Return the id of the point with the newest change that may be partly written."""
         return self._own(ANNOUNCED)
 
     def id_of(self, point: Point) -> str:
-        """Return a point's id. One that names its document belongs to one library anyway."""
+        """Return the id of a point, unique across the libraries of a shared collection.
+
+        An id that contains a document id is unique already.
+        """
         id = point_id(point)
         return id if named_page(id) else self._own(id)
 
@@ -50,7 +53,7 @@ class Tenant:
         return {_KEY: self.library, **more} if self.library else more
 
     def only(self, filter: models.Filter | None = None) -> models.Filter | None:
-        """Return a filter that keeps none but the library's points."""
+        """Return a filter for the library's points only, combined with ``filter``."""
         if not self.library:
             return filter
         own = models.FieldCondition(key=_KEY, match=models.MatchValue(value=self.library))
@@ -59,7 +62,7 @@ class Tenant:
         return base.model_copy(update={"must": [own, *(must if isinstance(must, list) else [must])]})
 
     def indexes(self) -> dict[str, models.KeywordIndexParams]:
-        """Return the indexes that the server needs to hold a library's points together."""
+        """Return the payload indexes by which the server stores a library's points together."""
         keyword = models.KeywordIndexType.KEYWORD
         return {_KEY: models.KeywordIndexParams(type=keyword, is_tenant=True)} if self.library else {}
 
@@ -74,7 +77,7 @@ def quantization_config(kind: Quantization) -> models.QuantizationConfig | None:
     if kind == "binary":
         binary = models.BinaryQuantizationConfig(
             always_ram=True,
-            encoding=models.BinaryQuantizationEncoding.TWO_BITS,  # with one, a twentieth of the best is lost
+            encoding=models.BinaryQuantizationEncoding.TWO_BITS,  # with one bit, a twentieth of the best is lost
             query_encoding=models.BinaryQuantizationQueryEncoding.SCALAR8BITS,
         )
         return models.BinaryQuantization(binary=binary)
