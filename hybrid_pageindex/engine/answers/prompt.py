@@ -16,7 +16,7 @@ from hybrid_pageindex.engine.answers.pages import PagePictures
 from retrievers.answer.searches import MARK, SEARCH, Spellings
 from retrievers.reason.board import unlabelled
 
-NOT_THERE = "NOT IN THE SOURCES"  # what the prompt has the model begin with where they hold no answer
+NOT_THERE = "NOT IN THE SOURCES"  # first words of a model's reply if the sources contain no answer
 _MARKS = (*(f"{MARK}{what}" for what in ("D", "SOURCE")), SEARCH)
 
 

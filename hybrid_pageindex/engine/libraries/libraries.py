@@ -124,7 +124,7 @@ def library_sizes(catalog: Catalog, home: Path, part: str = "") -> list[LibraryS
     """Return the libraries whose name or alias contains ``part``, most recently used first."""
     from hybrid_core.store.jobs.reader import JobReader
 
-    waiting = JobReader(catalog).active()  # first: what ends meanwhile counts twice rather than never
+    waiting = JobReader(catalog).active()  # read first: a job that ends meanwhile then counts twice rather than never
     with catalog.snapshot() as snapshot:
         documents = {
             library: snapshot.document_rows(library.id) for library in snapshot.named_libraries() if library.fits(part)
