@@ -35,10 +35,9 @@ OF_OWNER = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class SettingView:
-    """A setting for display.
+    """A setting for display. ``value`` is "" for a secret, and ``given`` tells whether it is set.
 
-    ``value`` is "" for a secret. ``given`` tells whether the setting differs from its default. ``fixed`` is the reason
-    why the setting cannot be changed, "" if it can.
+    ``fixed`` says why it cannot be changed, "" if it can.
     """
 
     name: str

@@ -83,10 +83,9 @@ def _read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class PackAddition:
-    """An addition to a question for documents of certain types.
+    """Phrases, headings and weighted terms (stems) that the entries in ``sources`` add for these document types.
 
-    The entries in ``sources`` add the phrases, headings and weighted terms (stems). The type "" stands for all other
-    types.
+    The type "" stands for all other types.
     """
 
     document_types: tuple[str, ...]
@@ -99,7 +98,7 @@ class PackAddition:
 
 @dataclass(frozen=True, slots=True)
 class PackPreview:
-    """A preview of what expert knowledge adds to a question. ``terms`` are the stems of the question itself."""
+    """The additions of expert knowledge to a question. ``terms`` are the stems of the question itself."""
 
     question: str
     terms: tuple[str, ...]

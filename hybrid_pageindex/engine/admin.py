@@ -25,10 +25,7 @@ SESSION_SECONDS = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A created token.
-
-    Its ``secret`` cannot be read again later. The secret is "" for a user whom a proxy authenticates.
-    """
+    """A created token. Its ``secret`` cannot be read again later; it is "" for a user whom a proxy authenticates."""
 
     token: Token
     secret: str
@@ -132,8 +129,8 @@ _ADVICE = "The count starts again next month (UTC). To allow more, raise the set
 class UsageReport:
     """Usage of models by day, model, library (id) and caller, newest day first.
 
-    ``month_cost`` is this month's cost, and ``month_unpriced`` this month's tokens of models without a price. The two
-    limits are 0 if not set.
+    ``month_cost`` and ``month_unpriced`` are this month's cost and its tokens of models without a price. The two limits
+    are 0 if they are not set.
     """
 
     days: tuple[ModelUse, ...]

@@ -236,9 +236,8 @@ def _ignore_progress(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """The names of up to a thousand documents, and the number of all.
-
-    A document missing from the catalog is named by its id.
+    """Names of up to a thousand documents, and their count. A document that the catalog does not know is named by its
+    id.
     """
 
     count: int

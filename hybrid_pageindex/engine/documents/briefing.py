@@ -163,7 +163,7 @@ class BriefingFigure:
 
 @dataclass(frozen=True, slots=True)
 class StartingQuestion:
-    """A suggested question, and the ``page`` that answers it according to a search."""
+    """A question to start with, and the ``page`` that answers it, as a search confirmed."""
 
     question: str
     doc_id: str
@@ -175,8 +175,7 @@ class StartingQuestion:
 class Briefing:
     """The description of a document or library.
 
-    ``kinds`` counts documents by type, most frequent first. ``written_by`` is the model's name, "" if rules wrote the
-    description.
+    ``kinds`` counts documents by type, most frequent first. ``written_by`` names the model, "" if rules wrote it.
     """
 
     title: str

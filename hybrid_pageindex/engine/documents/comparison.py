@@ -37,9 +37,8 @@ _SENTENCE_END = (".", ";", "!", "?", "\u3002", "\uff1b", ":")
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """A change of words: those of the left side and those that replace them on the right, "" if a side has none.
-
-    ``…`` marks omitted words.
+    """Words of the left side and the words that replace them on the right, "" if a side has none. ``…`` marks omitted
+    words.
     """
 
     before: str
@@ -61,7 +60,7 @@ class FigureChange:
 
 @dataclass(frozen=True, slots=True)
 class SectionSide:
-    """A section in one of the two documents. ``link`` points to the page on which it begins."""
+    """A section of one of the two documents. ``link`` points to the page on which it begins."""
 
     node_id: str
     title: str
@@ -73,10 +72,10 @@ class SectionSide:
 
 @dataclass(frozen=True, slots=True)
 class SectionChange:
-    """The change of a section. ``left`` is None if it was added, ``right`` if it was removed.
+    """The change of a section; ``left`` is None if it was added, ``right`` if it was removed.
 
     ``similarity`` is the share of common words, 0 to 1. ``differences`` and ``figures`` count all changes, including
-    those that ``changes`` and ``figure_changes`` omit. ``moved`` is True if the section's order or parent differs.
+    those that ``changes`` and ``figure_changes`` omit. ``moved`` is True if its order or its parent differs.
     """
 
     kind: Kind
@@ -102,9 +101,9 @@ class ComparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a comparison: one batch of changed sections, in the order of the right document.
+    """The changed sections of a comparison, in the order of the right document, one batch at a time.
 
-    ``cursor`` requests the next batch; it is "" after the last batch. The counts include all sections.
+    ``cursor`` requests the next batch, "" after the last one. The counts include all sections.
     """
 
     left: ComparedDocument

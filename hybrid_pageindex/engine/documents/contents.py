@@ -168,9 +168,8 @@ _BESIDE = 60  # characters of a snippet on each side of the match
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match at the characters ``start`` to ``end`` of a page's text.
-
-    ``place`` is its position in a file without pages.
+    """A match at the characters ``start`` to ``end`` of a page's text. ``place`` is the position in a file without
+    pages.
     """
 
     page: int
@@ -183,7 +182,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The matches of words in a document. If ``more`` is True, a search from ``next_page`` on may find more."""
+    """Matches of words in a document. If ``more`` is True, further matches begin on ``next_page``."""
 
     matches: tuple[Match, ...]
     more: bool

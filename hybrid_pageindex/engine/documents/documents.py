@@ -112,8 +112,8 @@ def _unfit() -> UsageError:
 class DocumentVersion:
     """A published version of a document.
 
-    ``number`` is its position in the change log of the library; higher is later. ``made`` describes the bytes, rules
-    and models that it was made from. It is None if the content was replaced and deleted.
+    ``number`` is its position in the change log of the library; higher is later. ``made`` names the bytes, rules and
+    models that it was made from, None if its content was replaced and deleted.
     """
 
     number: int

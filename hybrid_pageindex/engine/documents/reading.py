@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class PlaceRead:
     """The position in a file without pages at which lines of a page begin.
 
-    ``line`` (from 0) is the first line on the page, and ``quote`` its first words. ``Engine.find_place`` uses ``place``
-    and ``quote`` to find the position again. ``path`` lists the headings above it, from the top.
+    ``line`` (from 0) is the first line on the page, stored with its first words: ``Engine.find_place`` uses both to
+    find the position again. ``path`` lists the headings above it, from the top.
     """
 
     line: int

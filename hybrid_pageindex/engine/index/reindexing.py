@@ -305,8 +305,8 @@ class DocumentEstimate:
 class Estimate:
     """The estimated model calls for a library.
 
-    Call numbers are exact unless they depend on replies; token numbers are rather too high. ``cost`` is None if a model
-    has no price (setting model_prices). ``documents`` lists only documents that still need calls.
+    Calls are exact as far as rules can tell; tokens are rather too high. ``cost`` is None if a model has no price
+    (setting model_prices). ``documents`` lists only those that still need calls.
     """
 
     documents: tuple[DocumentEstimate, ...]

@@ -161,7 +161,7 @@ def _keep_file(
 class UploadedFile:
     """An uploaded file. ``path`` names its document.
 
-    ``job`` is the job that indexes the file, None if the library already contains the file as ``doc_id``.
+    ``job`` indexes it; None if the library already has it as ``doc_id``.
     """
 
     path: str

@@ -75,13 +75,13 @@ _NEWEST = 100  # newest failed jobs to search for the last error
 class LibrarySize:
     """The size and state of a library.
 
-    ``documents`` and ``pages`` count what can be searched. ``waiting`` counts waiting and running jobs, ``failed`` the
-    files whose last attempt failed. ``last_error`` is the newest failure with advice, "" if there is none.
-    ``vector_bytes`` is the disk use of the search index.
+    ``documents`` and ``pages`` can be searched; ``waiting`` counts waiting and running jobs, ``failed`` the files whose
+    last attempt failed. ``last_error`` is the newest failure with advice, "" if there is none. ``vector_bytes`` is the
+    disk use of the search index.
 
-    ``embedder`` is the embedder of the vectors in use ("" for none), and ``embedded`` counts the documents with such
-    vectors. ``next_embedder`` is the embedder whose vectors are being computed. The ``id`` never changes. ``used_at``
-    is the time of the last search or indexing, ``changed_at`` that of the last change of a document, "" for never.
+    ``embedder`` made the vectors in use ("" for none), ``embedded`` documents have them, and ``next_embedder`` is
+    making new ones. The ``id`` never changes. ``used_at`` is the time of the last search or indexing, ``changed_at``
+    that of the last change of its documents, "" for never.
     """
 
     id: str
@@ -102,7 +102,7 @@ class LibrarySize:
 
 @dataclass(frozen=True, slots=True)
 class HomeSize:
-    """Disk use of a home in bytes: catalog, caches, search indexes, and stored or fetched files."""
+    """Disk use in bytes: catalog, caches, search indexes, and stored or fetched files."""
 
     home: str
     libraries: tuple[LibrarySize, ...]

@@ -210,10 +210,9 @@ def export_library(catalog: Catalog, pages: PageWork, library: str, file: Path) 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The result of an import: the numbers of queued ``documents`` and of imported ``notes``, ``feedback`` and
-    ``vectors``.
+    """An imported library: the numbers of queued ``documents`` and of imported ``notes``, ``feedback`` and ``vectors``.
 
-    ``note`` is the reason if vectors were not imported.
+    ``note`` says why vectors were not imported.
     """
 
     library: str

@@ -346,7 +346,7 @@ _EMBEDDERS = ("embed", "bge-", "rerank")  # parts of names of models that cannot
 
 @dataclass(frozen=True, slots=True)
 class LocalServer:
-    """A model server on this computer. ``name`` is the program, guessed from its model list or port."""
+    """A model server on this computer. ``name`` is its program, guessed from its model list or port."""
 
     name: str
     base_url: str

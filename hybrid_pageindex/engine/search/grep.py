@@ -43,9 +43,10 @@ _MAX_SCANS = 16  # interrupted searches that are remembered to be continued
 
 @dataclass(frozen=True, slots=True)
 class GrepPlace:
-    """A match at the characters ``start`` to ``end`` of a page's text, on ``line`` (from 1).
+    """A match at the characters ``start`` to ``end`` of a page's text, on ``line`` (from 1). ``text`` is the line with
+    context.
 
-    ``text`` is the line with context. ``place`` is the position in a file without pages.
+    ``place`` is the position in a file without pages.
     """
 
     start: int
@@ -57,7 +58,7 @@ class GrepPlace:
 
 @dataclass(frozen=True, slots=True)
 class GrepPage:
-    """A page with matches. ``places`` holds its first five matches; ``matches`` counts all."""
+    """A page that matches. ``places`` holds its first five matches; ``matches`` counts all."""
 
     doc_id: str
     document: str
@@ -70,7 +71,7 @@ class GrepPage:
 
 @dataclass(frozen=True, slots=True)
 class GrepDocument:
-    """A document with matches. ``first_pages`` holds up to ten matching pages; ``pages`` counts all."""
+    """A document that matches. ``first_pages`` holds up to ten pages; ``pages`` counts all."""
 
     doc_id: str
     document: str
@@ -84,10 +85,10 @@ class GrepDocument:
 
 @dataclass(frozen=True, slots=True)
 class GrepResult:
-    """The result of an exhaustive search: its totals, and one batch of matches.
+    """The totals of an exhaustive search, and one batch of its matches.
 
-    ``complete`` is True if all ``pages_in_scope`` were searched. Otherwise the totals cover ``pages_searched`` pages,
-    and ``note`` says so. ``cursor`` requests the next batch; it is "" after the last batch.
+    ``complete`` is True if all ``pages_in_scope`` were searched; else the totals cover ``pages_searched`` pages, and
+    ``note`` says so. ``cursor`` requests the next batch, "" after the last one.
     """
 
     pattern: str
