@@ -1,4 +1,5 @@
-"""Files with the candidate features of a data set's questions, so that weights can be learned again without searching.
+"""Files with the candidate features of a data set's questions, so that weights can be learned
+again without searching.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ def tables() -> Console:
 
 
 def escape(text: str) -> str:
-    """Return text with markup and control characters escaped, so that it fits one line and cannot control the terminal.
+    """Return text with markup and control characters escaped, so that it fits one line and cannot
+    control the terminal.
     """
     return escape_markup(visible(text))
 

@@ -17,7 +17,7 @@ def prepare() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w"))  # stays open as long as the process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - stays open as long as the process
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 

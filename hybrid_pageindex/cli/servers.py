@@ -136,7 +136,7 @@ def install(client: str, home: Path, roots: Sequence[Path], options: Sequence[st
         new.write_bytes(after)
         if backup:
             shutil.copymode(file, new)
-        os.replace(new, file)  # atomic, because a client may be reading
+        os.replace(new, file)  # noqa: PTH105 - atomic, because a client may be reading
     except OSError as error:
         raise StoreError(
             f"{file}: cannot be written ({error.strerror}).", "Add the entry by hand, as the documentation describes."

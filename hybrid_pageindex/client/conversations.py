@@ -73,7 +73,8 @@ class ConversationsClient:
     async def ask(
         self, id: str, question: str, *, after: int | None = None, **fields: Unpack[AskFields]
     ) -> ConversationMessage:
-        """Ask a question as ``Engine.conversations.ask`` does, and return the answer message while it is being written.
+        """Ask a question as ``Engine.conversations.ask`` does, and return the answer message while
+        it is being written.
         """
         body = {"question": question, "after": after, **fields}
         return self._seen(await self._wire.json("POST", f"{_path(id)}/messages", json=body))

@@ -52,7 +52,8 @@ def exported(conversation: Conversation, path: Sequence[ConversationMessage], fo
 
 
 def _remarks(message: ConversationMessage) -> list[str]:
-    """Return the warnings about an answer: whether it is incomplete, its evidence is weak, or claims have no support.
+    """Return the warnings about an answer: whether it is incomplete, its evidence is weak, or
+    claims have no support.
     """
     result = message.result
     ends = {

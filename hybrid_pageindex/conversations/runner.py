@@ -257,7 +257,7 @@ class TurnRunner:
         except PageIndexError as error:
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=str(error))
-        except Exception:  # reported to the user, and the lease is released
+        except Exception:  # noqa: BLE001 - reported to the user, and the lease is released
             _log.exception("a turn failed")
             with suppress(PageIndexError):
                 end("failed", keeper.so_far, cause=_UNEXPECTED_ERROR)

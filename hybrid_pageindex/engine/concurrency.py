@@ -113,7 +113,8 @@ _background = _Background(THINKING)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run one engine call from ordinary code and return its result, even inside a running event loop (as in notebooks).
+    """Run one engine call from ordinary code and return its result, even inside a running event
+    loop (as in notebooks).
     """
     try:
         asyncio.get_running_loop()

@@ -139,7 +139,8 @@ class SubEngine:
 
 
 class LazySubEngine:
-    """An attribute of ``Engine`` that imports its sub-engine on first use, so that a search does not load all of them.
+    """An attribute of ``Engine`` that imports its sub-engine on first use, so that a search does
+    not load all of them.
     """
 
     def __init__(self, path: str) -> None:

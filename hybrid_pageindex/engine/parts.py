@@ -40,7 +40,8 @@ def bucket_of(settings: Settings) -> BucketAddress | None:
 
 
 class Parts:
-    """The components of an engine: catalog, cache, vector indexes, embedders, pictures, language models and searcher.
+    """The components of an engine: catalog, cache, vector indexes, embedders, pictures, language
+    models and searcher.
     """
 
     def __init__(self, settings: Settings, chat: ChatModel | None, stages: Stages) -> None:

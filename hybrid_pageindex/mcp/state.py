@@ -178,7 +178,8 @@ def check_length(name: str, text: str, limit: int = _TEXT_LENGTH) -> str:
 
 
 def report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Return the tool with PageIndexErrors turned into tool errors, which tell the model what happened and what to do.
+    """Return the tool with PageIndexErrors turned into tool errors, which tell the model what
+    happened and what to do.
     """
 
     @wraps(tool)

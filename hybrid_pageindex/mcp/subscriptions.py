@@ -256,5 +256,5 @@ class Subscriptions:
         watch.document = current
         try:
             await watch.notify()
-        except Exception:  # the client disconnected; the kind of error depends on its transport
+        except Exception:  # noqa: BLE001 - the client disconnected; the kind of error depends on its transport
             self.remove(key)

@@ -161,7 +161,8 @@ def _with_hits(query: Query, candidates: Candidates, resources: SearchResources)
 def _seen_on(
     query: Query, resources: SearchResources, texts: PageTexts
 ) -> Callable[[Sequence[tuple[str, int]]], Mapping[tuple[str, int], SeenPage]]:
-    """Return a function that reads pages (doc_id, page): the best matching passage, and whether the page has figures.
+    """Return a function that reads pages (doc_id, page): the best matching passage, and whether
+    the page has figures.
     """
     terms = PassageTerms(dict.fromkeys(query.question.terms, 1.0))
 

@@ -195,7 +195,8 @@ def without_names(question: str, names: Iterable[str], of_field: Callable[[str],
 
 
 def _hidden(run: str, of_field: Callable[[str], bool]) -> str:
-    """Return the text with ``_`` for capitalised words that are not words of the field, the language or an instruction.
+    """Return the text with ``_`` for capitalised words that are not words of the field, the
+    language or an instruction.
     """
     words = [word for word in _CAPITAL_WORD.finditer(run) if word[0].lower() not in STOP_WORDS | IMPERATIVES]
     if len(words) < 2:

@@ -257,7 +257,8 @@ def _by_role(
     pages: Sequence[PageScores],
     docs: Sequence[int],
 ) -> Leads:
-    """Put the overview pages of a document first, if the question asks what the document is about and for nothing else.
+    """Put the overview pages of a document first, if the question asks what the document is about
+    and for nothing else.
     """
     text = without(replace(question, text=left), routing)
 

@@ -236,7 +236,8 @@ class Trees:
         return np.asarray((sums[self.end] - sums[self.start]) / _EXACT / np.sqrt(hits + 1.0))
 
     def path_shares(self, nodes: Floats) -> Floats:
-        """Return each section's NodeScore relative to its best sibling, averaged along its path: float64 (s,), 0 to 1.
+        """Return each section's NodeScore relative to its best sibling, averaged along its path:
+        float64 (s,), 0 to 1.
         """
         count = len(nodes)
         best = np.zeros(count + len(self.firsts) - 1)

@@ -275,7 +275,8 @@ def definitions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def introductions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield terms that brackets introduce, as in 'Acme Inc. (the "Company")', each with its sentence up to the bracket.
+    """Yield terms that brackets introduce, as in 'Acme Inc. (the "Company")', each with its
+    sentence up to the bracket.
     """
     for match in _TERM_IN_BRACKETS.finditer(text):
         yield _spaced(match["term"]).rstrip(",. "), _spaced(text[_begin(text, match.start()) : match.end()])

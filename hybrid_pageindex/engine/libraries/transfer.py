@@ -413,7 +413,8 @@ def _packed_names(documents: Sequence[Document]) -> Iterator[tuple[str, str]]:
 
 
 def _packed_places(documents: Sequence[Document], names: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return by document id: the archive name of its file or outermost container, and its path inside that container.
+    """Return by document id: the archive name of its file or outermost container, and its path
+    inside that container.
     """
     places: dict[str, list[str]] = {}
     for document in documents:

@@ -100,7 +100,8 @@ def unseen(chat: Chat, settings: Settings) -> tuple[str, ...]:
 
 
 def _configured_models(chat: Chat, settings: Settings) -> tuple[dict[Kind, str], tuple[str, ...]]:
-    """Return the names of the configured models by kind, and notes on the improvements that missing models would make.
+    """Return the names of the configured models by kind, and notes on the improvements that
+    missing models would make.
     """
     named: dict[Kind, str] = {}
     missing = []
@@ -133,5 +134,5 @@ def _try(chat: Chat, named: dict[Kind, str], tried: Future[EnrichModels]) -> Non
             except PageIndexError as error:
                 notes.append(f"the {_MODEL_LABELS[kind]} does not work, so indexing continues without it: {error}")
         tried.set_result(EnrichModels(models["llm"], models["vlm"], named, tuple(notes)))
-    except BaseException as error:  # raised in the threads that wait for the models
+    except BaseException as error:  # noqa: BLE001 - raised in the threads that wait for the models
         tried.set_exception(error)

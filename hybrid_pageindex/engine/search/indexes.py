@@ -391,7 +391,8 @@ class Indexes:
         return opened
 
     def _places(self, library: str, epoch: str | None = None) -> Places:
-        """Return the locations of a library's points on the server in an epoch, by default the catalog's current one.
+        """Return the locations of a library's points on the server in an epoch, by default the
+        catalog's current one.
         """
         from hybrid_core.store.index.server.placement import Places, of_catalog
 

@@ -1,4 +1,5 @@
-"""Views of libraries (documents and router) for searches, updated from the change log and stored as files in the home.
+"""Views of libraries (documents and router) for searches, updated from the change log and stored
+as files in the home.
 """
 
 from __future__ import annotations

@@ -217,7 +217,8 @@ class CitedSources:
         return f"{_SOURCES_HEADING}\n" + "  \n".join(lines) if lines else ""
 
     def annotations(self, text: str) -> list[dict[str, Any]]:
-        """Return OpenAI's URL annotations: the positions of citations in the text, each with the address of the page.
+        """Return OpenAI's URL annotations: the positions of citations in the text, each with the
+        address of the page.
         """
         by_number = {citation.number: citation for citation in self.cited}
         body = text.partition(_SOURCES_HEADING)[0]
