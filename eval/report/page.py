@@ -1,4 +1,4 @@
-"""The report as one HTML page. It loads nothing, and texts of runs are escaped."""
+"""The report as one HTML page. It loads no other resources, and texts of runs are escaped."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from eval.report.summary import HIT, Summary, answer_tables, missing
 from eval.report.table import Table
 from eval.report.tables import degradation
 
-_UNBROKEN_LENGTH = 36  # characters: a column of such texts is not broken into lines
+_UNBROKEN_LENGTH = 36  # characters; a column with texts up to this length is not wrapped
 
 
 def page(runs: Sequence[Run], summaries: Sequence[Summary], comparison: Comparison | None) -> str:
-    """The whole page. A policy in its head lets no script run but its own, and nothing be fetched."""
+    """Return the whole page. A policy in its head permits only its own script and forbids loading anything."""
     script, style = _asset("page.js"), _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
