@@ -186,7 +186,8 @@ def table(title: str, rows: Sequence[HeldOut]) -> Table:
 
 
 def evidence_table(rows: Sequence[EvidenceRow]) -> Table:
-    """Return how well evidence separates right pages from wrong ones on each held-out kind of document, and the means.
+    """Return how well evidence separates right pages from wrong ones on each held-out kind of
+    document, and the means.
     """
 
     names = {"first": "the first page", "five": "one of the first five"}

@@ -46,7 +46,8 @@ def machine() -> dict[str, Any]:
 
 @cache
 def engine_code() -> Mapping[str, str]:
-    """Return {version, code}, where ``code`` is a hash of the engine's source files that distinguishes any two states.
+    """Return {version, code}, where ``code`` is a hash of the engine's source files that
+    distinguishes any two states.
     """
     above = Path(hybrid_pageindex.__file__).parent.parent
     digest = hashlib.sha256()

@@ -36,7 +36,8 @@ RANKERS = ("page-bm25", "page-bm25-stemmed")
 
 @dataclass(frozen=True, slots=True)
 class BaselinePair:
-    """A set in one setting with one expert knowledge: the means of both rankers, and the differences engine − baseline.
+    """A set in one setting with one expert knowledge: the means of both rankers, and the
+    differences engine − baseline.
     """
 
     dataset: str
