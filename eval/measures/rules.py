@@ -141,7 +141,7 @@ def judge_by_rules(question: str, reference: str, answer: str) -> Verdict:
         return "wrong"
     verdict = _by_facts(question, reference, plain_answer)
     if expected:
-        if not actual:  # the answer may say so in other words, which must then agree
+        if not actual:  # the answer may express it in other words, which must agree
             return verdict if verdict == "wrong" else "partly"
         return "right" if _only_polarity(reference) else max(verdict, "partly", key=_worth)
     return verdict

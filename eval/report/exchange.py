@@ -22,7 +22,7 @@ from eval.records.runs import Run, read_run
 from hybrid_core.errors import DocumentError, NotFoundError, StoreError, UsageError
 from hybrid_pageindex.cli.output import dump
 
-_FIELD_CHARACTERS = "".join(map(chr, range(33, 127))).replace("%", "")  # all that is visible but the escape itself
+_FIELD_CHARACTERS = "".join(map(chr, range(33, 127))).replace("%", "")  # visible, except the escape character
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LINE_BYTES = 50_000_000  # of one document of a corpus
 _OTHER_FOLDER = "Name another folder with --out."

@@ -32,7 +32,7 @@ def join(parts: Iterable[str]) -> Markup:
     return Markup("".join(part if isinstance(part, Markup) else html.escape(part) for part in parts))
 
 
-_RECEIPTS = 5  # shown; the run's folder holds the others
+_RECEIPTS = 5  # shown; the run's folder contains the others
 _SNIPPET = 320
 
 

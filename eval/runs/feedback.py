@@ -103,7 +103,7 @@ def shipped_sets(data: Path | None) -> tuple[str, ...]:
 
 
 def read_ratings(engine: Engine, library: str | None) -> list[RatedQuestion]:
-    """Return the rated questions of a library. Raises NotFoundError, and UsageError for fewer than NEEDED."""
+    """Return the rated questions of a library. Raise NotFoundError, and UsageError for fewer than NEEDED."""
     name = library or engine.settings.library
     ids = [entry.id for entry in run(engine.libraries.named()) if entry.called(name)]
     if not ids:

@@ -92,7 +92,7 @@ class ShownSection:
 
 @dataclass(slots=True)
 class ShownOutline:
-    """What a prompt shows.
+    """The visible parts of an outline in a prompt.
 
     ``pages`` are (document, page) with their own line, ``read`` those with their text shown, ``passages`` those with a
     passage shown.

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _memory_ran_out(error: BaseException | None) -> bool:
     """Return whether an error was caused by a lack of memory, directly or indirectly."""
     while error is not None:
-        if out_of_memory(error) or "without exception set" in str(error):  # numpy's import says the latter
+        if out_of_memory(error) or "without exception set" in str(error):  # numpy's import raises the latter
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -80,7 +80,7 @@ class Routes:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One route: its methods, its query parameters, and whether it reads a body."""
+    """A route with its methods and query parameters, and whether it reads a body."""
 
     path: re.Pattern[str]
     route: APIRoute

@@ -27,7 +27,7 @@ FILES_PER_REQUEST = 1000  # maximum files in one request
 _FREE_BYTES = 200 * 10**6  # bytes that must stay free on the disk
 _HEADER_BYTES = 8192  # maximum bytes of a part's headers, or of its text
 _FIELDS = 20  # maximum texts of one body; further ones are ignored
-_SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # after so many seconds, slower uploads (bytes per second) are refused
+_SLOW_SECONDS, _SLOW_RATE = 60.0, 1000  # slower uploads (bytes per second) are refused after these seconds
 
 
 @asynccontextmanager

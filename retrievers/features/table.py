@@ -135,7 +135,7 @@ class FeatureBuilder:
         rest = np.array([term not in inputs.named for term in inputs.query.terms], bool)
         self._knowledge = Knowledge(inputs.expansions, inputs.contents, body.firsts)
         spoken = any(expansion.terms or expansion.headings for expansion in inputs.expansions)
-        if not spoken and not (body.holding[:, rest] > 0).any():  # nothing but what names documents occurs in them
+        if not spoken and not (body.holding[:, rest] > 0).any():  # they contain only terms that name documents
             rest = np.ones(len(rest), bool)
         self._rest: Floats = rest.astype(np.float64)
         self.kept = [term for term, is_kept in zip(inputs.query.terms, rest.tolist(), strict=True) if is_kept]

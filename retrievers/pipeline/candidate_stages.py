@@ -122,7 +122,7 @@ def pages_stage(query: Query, candidates: Candidates, ranking: Ranking, resource
     builder = FeatureBuilder(inputs, scoring)
     rows = builder.candidates
     table = builder.table(resources.cache.orders(resources.contents, rows.places()))
-    worth = question.worth(held_terms.union(question.identifiers))  # for evidence, what no page holds is asked for too
+    worth = question.worth(held_terms.union(question.identifiers))  # evidence also counts terms that no page has
     term_worth = {term: worth[term] for term in builder.kept}
     queries = [PageQuery({**item.terms, **term_worth}, item.headings) for item in expansions]
     pages = scored(table, resources.ranking, builder.inside, builder.nodes, queries, _signals(near, coarse, documents))

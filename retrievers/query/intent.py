@@ -232,9 +232,9 @@ _OF_SEVERAL = re.compile(
     r"\bthe\s+(?:most|least|best|worst|other|others|main|highest|lowest|biggest|largest|smallest|strongest|weakest|longest)\b"
     r"|^\s*(?:which|who|what)\s+of\s+the\b|^\s*which\s+(?!is\b|are\b|was\b|were\b)\w+",
     re.IGNORECASE,
-)  # what stands out among several things that the previous question names
+)  # phrases that select from several things in the previous question
 _OF_WHAT = re.compile(r"\s*(?:how\s+(?:many|much|long|often|far|old|big|large|high)|when|where|who)\b", re.IGNORECASE)
-_FEW = 2  # maximum content words of a question that says too little to be searched for
+_FEW = 2  # maximum content words of a question that is too short for a search
 _CHANGES = frozenset(
     tokenise(
         "change changed increase increased decrease decreased rise rose risen fall fell fallen drop dropped grow grew"

@@ -77,7 +77,7 @@ def rest(text: str, question: Question, naming: Collection[str]) -> list[str]:
 
 _MOST_DOCUMENTS = 3
 _GOING_ON = 4  # maximum pages of a section after its first that are also put first
-_BEGINS = 0.15  # what the page where a place begins is worth more than those where it goes on, as a share of the best
+_BEGINS = 0.15  # bonus of the first page of a section over its later pages, as a share of the best score
 
 Finder = Callable[[PageScores], Sequence[PlaceFound]]
 
@@ -173,7 +173,7 @@ _SAYING = frozenset(tokenise("announce contain cover present deal argue draw sta
 _RESULTS = frozenset(tokenise("results performance"))  # words for which a summary of a report is an answer
 _CAPITAL = re.compile(r"\b[A-ZÀ-ÖØ-Þ][\w'’-]*")
 _THE = re.compile(r"(?<= )(?:the|this|that|our|my|der|die|das|den|dem|le|la|les|el|los|las)(?=((?: \w+){2,5}))")
-_FIRST, _FULL = 3, 100  # pages on which a document says what it is: up to the first with so many words
+_FIRST, _FULL = 3, 100  # pages that introduce a document: up to the first with this number of words
 
 
 def meant_places(
@@ -243,7 +243,7 @@ def _by_number(
     if any(reference.kind == "page" for reference in named):
         leads = replace(leads, page_terms={place: asked_beside(pages[place[0]]) for place in leads.reasons})
     if not alone and not any(_is_named(pages[doc].candidate.document, question) for doc in docs):
-        return leads  # the question does not say which document is meant
+        return leads  # the question does not identify the document
     missing = [reference.written for reference in named if reference not in located and not is_year(reference.number)]
     return replace(leads, missing=missing, settled=leads.settled and not missing) if missing else leads
 

@@ -229,7 +229,7 @@ _COVERS = frozenset(("annual report", "quarterly report", "current report"))  # 
 # follow), and from where a summary at the end may begin
 _BEGINNING, _CONCLUDES, _END = 0.25, 0.4, 0.67
 _SHORT = 16  # minimum pages of the beginning
-_WORDS = 40  # minimum terms of a first page that says more than a title
+_WORDS = 40  # minimum terms of a first page with more than a title
 _SAME = 0.7  # minimum Dice coefficient of a section's title and the document's title
 _MOST_PAGES = 6
 

@@ -274,7 +274,7 @@ def _align(before: Sequence[_OwnText], after: Sequence[_OwnText]) -> list[tuple[
     titles: dict[str, list[int]] = defaultdict(list)
     for b in right:
         titles[after[b].title].append(b)
-    for a in list(left):  # what has the same title and no words of its own in common: the first that is free
+    for a in list(left):  # one of both has no words: take the first free section with this title
         free = [b for b in titles.get(before[a].title, ()) if b in right]
         if free and not (before[a].words and after[free[0]].words):
             take(a, free[0])

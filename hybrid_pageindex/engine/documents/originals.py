@@ -297,10 +297,9 @@ def signed_link(catalog: Catalog, library: str, name: str) -> str | None:
 
 
 def distant_original(catalog: Catalog, library: str, name: str) -> Distant | None:
-    """Return a handle to read the file from the bucket in parts, None if the file is not in a bucket or this home has a
-    copy.
+    """Return a handle to read the file from the bucket in parts. Raise NotFoundError for an unknown document.
 
-    Raise NotFoundError for an unknown document.
+    The result is None if the file is not in a bucket or this home has a copy.
     """
     held_by, row = _document(catalog, library, name)
     stored_as = catalog.kept_as(held_by, row.path)

@@ -269,7 +269,7 @@ def _unread_note(files: Sequence[FileResult], settings: Settings) -> tuple[str, 
     try:
         engine = find_ocr(settings.ocr, settings.ocr_languages) if any(counts) else None
     except PageIndexError:
-        return ()  # each file's note says so
+        return ()  # each file's note states this
     if not isinstance(engine, NoOcr):
         return ()
     where = counted(sum(1 for count in counts if count), "file")

@@ -141,7 +141,7 @@ class _State:
 
     @property
     def large(self) -> bool:
-        """Return whether so many documents are outside the file that the file should be replaced."""
+        """Return whether the file should be replaced because too many documents are outside it."""
         count = len(self.documents)
         return count >= _KEPT_FROM and self.documents.above > max(_MOST_ABOVE, _SHARE_ABOVE * count)
 
