@@ -71,7 +71,7 @@ def not_cut_off(record: logging.LogRecord) -> bool:
 
 
 class HeadRequest:
-    """One HEAD request, handled as GET but without a body. A stream ends as soon as it has begun."""
+    """A HEAD request, handled as GET but without a body. A stream ends as soon as it has begun."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope, self._begun = scope, asyncio.Event()

@@ -35,7 +35,7 @@ _SECTIONS, _HINTS, _DOCUMENTS = 5, 3, 20
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """What earlier stages found about pages, by (index of the document, page).
+    """Findings of earlier stages about pages, by (index of the document, page).
 
     ``verdicts`` are the reasons why a model or the question chose a page. ``spans`` are the parts of pages that the
     question means; snippets are taken from there. ``terms`` limit the snippet of a page that was named by number,
